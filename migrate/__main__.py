@@ -1,0 +1,5 @@
+"""`python -m migrate`."""
+
+from migrate.cli import main
+
+main()

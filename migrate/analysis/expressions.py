@@ -1,0 +1,249 @@
+"""What an expression may be: one small function for each kind of expression."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from migrate.analysis import calls, members
+from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.state import ELEMENT, Frame, State
+from migrate.analysis.units import Function
+
+
+def evaluate(state: State, node: ast.expr, frame: Frame) -> Values:
+    """The values of an expression; they are also recorded for the facts."""
+    kind = _KINDS.get(type(node))
+    values = kind(state, node, frame) if kind else _parts(state, node, frame)
+    return state.record(node, values) if values else values
+
+
+def _name(state: State, node: ast.Name, frame: Frame) -> Values:
+    return members.lookup(state, node.id, frame)
+
+
+def _attribute(state: State, node: ast.Attribute, frame: Frame) -> Values:
+    found: set[Value] = set()
+    for value in evaluate(state, node.value, frame):
+        found |= members.attribute(state, value, node.attr)
+    return members.properties(state, frozenset(found))
+
+
+def _constant(state: State, node: ast.Constant, frame: Frame) -> Values:
+    if isinstance(node.value, str):
+        return frozenset({Value(Role.TEXT, name=node.value)}) if len(node.value) < 40 else NOTHING
+    if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
+        return frozenset({Value(Role.NUMBER)})
+    return NOTHING
+
+
+def _call(state: State, node: ast.Call, frame: Frame) -> Values:
+    callees = evaluate(state, node.func, frame)
+    positional = [evaluate(state, argument, frame) for argument in node.args]
+    named = {k.arg: evaluate(state, k.value, frame) for k in node.keywords}
+    return calls.call(state, callees, calls.Arguments(node, positional, named), frame)
+
+
+def _subscript(state: State, node: ast.Subscript, frame: Frame) -> Values:
+    base = evaluate(state, node.value, frame)
+    keys = evaluate(state, node.slice, frame)
+    found: set[Value] = set()
+    for value in base:
+        if value.role is Role.BATCH or value.role is Role.SAMPLES:
+            # A key picks a part of the batch; an index or a slice of it keeps rows only if it keeps them all.
+            is_key = isinstance(node.slice, ast.Constant) or only_text(keys)
+            found.add(value if is_key else Value(Role.SAMPLES, value.origin))
+        elif value.role is Role.STATISTIC:
+            found.add(value)
+        elif value.role is Role.KNOWN:  # models.__dict__[arch]
+            if value.name.endswith(".__dict__"):
+                found.add(Value(Role.KNOWN, name=value.name[: -len("__dict__")] + "<any>"))
+        elif value.role is Role.METHOD and value.unit is None and value.receiver is not None:
+            if value.receiver.role in ROWS:
+                found.add(Value(Role.STATISTIC, value.receiver.origin))
+        elif value.origin is not None:
+            key = _key(node.slice)
+            exact = state.load(value.origin, key) if key is not None else NOTHING
+            found |= exact or state.load(value.origin, ELEMENT)
+            if key is None or not (exact or found):
+                found |= state.iterated([value])
+            if value.role is Role.CHECKPOINT and not exact:
+                found.add(value)
+    return frozenset(found)
+
+
+def only_text(values: Values) -> bool:
+    """Whether every value is a piece of text."""
+    return bool(values) and all(value.role is Role.TEXT for value in values)
+
+
+def _key(node: ast.expr) -> str | None:
+    return str(node.value) if isinstance(node, ast.Constant) else None
+
+
+def _operation(state: State, node: ast.expr, frame: Frame) -> Values:
+    """Arithmetic and comparisons: rows stay rows, a folded batch stays folded; parameters and flags are handed on."""
+    found = _parts(state, node, frame)
+    rows = frozenset(Value(Role.SAMPLES, value.origin) for value in found if value.role in ROWS)
+    folded = frozenset(value for value in found if value.role is Role.STATISTIC)
+    handed = frozenset(value for value in found if value.role in _HANDED_ON)
+    # Added up over a loop, per-batch tensors and counts are what they were: computed from the batch.
+    return (rows or folded) | handed
+
+
+_HANDED_ON = frozenset({Role.PARAMETERS, Role.AVAILABLE, Role.TENSOR, Role.NUMBER, Role.CONTAINER})
+
+
+def _either(state: State, node: ast.expr, frame: Frame) -> Values:
+    """`and`, `or`, `x if c else y`: any of the parts."""
+    if isinstance(node, ast.IfExp):
+        evaluate(state, node.test, frame)
+        return evaluate(state, node.body, frame) | evaluate(state, node.orelse, frame)
+    return _parts(state, node, frame)
+
+
+def _parts(state: State, node: ast.AST, frame: Frame) -> Values:
+    found: Values = NOTHING
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            found |= evaluate(state, child, frame)
+        elif isinstance(child, (ast.keyword, ast.FormattedValue)):
+            found |= evaluate(state, child.value, frame)
+    return found
+
+
+def _sequence(state: State, node: ast.expr, frame: Frame) -> Values:
+    assert isinstance(node, (ast.Tuple, ast.List, ast.Set))
+    for position, element in enumerate(node.elts):
+        if isinstance(element, ast.Starred):
+            state.store(node, ELEMENT, state.iterated(evaluate(state, element.value, frame)))
+        else:
+            state.store(node, str(position), evaluate(state, element, frame))
+    return frozenset({Value(Role.CONTAINER, node)})
+
+
+def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
+    for key, value in zip(node.keys, node.values):
+        values = evaluate(state, value, frame)
+        if key is None:
+            for other in values:
+                if other.origin is not None:
+                    state.copy(other.origin, node)
+            continue
+        evaluate(state, key, frame)
+        state.store(node, _key(key) or ELEMENT, values)
+    return frozenset({Value(Role.CONTAINER, node)})
+
+
+def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
+    assert isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
+    inner = Frame(frame.unit, dict(frame.names), frame.shared, frame.statement)
+    iterated: Values = NOTHING
+    for generator in node.generators:
+        source = evaluate(state, generator.iter, inner)
+        iterated |= source
+        unpack(state, generator.target, state.iterated(source), inner)
+        for condition in generator.ifs:
+            evaluate(state, condition, inner)
+    if isinstance(node, ast.DictComp):
+        evaluate(state, node.key, inner)
+        elements = evaluate(state, node.value, inner)
+    else:
+        elements = evaluate(state, node.elt, inner)
+    # The parts of a batch, moved or cast one by one, are a batch again.
+    batch = frozenset(value for value in iterated if value.role is Role.BATCH and value in elements)
+    if batch:
+        return batch
+    state.store(node, ELEMENT, elements)
+    return frozenset({Value(Role.CONTAINER, node)}) | frozenset(
+        value for value in elements if value.role is Role.PARAMETERS or value.role in FROM_LOADER
+    )
+
+
+def unpack(state: State, target: ast.expr, values: Values, frame: Frame) -> None:
+    """Give the names of a `for` or comprehension target their values, without a binding of a statement."""
+    if isinstance(target, ast.Name):
+        frame.names[target.id] = values
+        state.record(target, values)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for position, element in enumerate(target.elts):
+            inner = element.value if isinstance(element, ast.Starred) else element
+            unpack(state, inner, element_of(state, values, position), frame)
+    elif isinstance(target, ast.Starred):
+        unpack(state, target.value, values, frame)
+
+
+def element_of(state: State, values: Values, position: int) -> Values:
+    """What unpacking the values gives at a position."""
+    found: set[Value] = set()
+    for value in values:
+        if value.role in FROM_LOADER or value.role in (Role.PARAMETERS, Role.CHECKPOINT):
+            found.add(value)
+        elif value.origin is not None and value.role in (Role.CONTAINER, Role.ITERATOR, Role.UNKNOWN):
+            exact = state.load(value.origin, str(position))
+            found |= exact or state.load(value.origin, ELEMENT)
+        elif value.role is Role.DATASET:  # random_split gives a list of data sets
+            found.add(value)
+    return frozenset(found)
+
+
+def _lambda(state: State, node: ast.Lambda, frame: Frame) -> Values:
+    function = calls.function(state, node, frame)
+    return frozenset({Value(Role.FUNCTION, node, "<lambda>", function)})
+
+
+def _named(state: State, node: ast.NamedExpr, frame: Frame) -> Values:
+    values = evaluate(state, node.value, frame)
+    frame.names[node.target.id] = values
+    state.name(frame.unit, node.target.id, values)
+    return values
+
+
+def _value(state: State, node: ast.expr, frame: Frame) -> Values:
+    """await x, *x: what is inside."""
+    return _parts(state, node, frame)
+
+
+def _yield(state: State, node: ast.expr, frame: Frame) -> Values:
+    values = _parts(state, node, frame)
+    if isinstance(node, ast.YieldFrom):
+        values = state.iterated(values)
+    if isinstance(frame.unit, Function) and not values <= frame.unit.yields:
+        frame.unit.yields |= values
+        state.changed = True
+    return NOTHING
+
+
+def _joined(state: State, node: ast.expr, frame: Frame) -> Values:
+    _parts(state, node, frame)
+    return NOTHING
+
+
+_KINDS: dict[type[ast.expr], Callable[[State, ast.expr, Frame], Values]] = {
+    ast.Name: _name,  # type: ignore[dict-item]
+    ast.Attribute: _attribute,  # type: ignore[dict-item]
+    ast.Constant: _constant,  # type: ignore[dict-item]
+    ast.Call: _call,  # type: ignore[dict-item]
+    ast.Subscript: _subscript,  # type: ignore[dict-item]
+    ast.BinOp: _operation,
+    ast.Compare: _operation,
+    ast.UnaryOp: _operation,
+    ast.BoolOp: _either,
+    ast.IfExp: _either,
+    ast.Tuple: _sequence,
+    ast.List: _sequence,
+    ast.Set: _sequence,
+    ast.Dict: _dict,  # type: ignore[dict-item]
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.Lambda: _lambda,  # type: ignore[dict-item]
+    ast.NamedExpr: _named,  # type: ignore[dict-item]
+    ast.Await: _value,
+    ast.Starred: _value,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield,
+    ast.JoinedStr: _joined,
+    ast.Slice: _joined,
+}

@@ -1,0 +1,221 @@
+"""The frozen answer of the analysis and the questions that rules ask of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from migrate.analysis.known import tensors
+from migrate.analysis.roles import NOTHING, Role, Value, Values, origins
+from migrate.analysis.state import OVER, Binding, State
+from migrate.analysis.syntax import FUNCTIONS, Tree, own_nodes
+from migrate.analysis.units import Call, Function, Module, Unit
+from migrate.source.project import Project, SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A call of a named file, with the unit that makes it."""
+
+    node: ast.Call
+    unit: Unit
+
+
+class Facts:
+    """What each expression of the program is, where it stands, who calls whom."""
+
+    def __init__(self, project: Project, state: State, complete: bool) -> None:
+        self.project = project
+        self.complete = complete
+        self._state = state
+        self.modules = tuple(state.modules.values())
+        self.editable = tuple(module for module in self.modules if module.file.named)
+        self._trees = {module: Tree(module.tree) for module in self.modules}
+        self._units = {module.tree: module for module in self.modules} | {
+            unit.node: unit for unit in state.functions.values()
+        }
+
+    # --- places -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _tree_of(self) -> dict[ast.AST, Tree]:
+        return {node: tree for tree in self._trees.values() for node in tree.nodes}
+
+    def tree(self, node: ast.AST) -> Tree:
+        """The tree a node stands in."""
+        return self._tree_of[node]
+
+    def unit(self, node: ast.AST) -> Unit:
+        """The function or module whose code the node is."""
+        if isinstance(node, ast.Module):
+            return self.module(node)
+        tree = self.tree(node)
+        inner = tree.function(node)
+        found = self._units.get(inner)
+        while found is None:  # a function that was never defined, in code that is not reached
+            inner = tree.function(inner)
+            found = self._units.get(inner)
+        return found  # type: ignore[return-value]
+
+    def module(self, node: ast.AST) -> Module:
+        """The module a node stands in."""
+        root = self.tree(node).root
+        return next(module for module in self.modules if module.tree is root)
+
+    def file(self, node: ast.AST) -> SourceFile:
+        """The file a node stands in."""
+        return self.module(node).file
+
+    def is_editable(self, unit: Unit) -> bool:
+        """Whether the unit stands in a file that was named."""
+        return (unit if isinstance(unit, Module) else unit.module).file.named
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """Every function of the program."""
+        return tuple(self._state.functions.values())
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """Modules, then functions."""
+        return (*self.modules, *self.functions)
+
+    # --- values -----------------------------------------------------------------------------------------------------
+
+    def values(self, node: ast.AST) -> Values:
+        """What an expression may be; empty: unknown."""
+        return self._state.values.get(node, NOTHING) if isinstance(node, ast.expr) else NOTHING
+
+    def over(self, origin: ast.AST) -> Values:
+        """What the optimizer, scheduler, loader or iterator made there works on."""
+        return self._state.load(origin, OVER)
+
+    def held(self, origin: ast.AST, key: str) -> Values:
+        """What an object holds under an attribute or key."""
+        return self._state.load(origin, key)
+
+    def loaders(self, values: Values) -> set[ast.AST]:
+        """Where the loaders behind an iterable were made."""
+        return origins(self._state.loaders(values), Role.LOADER)
+
+    def names(self, node: ast.expr) -> set[str]:
+        """The dotted library names an expression may mean."""
+        return {value.name for value in self.values(node) if value.role is Role.KNOWN}
+
+    def called(self, node: ast.Call) -> set[str]:
+        """The dotted library names a call may call."""
+        return self.names(node.func)
+
+    def targets(self, node: ast.Call) -> list[Function]:
+        """The project's functions and constructors a call may enter."""
+        found = []
+        for value in self.values(node.func):
+            if isinstance(value.unit, Function):
+                found.append(value.unit)
+        return found
+
+    @cached_property
+    def models_of(self) -> dict[ast.AST, set[ast.AST]]:
+        """Where each optimizer was made → where the models it trains were made."""
+        return {
+            value.origin: self._trained(self.over(value.origin), 4)
+            for values in list(self._state.values.values())
+            for value in values
+            if value.role is Role.OPTIMIZER and value.origin is not None
+        }
+
+    def _trained(self, values: Values, depth: int) -> set[ast.AST]:
+        found: set[ast.AST] = set()
+        for value in values:
+            if value.origin is None:
+                continue
+            if value.role in (Role.PARAMETERS, Role.MODEL):
+                found.add(value.origin)
+            elif value.role in (Role.CONTAINER, Role.ITERATOR) and depth:
+                for (owner, _), inner in self._state.heap.items():
+                    if owner is value.origin:
+                        found |= self._trained(inner, depth - 1)
+        return found
+
+    # --- calls ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def calls(self) -> tuple[Use, ...]:
+        """Every call in the files that may be edited, in source order."""
+        return tuple(
+            Use(node, self.unit(node))
+            for module in self.editable
+            for node in self._trees[module].nodes
+            if isinstance(node, ast.Call)
+        )
+
+    def method_calls(self, *names: str) -> Iterator[Use]:
+        """Calls `x.name(...)` where x is not a library."""
+        for use in self.calls:
+            func = use.node.func
+            if isinstance(func, ast.Attribute) and func.attr in names and not self.names(func.value):
+                yield use
+
+    def receiver(self, node: ast.Call) -> Values:
+        """What the method of a call is called on."""
+        return self.values(node.func.value) if isinstance(node.func, ast.Attribute) else NOTHING
+
+    def callers(self, unit: Function) -> list[Call]:
+        """The places that call a function of the project."""
+        return list(unit.calls.values())
+
+    @cached_property
+    def _references(self) -> dict[ast.AST, int]:
+        """How often each function is read other than to call it."""
+        counted: dict[ast.AST, int] = {}
+        for module in self.modules:
+            tree = self._trees[module]
+            for node in tree.nodes:
+                if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+                    continue
+                parent = tree.parents.get(node)
+                if isinstance(parent, ast.Call) and parent.func is node:
+                    continue
+                for value in self.values(node):
+                    if isinstance(value.unit, Function) and value.origin is not None:
+                        counted[value.unit.node] = counted.get(value.unit.node, 0) + 1
+        return counted
+
+    def callers_known(self, unit: Function) -> bool:
+        """Whether every use of the function is a call that was seen."""
+        return self._references.get(unit.node, 0) == 0 and bool(unit.calls)
+
+    # --- names ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def bindings(self) -> tuple[Binding, ...]:
+        """Every statement that gives a name or attribute a value, in source order of its file."""
+        return tuple(sorted(self._state.bindings.values(), key=lambda binding: binding.statement.lineno))
+
+    def bindings_in(self, unit: Unit) -> list[Binding]:
+        """The bindings of one unit."""
+        return [binding for binding in self.bindings if binding.unit is unit]
+
+    def own(self, unit: Unit) -> Iterator[ast.AST]:
+        """The nodes of a unit without nested functions."""
+        return own_nodes(unit.tree if isinstance(unit, Module) else unit.node)
+
+    def is_device(self, values: Values) -> bool:
+        """Whether an expression is a device, or a text that names one."""
+        return bool(values) and all(
+            value.role is Role.DEVICE or (value.role is Role.TEXT and is_device_text(value.name)) for value in values
+        )
+
+    def explain(self, node: ast.expr) -> list[tuple[Value, list[str]]]:
+        """The values of an expression, each with the chain of its evidence."""
+        return [(value, value.because.chain() if value.because else []) for value in self.values(node)]
+
+
+def is_device_text(text: str) -> bool:
+    """"cuda", "cuda:0", "cpu"."""
+    return text.split(":")[0] in tensors.DEVICE_TEXT
+
+
+__all__ = ["FUNCTIONS", "Facts", "Use", "is_device_text"]

@@ -1,0 +1,107 @@
+"""What a name or an attribute means."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from migrate.analysis.known import tensors
+from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.state import OVER, Frame, State
+from migrate.analysis.units import Class, Function, Module, module_of
+
+
+def lookup(state: State, name: str, frame: Frame) -> Values:
+    """What a name means here: local, enclosing function, module, builtin."""
+    if name in frame.names:
+        return frame.names[name]
+    unit = frame.unit
+    if isinstance(unit, Function):
+        parent = unit.parent
+        while parent is not None:
+            if name in parent.names:
+                return parent.names[name]
+            parent = parent.parent
+        if name in unit.module.names:
+            return unit.module.names[name]
+    elif name in unit.names:
+        return unit.names[name]
+    if hasattr(builtins, name):
+        return frozenset({Value(Role.KNOWN, name=f"builtins.{name}")})
+    return NOTHING
+
+
+def attribute(state: State, value: Value, name: str) -> Values:
+    """The attribute of one value."""
+    if value.role is Role.KNOWN:
+        return frozenset({Value(Role.KNOWN, name=f"{value.name}.{name}")})
+    if isinstance(value.unit, Module):
+        return value.unit.names.get(name) or submodule(state, value.unit, name)
+    held = state.load(value.origin, name) if value.origin is not None else NOTHING
+    if isinstance(value.unit, Class):
+        found = value.unit.lookup(name)
+        held |= frozenset(_bound(member, value) for member in found)
+        if held or value.role is Role.CLASS:
+            return held
+    if held:
+        return held
+    return _library_attribute(state, value, name)
+
+
+def _bound(member: Value, receiver: Value) -> Value:
+    if member.role is Role.FUNCTION and isinstance(member.unit, Function) and receiver.role is not Role.CLASS:
+        if not is_static(member.unit):
+            return Value(Role.METHOD, member.origin, member.name, member.unit, receiver)
+    return member
+
+
+def _library_attribute(state: State, value: Value, name: str) -> Values:
+    """An attribute of an object whose class the project does not define."""
+    if value.role in ROWS:
+        if name in tensors.FOLDING or name in ("loss", "shape", "device", "dtype", "is_cuda"):
+            if name in ("loss", "shape"):
+                return frozenset({Value(Role.STATISTIC, value.origin)})
+        if name in ("data", "T", "grad", "logits", "last_hidden_state", "input_ids", "labels", "x", "y"):
+            return frozenset({Value(Role.SAMPLES, value.origin)})
+    if value.role is Role.MODEL and name == "module":
+        return frozenset({value})
+    if value.role is Role.LOADER and name == "dataset" and value.origin is not None:
+        return frozenset(v for v in state.load(value.origin, OVER) if v.role is Role.DATASET)
+    return frozenset({Value(Role.METHOD, value.origin, name, None, value)})
+
+
+def is_static(unit: Function) -> bool:
+    """Whether the first parameter is not filled by the receiver."""
+    return "staticmethod" in _decorators(unit)
+
+
+def _decorators(unit: Function) -> set[str]:
+    listed = getattr(unit.node, "decorator_list", [])
+    return {d.id for d in listed if isinstance(d, ast.Name)}
+
+
+def properties(state: State, values: Values) -> Values:
+    """Reading a property calls it."""
+    found: set[Value] = set()
+    for value in values:
+        if value.role is Role.METHOD and isinstance(value.unit, Function) and "property" in _decorators(value.unit):
+            assert value.receiver is not None
+            state.join_parameter(value.unit, value.unit.positional[0].arg, frozenset({value.receiver}))
+            found |= value.unit.returns
+        else:
+            found.add(value)
+    return frozenset(found)
+
+
+def submodule(state: State, module: Module, name: str) -> Values:
+    """`package.name` where name is a file of the package."""
+    file = state.project.resolve(name, 1, module.file) if module.is_package else None
+    found = state.module(file) if file is not None else None
+    return frozenset({Value(Role.MODULE, found.tree, name, found)}) if found is not None else NOTHING
+
+
+def module_named(state: State, name: str, level: int, frame: Frame) -> Values:
+    """The project's module of that name as seen from a file; nothing for a library."""
+    file = state.project.resolve(name, level, module_of(frame.unit).file)
+    found = state.module(file) if file is not None else None
+    return frozenset({Value(Role.MODULE, found.tree, name, found)}) if found is not None else NOTHING

@@ -1,0 +1,121 @@
+"""What an object of the analysed program is for, and how the analysis came to think so.
+
+A `Value` is an *allocation site with a role*: two variables whose values share an origin are one object. An expression
+may be several values (a set); the empty set means *unknown*, never "not a model". The set of values is finite because
+values are made at sites, so joins are unions and the solver comes to rest.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from migrate.analysis.units import Class, Function, Module
+
+
+class Role(str, Enum):
+    """What a value is for."""
+
+    MODEL = "model"
+    CRITERION = "loss function"
+    PARAMETERS = "parameters"  # of the model made at the origin
+    OPTIMIZER = "optimizer"
+    SCHEDULER = "scheduler"
+    LOADER = "dataloader"
+    DATASET = "dataset"
+    SAMPLER = "sampler"
+    ITERATOR = "iterator"  # over a loader: iter(loader), enumerate(loader), tqdm(loader)
+    BATCH = "batch"  # what a loader yields, or a part of it
+    SAMPLES = "samples"  # computed from a batch, one row a sample
+    STATISTIC = "statistic"  # computed from a batch, rows folded away: a mean, a count, a size
+    TENSOR = "tensor"
+    DEVICE = "device"
+    AVAILABLE = "accelerator flag"  # torch.cuda.is_available() and what is computed from it
+    STATE = "state dict"
+    CHECKPOINT = "checkpoint"  # what torch.load gave
+    WRITER = "writer"
+    SCALER = "grad scaler"
+    ACCELERATOR = "accelerator"
+    BAR = "progress bar"
+    TEXT = "text"
+    NUMBER = "number"
+    KNOWN = "library name"
+    FUNCTION = "function"
+    METHOD = "bound method"
+    CLASS = "class"
+    MODULE = "module"
+    INSTANCE = "instance"
+    CONTAINER = "container"
+    HOLDER = "holder"  # parsed arguments, a configuration: anything with attributes that the program sets
+    UNKNOWN = "unknown object"
+
+
+class Certainty(IntEnum):
+    """How sure the analysis is; an edit that rests on less than PROVEN is `review`, on GUESSED it is not made."""
+
+    GUESSED = 0  # by name or use only
+    LIKELY = 1  # through an untyped parameter that no caller fills
+    PROVEN = 2  # the constructor was seen
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One link of the chain that explains a value, newest first."""
+
+    what: str
+    path: str
+    line: int
+    before: Evidence | None = None
+
+    def chain(self) -> list[str]:
+        """The links from this one back to the origin, as `path:line: what`."""
+        link: Evidence | None = self
+        lines = []
+        while link is not None:
+            lines.append(f"{link.path}:{link.line}: {link.what}")
+            link = link.before
+        return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Something an expression may be.
+
+    `origin` is where it was made. For BATCH, SAMPLES and STATISTIC it is where the *loader* was made, so that what
+    belongs to a loader can be told from what does not.
+    """
+
+    role: Role
+    origin: ast.AST | None = None
+    name: str = ""  # KNOWN: dotted name. TEXT: the text. Others: what made it
+    unit: Function | Class | Module | None = None
+    receiver: Value | None = None  # METHOD: the object it is bound to
+    because: Evidence | None = field(default=None, compare=False)
+    certainty: Certainty = field(default=Certainty.PROVEN, compare=False)
+
+
+Values = frozenset[Value]
+NOTHING: Values = frozenset()
+
+#: Computed from what a loader yields: these live where the loader's batches live.
+FROM_LOADER = frozenset({Role.BATCH, Role.SAMPLES, Role.STATISTIC})
+#: One row a sample: what `gather_for_metrics` takes.
+ROWS = frozenset({Role.BATCH, Role.SAMPLES})
+
+
+def roles(values: Values) -> set[Role]:
+    """The roles among the values."""
+    return {value.role for value in values}
+
+
+def only(values: Values, *wanted: Role) -> bool:
+    """Whether there are values and every one has one of the roles."""
+    return bool(values) and all(value.role in wanted for value in values)
+
+
+def origins(values: Values, *wanted: Role) -> set[ast.AST]:
+    """Where the values of these roles were made."""
+    return {value.origin for value in values if value.role in wanted and value.origin is not None}

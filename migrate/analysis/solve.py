@@ -1,0 +1,75 @@
+"""Running the whole program until nothing new is learnt.
+
+Each round runs every module and every function once with what is known so far. Everything only grows and every value
+is made at one of finitely many places, so this comes to rest; a bound keeps a pathological program from taking for
+ever, and reaching it is reported.
+"""
+
+from __future__ import annotations
+
+from migrate.analysis.calls import role_of
+from migrate.analysis.roles import NOTHING, Certainty, Value
+from migrate.analysis.state import Frame, State
+from migrate.analysis.statements import run
+from migrate.analysis.units import Function, Module
+from migrate.source.project import Project
+
+ROUNDS = 16  # real programs rest after four to seven
+
+
+def solve(project: Project) -> tuple[State, bool]:
+    """The picture of the program, and whether it is complete (False: the bound was reached)."""
+    state = State(project)
+    for file in project.files:
+        state.module(file)
+    for round_number in range(ROUNDS):
+        state.changed = False
+        _round(state)
+        if state.changed:
+            continue
+        if state.settled and not _seed(state):
+            return state, True
+        state.settled = True
+    return state, False
+
+
+def _round(state: State) -> None:
+    done: set[Module | Function] = set()
+    while True:  # modules and functions turn up while others run
+        waiting: list[Module | Function] = [u for u in state.modules.values() if u not in done]
+        waiting = waiting or [u for u in state.functions.values() if u not in done]
+        if not waiting:
+            return
+        for unit in waiting:
+            done.add(unit)
+            _run(state, unit)
+
+
+def _run(state: State, unit: Module | Function) -> None:
+    if isinstance(unit, Module):
+        run(state, unit.tree.body, Frame(unit, {}))
+        return
+    parameters = {name: unit.parameters.get(name, NOTHING) for name in unit.parameter_names}
+    for name, values in parameters.items():
+        state.name(unit, name, values)
+    run(state, unit.body, Frame(unit, parameters))
+
+
+def _seed(state: State) -> bool:
+    """Give methods that nobody is seen to call an object to run on; whether there was one."""
+    seeded = False
+    for unit in list(state.functions.values()):
+        if unit.owner is None or not unit.positional or unit.calls:
+            continue
+        name = unit.positional[0].arg
+        if not unit.parameters.get(name):
+            cls = unit.owner
+            known = {v for f in state.functions.values() if f.owner is cls for v in _selves(f)}
+            made = Value(role_of(cls), cls.node, cls.node.name, cls, certainty=Certainty.LIKELY)
+            state.join_parameter(unit, name, frozenset(known or {made}))
+            seeded = True
+    return seeded
+
+
+def _selves(unit: Function) -> frozenset[Value]:
+    return unit.parameters.get(unit.positional[0].arg, frozenset()) if unit.positional else frozenset()

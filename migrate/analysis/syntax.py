@@ -1,0 +1,134 @@
+"""Where things stand in a syntax tree: parents, blocks, names that statements read and write. No meaning."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Union
+
+Loop = Union[ast.For, ast.AsyncFor, ast.While]
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+class Tree:
+    """One parsed file with the way up from every node."""
+
+    def __init__(self, root: ast.Module) -> None:
+        self.root = root
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.nodes: list[ast.AST] = []  # source order
+        waiting: list[ast.AST] = [root]
+        while waiting:
+            node = waiting.pop()
+            self.nodes.append(node)
+            children = list(ast.iter_child_nodes(node))
+            for child in children:
+                # `ast` shares the nodes of contexts and operators; they have no place.
+                if not isinstance(child, (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)):
+                    self.parents[child] = node
+            waiting.extend(reversed(children))
+
+    def __contains__(self, node: ast.AST) -> bool:
+        return node is self.root or node in self.parents
+
+    def up(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The ancestors, nearest first."""
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The statement an expression belongs to; a statement itself."""
+        if isinstance(node, ast.stmt):
+            return node
+        return next(above for above in self.up(node) if isinstance(above, ast.stmt))
+
+    def loops(self, node: ast.AST) -> Iterator[Loop]:
+        """The loops of the same function around a node, innermost first."""
+        below = node
+        for above in self.up(node):
+            if isinstance(above, (*FUNCTIONS, ast.ClassDef)):
+                return
+            if isinstance(above, LOOPS) and below not in above.orelse:
+                if not (isinstance(above, (ast.For, ast.AsyncFor)) and below is above.iter):
+                    yield above
+            below = above
+
+    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The list of statements that holds the statement."""
+        parent = self.parents[statement]
+        for body in blocks(parent):
+            if any(statement is other for other in body):
+                return body
+        raise AssertionError(f"line {statement.lineno}: a statement that is in no block")
+
+    def in_block(self, node: ast.AST, block: Sequence[ast.stmt]) -> ast.stmt | None:
+        """The statement of the block that is or holds the node."""
+        members = {id(statement): statement for statement in block}
+        if id(node) in members:
+            return members[id(node)]
+        return next((members[id(above)] for above in self.up(node) if id(above) in members), None)
+
+    def function(self, node: ast.AST) -> ast.AST:
+        """The function definition around a node, or the module."""
+        return next((above for above in self.up(node) if isinstance(above, FUNCTIONS)), self.root)
+
+
+def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The statement lists of a compound statement."""
+    for name in _BLOCKS:
+        body = getattr(node, name, None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
+            yield body
+    for handler in getattr(node, "handlers", ()):
+        yield handler.body
+    for case in getattr(node, "cases", ()):
+        yield case.body
+
+
+def reads(node: ast.AST) -> set[str]:
+    """Names that are read in a node, nested functions included."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} | {
+        n.target.id for n in ast.walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+    }
+
+
+def writes(node: ast.AST) -> set[str]:
+    """Names that are bound in a node."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function or module without those of functions and classes defined in it."""
+    waiting = list(ast.iter_child_nodes(root))
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            waiting[:0] = list(ast.iter_child_nodes(node))
+
+
+def is_main_guard(node: ast.AST) -> bool:
+    """`if __name__ == "__main__":`."""
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Compare)
+        and isinstance(node.test.left, ast.Name)
+        and node.test.left.id == "__name__"
+    )
+
+
+def is_docstring(statement: ast.stmt) -> bool:
+    """A statement that is only a text."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def same(one: ast.AST, other: ast.AST) -> bool:
+    """Whether two expressions read the same."""
+    return ast.unparse(one) == ast.unparse(other)

@@ -1,0 +1,135 @@
+"""The parts of a program that can be entered: modules, functions, classes; one object each for the whole analysis."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Union
+
+from migrate.analysis.roles import NOTHING, Value, Values
+
+if TYPE_CHECKING:
+    from migrate.source.project import SourceFile
+
+FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
+
+
+@dataclass(eq=False, slots=True)
+class Module:
+    """A file of the project and the names at its top level (joined over all places that bind them)."""
+
+    file: SourceFile
+    tree: ast.Module
+    names: dict[str, Values] = field(default_factory=dict)
+    done: bool = False
+
+    @property
+    def path(self) -> str:
+        """The path as the user knows it."""
+        return self.file.path
+
+    @property
+    def is_package(self) -> bool:
+        """Whether it is the `__init__.py` of a folder."""
+        return self.path.endswith("__init__.py")
+
+
+@dataclass(eq=False, slots=True)
+class Call:
+    """One place that calls a function of the project."""
+
+    node: ast.Call
+    caller: Function | Module
+    bound: bool  # the first parameter is filled by the receiver
+
+
+@dataclass(eq=False, slots=True)
+class Function:
+    """A function with what flows in (joined over all its callers) and out."""
+
+    node: FunctionNode
+    module: Module
+    owner: Class | None = None
+    parent: Function | None = None
+    parameters: dict[str, Values] = field(default_factory=dict)
+    names: dict[str, Values] = field(default_factory=dict)  # locals, joined: what closures see
+    returns: Values = NOTHING
+    yields: Values = NOTHING
+    calls: dict[ast.Call, Call] = field(default_factory=dict)  # who calls it
+    escapes: bool = False  # used as a value in a way that hides its callers
+
+    @property
+    def name(self) -> str:
+        """The name it was defined under."""
+        return getattr(self.node, "name", "<lambda>")
+
+    @property
+    def positional(self) -> list[ast.arg]:
+        """The parameters that can be passed by position."""
+        return [*self.node.args.posonlyargs, *self.node.args.args]
+
+    @property
+    def parameter_names(self) -> list[str]:
+        """Every name that the signature binds."""
+        arguments = self.node.args
+        rest = [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
+        return [argument.arg for argument in (*self.positional, *arguments.kwonlyargs, *rest)]
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        """The statements; of a lambda its expression as one."""
+        if isinstance(self.node, ast.Lambda):
+            return [ast.copy_location(ast.Return(self.node.body), self.node.body)]
+        return self.node.body
+
+
+@dataclass(eq=False, slots=True)
+class Class:
+    """A class of the project; `bases` are project classes and library names."""
+
+    node: ast.ClassDef
+    module: Module
+    bases: Values = NOTHING
+    names: dict[str, Values] = field(default_factory=dict)
+
+    def lookup(self, name: str, seen: frozenset[int] = frozenset()) -> Values:
+        """A class attribute or method, through the bases of the project."""
+        if name in self.names:
+            return self.names[name]
+        for base in self.bases:
+            if isinstance(base.unit, Class) and id(base.unit) not in seen:
+                found = base.unit.lookup(name, seen | {id(self)})
+                if found:
+                    return found
+        return NOTHING
+
+    def library_bases(self, seen: frozenset[int] = frozenset()) -> set[str]:
+        """The dotted names of the library classes it derives from, directly or not."""
+        names: set[str] = set()
+        for base in self.bases:
+            if isinstance(base.unit, Class):
+                if id(base.unit) not in seen:
+                    names |= base.unit.library_bases(seen | {id(self)})
+            elif base.name:
+                names.add(base.name)
+        return names
+
+
+Unit = Union[Module, Function]
+
+
+def module_of(unit: Unit) -> Module:
+    """The module a unit belongs to."""
+    return unit if isinstance(unit, Module) else unit.module
+
+
+def join(names: dict[str, Values], name: str, values: Values) -> bool:
+    """Add values to a name; whether that was news."""
+    old = names.get(name)
+    if old is not None and values <= old:
+        return False
+    names[name] = (old or NOTHING) | values
+    return True
+
+
+__all__ = ["Call", "Class", "Function", "FunctionNode", "Module", "Unit", "Value", "join", "module_of"]

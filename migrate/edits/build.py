@@ -1,0 +1,381 @@
+"""libcst nodes out of templates: expressions with the parentheses they need, arguments, parameters, imported names.
+
+Templates are filled as text, and `ast` says whether a part can stand without parentheses: the filled template must read
+as it does with every part in parentheses. No table of precedences decides what is right inside a template; one decides
+only whether the result needs parentheses where it goes (`seat`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import libcst as cst
+
+from migrate.edits.edit import AddArgument, RemoveArgument, RenameParameter, ReplaceArgument
+from migrate.edits.join import dumped
+from migrate.edits.parts import fill
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from migrate.edits.edit import AddAlias, AddParameter, DropAlias, Operation
+
+    Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
+
+LOOSEST = 2  # what takes any expression but a tuple, `yield` or `:=`
+ATOM = 20
+BINARY: dict[type[cst.BaseBinaryOp], int] = {
+    cst.BitOr: 8,
+    cst.BitXor: 9,
+    cst.BitAnd: 10,
+    cst.LeftShift: 11,
+    cst.RightShift: 11,
+    cst.Add: 12,
+    cst.Subtract: 12,
+    cst.Power: 15,
+}
+TIGHTNESS: dict[type[cst.BaseExpression], int] = {
+    cst.Tuple: 0,
+    cst.Yield: 0,
+    cst.NamedExpr: 1,
+    cst.Lambda: 2,
+    cst.IfExp: 3,
+    cst.Comparison: 7,
+    cst.Await: 16,
+}
+# Where any expression fits that is neither a tuple nor `yield` nor `:=`.
+LOOSE: dict[type[cst.CSTNode], tuple[str, ...]] = {
+    cst.Arg: ("value",),
+    cst.Assign: ("value",),
+    cst.AnnAssign: ("value",),
+    cst.AugAssign: ("value",),
+    cst.Expr: ("value",),
+    cst.Return: ("value",),
+    cst.Index: ("value",),
+    cst.Element: ("value",),
+    cst.DictElement: ("key", "value"),
+    cst.If: ("test",),
+    cst.While: ("test",),
+    cst.Assert: ("test", "msg"),
+    cst.For: ("iter",),
+    cst.Param: ("default",),
+    cst.WithItem: ("item",),
+}
+
+
+def tightness(node: cst.BaseExpression) -> int:
+    """How tightly an expression without parentheses holds together; larger is tighter."""
+    if node.lpar:
+        return ATOM
+    if isinstance(node, cst.BinaryOperation):
+        return BINARY.get(type(node.operator), 13)
+    if isinstance(node, cst.BooleanOperation):
+        return 4 if isinstance(node.operator, cst.Or) else 5
+    if isinstance(node, cst.UnaryOperation):
+        return 6 if isinstance(node.operator, cst.Not) else 14
+    return TIGHTNESS.get(type(node), ATOM)
+
+
+@dataclass(slots=True)
+class Builder:
+    """Makes nodes that fit into one module."""
+
+    module: cst.Module
+    newline: str  # the one that most lines of the file end with
+    is_cautious: bool = False  # put parentheses wherever a replaced expression began or ended next to a word
+
+    # -------------------------------------------------------------- text to nodes
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The source of a node."""
+        return self.module.code_for_node(node)
+
+    def statements(self, code: str) -> list[Statement]:
+        """Statements out of text whose lines end with a plain newline."""
+        parsed = cst.parse_module(code if code.endswith("\n") else f"{code}\n")
+        body = list(parsed.body)
+        body[0] = body[0].with_changes(leading_lines=(*parsed.header, *body[0].leading_lines))
+        if self.newline != self.module.default_newline:
+            body = [cast("Statement", stmt.visit(_Ends(self.newline))) for stmt in body]
+        return body
+
+    def expression(self, template: str, parts: Mapping[str, Piece]) -> cst.BaseExpression:
+        """The template with its holes filled, with no more parentheses than it takes."""
+        return cst.parse_expression(assemble(template, parts), config=self.module.config_for_parsing)
+
+    def piece(self, node: cst.BaseExpression) -> Piece:
+        """An expression as a part of a template."""
+        own = self.code(node)
+        if not node.lpar:
+            return Piece((own, f"({own})"))
+        bare = self.code(node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1]))
+        around = self.code(node.lpar[0].whitespace_after) + self.code(node.rpar[-1].whitespace_before)
+        return Piece((own,)) if around.strip(" \t") or isinstance(node, cst.GeneratorExp) else Piece((bare, own))
+
+    def arguments(self, call: cst.Call) -> Piece:
+        """All arguments of a call, as a part of a template."""
+        text = "".join(map(self.code, call.args)).rstrip()
+        return Piece((text.removesuffix(",") if "\n" not in text else text,), is_list=True)
+
+    # -------------------------------------------------------------- where it goes
+
+    def seat(self, new: cst.BaseExpression, old: cst.BaseExpression, *, loose: bool) -> cst.BaseExpression:
+        """The new expression in the place of the old one: parentheses stay, and come where they must."""
+        if old.lpar and not new.lpar:
+            return new.with_changes(lpar=old.lpar, rpar=old.rpar)
+        needs = tightness(new) < (LOOSEST if loose else tightness(old))
+        if not new.lpar and (needs or (self.is_cautious and self._touches(old)) or self._breaks(new)):
+            return new.with_changes(lpar=(cst.LeftParen(),), rpar=(cst.RightParen(),))
+        return new
+
+    def _touches(self, old: cst.BaseExpression) -> bool:
+        code = self.code(old)
+        return not (_is_word(code[0]) and _is_word(code[-1]))
+
+    def _breaks(self, new: cst.BaseExpression) -> bool:
+        """Whether the lines of the expression only hold together inside parentheses."""
+        code = self.code(new)
+        return "\n" in code and _parsed(code) is None
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+class _Ends(cst.CSTTransformer):
+    """Gives line ends their own newline, where the file's first one is not the usual one."""
+
+    def __init__(self, newline: str) -> None:
+        super().__init__()
+        self._newline = newline
+
+    def leave_Newline(self, original_node: cst.Newline, updated_node: cst.Newline) -> cst.Newline:  # noqa: N802, ARG002
+        return updated_node.with_changes(value=self._newline)
+
+
+# ------------------------------------------------------------------ filling a template
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a hole may be filled with, the barest first; the last always fits."""
+
+    texts: tuple[str, ...]
+    is_list: bool = False  # arguments, which parentheses would make a tuple
+
+
+def text_piece(code: str) -> Piece:
+    """Source text as a part of a template."""
+    return Piece((code, f"({code})"))
+
+
+def assemble(template: str, parts: Mapping[str, Piece], *, mode: str = "eval") -> str:
+    """The filled template, as text. `mode` is that of `ast.parse`."""
+    empty = [name for name, piece in parts.items() if piece.is_list and not piece.texts[0].strip()]
+    for name in empty:  # `f({loss}, {arguments})` without arguments
+        template = re.sub(rf",?\s*\{{{name}\}}", "", template)
+    texts = {name: piece.texts[-1] for name, piece in parts.items() if name not in empty}
+    wanted = _parsed(fill(template, texts), mode)
+    for name, piece in parts.items():
+        for text in piece.texts[:-1] if name in texts else ():
+            if _parsed(fill(template, {**texts, name: text}), mode) == wanted:
+                texts[name] = text
+                break
+    return fill(template, texts)
+
+
+def _parsed(code: str, mode: str = "eval") -> str | None:
+    try:
+        return dumped(ast.parse(code.replace("\r\n", "\n"), mode=mode))
+    except SyntaxError:
+        return None
+
+
+# ------------------------------------------------------------------ what stands between commas
+
+Item = TypeVar("Item", cst.Arg, cst.Param, cst.ImportAlias)
+BEHIND = {cst.Arg: "whitespace_after_arg", cst.Param: "whitespace_after_param"}
+Space = cst.BaseParenthesizableWhitespace
+
+
+def inserted(items: Sequence[Item], place: int, new: Item, opening: Space | None = None) -> list[Item]:
+    """The list with one more item, laid out like its neighbours. `opening` is the space after the bracket."""
+    found = list(items)
+    if not found:
+        return [new]
+    separator = _separator(found, opening)
+    if place == 0:
+        return [new.with_changes(comma=separator), *found]
+    before = found[place - 1]
+    behind = BEHIND.get(type(new))
+    if place < len(found):
+        found[place - 1 : place] = [before, new.with_changes(comma=_uncommented(separator))]
+        return found
+    moved: dict[str, Any] = {"comma": _ending(before.comma)}
+    kept: dict[str, Any] = {"comma": _describing(separator, before.comma)}
+    if behind:
+        moved[behind], kept[behind] = getattr(before, behind), cst.SimpleWhitespace("")
+    found[place - 1 :] = [before.with_changes(**kept), new.with_changes(**moved)]
+    return found
+
+
+def _separator(items: Sequence[Item], opening: Space | None) -> cst.Comma:
+    """A comma with the space that follows commas in this list."""
+    if len(items) > 1 and isinstance(items[0].comma, cst.Comma):
+        return _uncommented(items[0].comma)
+    if isinstance(opening, cst.ParenthesizedWhitespace) and isinstance(items[0].comma, cst.Comma):
+        return _uncommented(cst.Comma(whitespace_after=opening))
+    return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+
+
+def _uncommented(comma: cst.Comma) -> cst.Comma:
+    space = comma.whitespace_after
+    if not isinstance(space, cst.ParenthesizedWhitespace):
+        return comma.with_changes(whitespace_before=cst.SimpleWhitespace(""))
+    line = space.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+    return cst.Comma(whitespace_after=space.with_changes(first_line=line, empty_lines=()))
+
+
+def _ending(comma: cst.Comma | cst.MaybeSentinel) -> cst.Comma | cst.MaybeSentinel:
+    return _uncommented(comma) if isinstance(comma, cst.Comma) else comma
+
+
+def _describing(separator: cst.Comma, old: cst.Comma | cst.MaybeSentinel) -> cst.Comma:
+    """The separator, with the comment that stood behind the last item."""
+    if not isinstance(old, cst.Comma):
+        return separator
+    there, here = old.whitespace_after, separator.whitespace_after
+    if not isinstance(there, cst.ParenthesizedWhitespace):
+        return separator
+    if not isinstance(here, cst.ParenthesizedWhitespace):
+        return old if there.first_line.comment else separator
+    return separator.with_changes(whitespace_after=here.with_changes(first_line=there.first_line, empty_lines=there.empty_lines))
+
+
+def without(items: Sequence[Item], gone: set[int]) -> list[Item]:
+    """The list without some items; what ends the list stays as it was."""
+    found = [item for number, item in enumerate(items) if number not in gone]
+    if found and len(items) - 1 in gone:
+        behind = BEHIND.get(type(found[-1]))
+        changes: dict[str, Any] = {"comma": items[-1].comma}
+        if behind:
+            changes[behind] = getattr(items[-1], behind)
+        found[-1] = found[-1].with_changes(**changes)
+    return found
+
+
+# ------------------------------------------------------------------ calls
+
+
+def edit_call(call: cst.Call, operations: Iterable[Operation]) -> cst.Call:
+    """The call with its arguments replaced, removed and added."""
+    operations = list(operations)
+    args: list[cst.Arg] = list(call.args)
+    for operation in operations:
+        if isinstance(operation, ReplaceArgument):
+            args[operation.index] = _replaced(args[operation.index], operation)
+    gone = {operation.index for operation in operations if isinstance(operation, RemoveArgument)}
+    positional = [n for n, arg in enumerate(args) if arg.keyword is None and arg.star != "**" and n not in gone]
+    args = without(args, gone)
+    added = [operation for operation in operations if isinstance(operation, AddArgument)]
+    if added and len(args) == 1 and isinstance(args[0].value, cst.GeneratorExp) and not args[0].value.lpar:
+        value = args[0].value.with_changes(lpar=(cst.LeftParen(),), rpar=(cst.RightParen(),))
+        args[0] = args[0].with_changes(value=value)
+    count = len(positional)
+    for operation in added:
+        place = _place(args, operation, count)
+        count += operation.keyword is None
+        args = inserted(args, place, _argument(operation.code, operation.keyword), call.whitespace_before_args)
+    return call.with_changes(args=args)
+
+
+def _replaced(arg: cst.Arg, operation: ReplaceArgument) -> cst.Arg:
+    if operation.code is not None:
+        return arg.with_changes(star="", keyword=None, value=cst.parse_expression(operation.code))
+    return arg.with_changes(keyword=cst.Name(operation.keyword or "")) if arg.keyword else arg.with_changes(
+        keyword=cst.Name(operation.keyword or ""), equal=_tight()
+    )
+
+
+def _argument(code: str, keyword: str | None) -> cst.Arg:
+    value = cst.parse_expression(assemble("f({x})" if keyword is None else "f(a={x})", {"x": text_piece(code)}))
+    found = cast("cst.Call", value).args[0].value
+    return cst.Arg(found, keyword=cst.Name(keyword), equal=_tight()) if keyword else cst.Arg(found)
+
+
+def _tight() -> cst.AssignEqual:
+    empty = cst.SimpleWhitespace("")
+    return cst.AssignEqual(whitespace_before=empty, whitespace_after=empty)
+
+
+def _place(args: Sequence[cst.Arg], operation: AddArgument, positional: int) -> int:
+    """A keyword goes before a trailing `**mapping`, a positional argument behind the others of its kind."""
+    if operation.keyword is not None:
+        return len(args) - 1 if args and args[-1].star == "**" else len(args)
+    wanted = positional if operation.position is None else min(operation.position, positional)
+    places = [n for n, arg in enumerate(args) if arg.keyword is None and arg.star != "**"]
+    if wanted < len(places):
+        return places[wanted]
+    return places[-1] + 1 if places else 0
+
+
+# ------------------------------------------------------------------ parameters and imported names
+
+
+def rename_parameter(param: cst.Param, operation: RenameParameter) -> cst.Param:
+    """The parameter with another name, and another annotation and default where they are given."""
+    changes: dict[str, Any] = {"name": cst.Name(operation.name)}
+    if operation.annotation is not None:
+        code = operation.annotation
+        changes["annotation"] = cst.Annotation(cst.parse_expression(code)) if code else None
+    if operation.default is not None:
+        code = operation.default
+        changes["default"] = cst.parse_expression(code) if code else None
+        changes["equal"] = cst.MaybeSentinel.DEFAULT
+    return param.with_changes(**changes)
+
+
+def add_parameter(function: cst.FunctionDef, original: cst.FunctionDef, operation: AddParameter) -> cst.FunctionDef:
+    """The function with one more parameter. `original` still has the names that `after` means."""
+    new = cst.Param(cst.Name(operation.name), default=_maybe(operation.default))
+    params = function.params
+    opening = function.whitespace_before_params
+    names = [param.name.value for param in original.params.posonly_params]
+    if operation.after in names:
+        place = names.index(operation.after) + 1
+        return function.with_deep_changes(params, posonly_params=inserted(params.posonly_params, place, new, opening))
+    old = [param.name.value for param in original.params.params]
+    added = len(params.params) - len(old)  # by edits before this one
+    place = old.index(operation.after) + 1 if operation.after in old else len(old) + added
+    if _is_followed(params) and place == len(params.params):
+        separated = new.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+        found = [*params.params, separated]
+    else:
+        found = inserted(params.params, place, new, opening)
+    return function.with_deep_changes(params, params=found)
+
+
+def _is_followed(params: cst.Parameters) -> bool:
+    return bool(params.kwonly_params or params.star_kwarg or params.star_arg is not cst.MaybeSentinel.DEFAULT)
+
+
+def _maybe(code: str | None) -> cst.BaseExpression | None:
+    return None if code is None else cst.parse_expression(code)
+
+
+def drop_aliases(stmt: cst.Import | cst.ImportFrom, operations: Iterable[DropAlias]) -> cst.Import | cst.ImportFrom:
+    """The import without some of its names."""
+    names = cast("Sequence[cst.ImportAlias]", stmt.names)
+    return stmt.with_changes(names=without(names, {operation.index for operation in operations}))
+
+
+def add_alias(stmt: cst.ImportFrom, operation: AddAlias) -> cst.ImportFrom:
+    """The import with one more name, in alphabetical order."""
+    names = list(cast("Sequence[cst.ImportAlias]", stmt.names))
+    key: Callable[[cst.ImportAlias], str] = lambda alias: str(alias.evaluated_name)  # noqa: E731
+    place = next((n for n, alias in enumerate(names) if key(alias) > operation.name), len(names))
+    opening = stmt.lpar.whitespace_after if stmt.lpar else None
+    return stmt.with_changes(names=inserted(names, place, cst.ImportAlias(cst.Name(operation.name)), opening))

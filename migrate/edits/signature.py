@@ -1,0 +1,33 @@
+"""Where a new parameter may stand."""
+
+from __future__ import annotations
+
+import ast
+
+
+def check_parameter(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, after: str | None, *, has_default: bool
+) -> None:
+    """Does nothing if the parameter can stand there.
+
+    Raises:
+        ValueError: it is no name, the name is taken, or Python would not accept it there.
+    """
+    if not name.isidentifier():
+        raise ValueError(f"{name!r} is not a name.")
+    if any(name == parameter.arg for parameter in ast.walk(function.args) if isinstance(parameter, ast.arg)):
+        raise ValueError(f"{function.name}() already has a parameter called {name}.")
+    names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
+    if after is not None and after not in names:
+        raise ValueError(f"{function.name}() has no positional parameter {after!r}. It has: {', '.join(names)}.")
+    place = len(names) if after is None else names.index(after) + 1
+    required = len(names) - len(function.args.defaults)
+    if not has_default and place > required:
+        raise ValueError(
+            f"{name} of {function.name}() would follow {names[place - 1]}, which has a default. "
+            "Give it one, or name a parameter without default in after=."
+        )
+    if has_default and place < required:
+        raise ValueError(
+            f"{name} of {function.name}() has a default and would come before {names[place]}, which has none."
+        )

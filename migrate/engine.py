@@ -1,0 +1,72 @@
+"""The steps that the pipeline puts together, as values, so that a test may put in its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from migrate.report.model import Change, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from migrate.edits import Plan
+    from migrate.options import Options
+    from migrate.source.project import Project, SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What is to be done to a project, and what the rules say about it."""
+
+    outcome: Outcome = field(default_factory=Outcome)
+    touched: tuple[str, ...] = ()  # paths of the files that have edits, in order
+    plan: Plan | None = None
+
+
+class Applied(Protocol):
+    """What applying the plan to one file gave (`migrate.edits.apply.Applied`)."""
+
+    @property
+    def content(self) -> bytes: ...
+    @property
+    def lost_comments(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """`plan` decides, `apply` edits one file in memory, `check` says what is wrong with the result."""
+
+    plan: Callable[[Project, Options], Conversion]
+    apply: Callable[[SourceFile, Conversion], Applied]
+    check: Callable[[SourceFile, Change, Conversion], list[str]]
+
+
+def _plan(project: Project, options: Options) -> Conversion:
+    """Facts, then what the rules make of them."""
+    from migrate.analysis import analyse  # `migrate --help` needs none of these
+    from migrate.edits import Plan
+    from migrate.rules import convert
+
+    plan = Plan(project.files)
+    outcome = convert(analyse(project), plan, options)
+    return Conversion(outcome, tuple(file.path for file in project.files if plan.touches(file)), plan)
+
+
+def _apply(file: SourceFile, conversion: Conversion) -> Applied:
+    from migrate.edits.apply import apply  # imports libcst, which a run without edits does not need
+
+    if conversion.plan is None:
+        raise ValueError(
+            f"{file.path} is to be edited, and there is no plan. Plan first: ENGINE.plan(project, options)."
+        )
+    return apply(file, conversion.plan)
+
+
+def _check(file: SourceFile, change: Change, conversion: Conversion) -> list[str]:
+    from migrate.selfcheck import check
+
+    return check(file, change, conversion)
+
+
+ENGINE = Engine(_plan, _apply, _check)

@@ -1,0 +1,42 @@
+"""Everything that `migrate` raises on purpose.
+
+MigrateError            what happened, where, and the way out; the command line prints it as one line
+├── UsageError          the command asks for something that does not exist
+├── SourceError         a file cannot be read, or is not Python 3
+├── EditError           a planned edit cannot be made in this file; the file stays as it was
+└── WriteError          the result cannot be saved; every file stays as it was
+"""
+
+from __future__ import annotations
+
+
+class MigrateError(Exception):
+    """What happened (`what`), the way out, and the place where there is one (`path`; `line` is 0 when unknown)."""
+
+    def __init__(self, what: str, way_out: str = "", *, path: str = "", line: int = 0) -> None:
+        super().__init__(what)
+        self.what = what
+        self.way_out = way_out
+        self.path = path
+        self.line = line
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}: " if self.line else f"{self.path}: " if self.path else ""
+        way_out = f" {self.way_out}" if self.way_out else ""
+        return f"{place}{self.what.rstrip('.')}.{way_out}"
+
+
+class UsageError(MigrateError):
+    """The command line asks for something that does not exist."""
+
+
+class SourceError(MigrateError):
+    """A file cannot be read, or is not Python that this interpreter reads."""
+
+
+class EditError(MigrateError):
+    """A planned edit cannot be made in this file."""
+
+
+class WriteError(MigrateError):
+    """The result cannot be saved; nothing was written."""

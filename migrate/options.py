@@ -1,0 +1,71 @@
+"""What a run is asked to do."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from migrate.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class Mode(Enum):
+    """What happens with the result."""
+
+    PREVIEW = "preview"  # diff and report
+    DIFF = "diff"  # diff only
+    CHECK = "check"  # findings only; nothing is edited, not even in memory
+    WRITE = "write"  # files are replaced
+
+
+class Target(str, Enum):
+    """The package that converted scripts import `Accelerator` from."""
+
+    RUNTIME = "runtime"
+    ACCELERATE = "accelerate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """One run's settings; the same for every file."""
+
+    mode: Mode = Mode.PREVIEW
+    target: Target = Target.RUNTIME
+    select: tuple[str, ...] = ()  # codes or their beginnings ("MIG1"); empty: every rule
+    ignore: tuple[str, ...] = ()  # likewise; the longer beginning wins, `ignore` where they are equally long
+    review: bool = False  # also make the edits that need a look
+
+    def wants(self, code: str) -> bool:
+        """Whether the rule with this code takes part."""
+        return _longest(self.select or ("",), code) > _longest(self.ignore, code)
+
+
+def _longest(starts: Iterable[str], code: str) -> int:
+    return max((len(start) for start in starts if code.startswith(start)), default=-1)
+
+
+def codes(texts: Iterable[str], code_of: Mapping[str, str]) -> tuple[str, ...]:
+    """The codes, or beginnings of codes, that a user's list means: `MIG105,prepare` or `MIG1`.
+
+    `code_of` gives the code of each rule's name.
+
+    Raises:
+        UsageError: no rule is called so.
+    """
+    words = [word.strip() for text in texts for word in text.split(",")]
+    return tuple(_code(word, code_of) for word in words if word)
+
+
+def _code(word: str, code_of: Mapping[str, str]) -> str:
+    if word.lower() in code_of:
+        return code_of[word.lower()]
+    known = sorted(set(code_of.values()))
+    if any(code.startswith(word.upper()) for code in known):
+        return word.upper()
+    close = difflib.get_close_matches(word.lower(), [*code_of, *(code.lower() for code in known)], n=1, cutoff=0.5)
+    meant = f"Did you mean {close[0].upper() if close[0].upper() in known else close[0]}? " if close else ""
+    raise UsageError(f"{word!r} is not a rule", f"{meant}`migrate --rules` lists them.")

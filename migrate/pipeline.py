@@ -1,0 +1,240 @@
+"""A run on one screen:
+
+    bytes → Project → Facts → Plan → one transformer per touched file → self-check → Report → write (all or nothing)
+
+What can go wrong in one file costs that file, and those that must change with it; the others go on.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from migrate.engine import ENGINE, Conversion, Engine
+from migrate.errors import MigrateError
+from migrate.options import Mode, Options
+from migrate.report.model import OUR_BUG, Change, Finding, Kind, Report, Summary
+from migrate.source.files import load
+from migrate.source.parse import DEEPEST
+from migrate.source.project import Project, SourceFile
+from migrate.source.save import Rewrite, clean, save
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+FRAMES = 11 * DEEPEST  # Python frames: up to ten a level of the deepest tree that `parse` lets through, and our own
+
+
+def run(
+    paths: Sequence[str],
+    options: Options,
+    engine: Engine = ENGINE,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Report:
+    """Everything the command line does with files: read them, convert them, and in `Mode.WRITE` save them."""
+    found = load(paths, progress)
+    if options.mode is Mode.WRITE:
+        clean(file.folder for file in found.files)
+    report = convert(Project(found.files), options, engine)
+    report = replace(
+        report,
+        problems=(*found.errors, *report.problems),
+        remarks=(*found.remarks, *report.remarks),
+        files=len(found.files),
+    )
+    return _write(report, found.files) if options.mode is Mode.WRITE and report.changes else report
+
+
+def run_text(content: bytes, name: str, options: Options, engine: Engine = ENGINE) -> Report:
+    """The same for text that is not read from a file; `name` is where it will be, or empty. Nothing is written."""
+    file = SourceFile(name or "<stdin>", content, real=Path(name).resolve() if name else None)
+    return convert(Project([file]), options, engine)
+
+
+def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Report:
+    """What would become of the project's named files. Nothing is written."""
+    with _deep_stack():
+        planned = _plan(project, options, engine)
+        changes, broken = ({}, dict(planned.broken)) if options.mode is Mode.CHECK else _edit(planned, options, engine)
+    outcome = planned.conversion.outcome
+    kept = [path for path in planned.conversion.touched if path not in broken]
+    return Report(
+        findings=_told(outcome.findings, broken),
+        summaries=outcome.summaries,
+        changes=tuple(changes[path] for path in kept if path in changes),
+        touched=tuple(kept),
+        problems=project.errors,
+        causes=tuple(failure.cause for failure in broken.values() if failure.cause),
+        files=len(project.named),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a file's edits are dropped."""
+
+    reason: str
+    way_out: str = ""
+    cause: Exception | None = None
+    with_it: tuple[str, ...] = ()  # paths that are dropped because of it
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    project: Project
+    conversion: Conversion
+    broken: Mapping[str, _Failure] = field(default_factory=dict)
+
+
+def _plan(project: Project, options: Options, engine: Engine) -> _Planned:
+    """The plan of the whole project; where that fails, of the files that do not fail when they are alone."""
+    try:
+        return _Planned(project, engine.plan(project, options))
+    except Exception as error:  # noqa: BLE001 (a bug of ours in one file must not cost the others)
+        whole = error
+    broken = {file.path: failure for file in project.files if (failure := _alone(file, project, options, engine))}
+    rest = project.without(frozenset(broken))
+    try:
+        return _Planned(rest, engine.plan(rest, options), broken)
+    except Exception:  # noqa: BLE001 (likewise)
+        return _Planned(project, Conversion(), {file.path: _failure(whole) for file in project.files})
+
+
+def _alone(file: SourceFile, project: Project, options: Options, engine: Engine) -> _Failure | None:
+    others = frozenset(other.path for other in project.named if other is not file)
+    try:
+        engine.plan(project.without(others), options)
+    except Exception as error:  # noqa: BLE001 (this is how the culprit is found)
+        return _failure(error)
+    return None
+
+
+def _edit(planned: _Planned, options: Options, engine: Engine) -> tuple[dict[str, Change], dict[str, _Failure]]:
+    """The new content of every touched file that passes its checks, and why others do not."""
+    conversion = planned.conversion
+    broken = dict(planned.broken)
+    changes: dict[str, Change] = {}
+    files = {file.path: file for file in planned.project.files}
+    for path in conversion.touched:
+        made = _apply(files[path], conversion, engine)
+        if isinstance(made, _Failure):
+            broken[path] = made
+        else:
+            changes[path] = made
+    _drop(changes, broken, conversion)
+    while failures := _second_run(planned, changes, options, engine):
+        broken.update(failures)
+        _drop(changes, broken, conversion)
+    return changes, broken
+
+
+def _apply(file: SourceFile, conversion: Conversion, engine: Engine) -> Change | _Failure:
+    """One file's new content, checked by itself."""
+    try:
+        applied = engine.apply(file, conversion)
+        change = Change(file.path, file.content, applied.content, applied.lost_comments)
+        failures = engine.check(file, change, conversion)
+    except Exception as error:  # noqa: BLE001 (a bug of ours in one file must not cost the others)
+        return _failure(error)
+    if change.new == change.old:
+        failures = ["edits were planned that change nothing", *failures]
+    return _Failure("; ".join(failures)) if failures else change
+
+
+def _second_run(
+    planned: _Planned, changes: Mapping[str, Change], options: Options, engine: Engine
+) -> dict[str, _Failure]:
+    """What a run on the new contents still wants to do in them; it must want nothing."""
+    if not changes:
+        return {}
+    again = planned.project.replaced({path: change.new for path, change in changes.items()})
+    unparsable = {f.path: _failure(f.error) for f in again.named if f.path in changes and f.error}
+    if unparsable:
+        return unparsable
+    try:
+        second = engine.plan(again, options)
+    except Exception as error:  # noqa: BLE001 (the first run went well, so the result is at fault)
+        return dict.fromkeys(changes, _failure(error))
+    failures = {path: _Failure("a second run would change the result again") for path in second.touched}
+    allowed = Counter(loop.path for loop in _loops(planned.conversion) if not loop.converts)
+    flagged = Counter(loop.path for loop in _loops(second))
+    for path in flagged - allowed:
+        failures.setdefault(path, _Failure("a second run still finds a plain training loop that was to be converted"))
+    return {path: failure for path, failure in failures.items() if path in changes}
+
+
+def _loops(conversion: Conversion) -> Iterator[Finding]:
+    return (finding for finding in conversion.outcome.findings if finding.kind is Kind.LOOP)
+
+
+def _drop(changes: dict[str, Change], broken: dict[str, _Failure], conversion: Conversion) -> None:
+    """Take out what failed, and the files that stand or fall with it."""
+    for path in [path for path, failure in broken.items() if not failure.with_it]:
+        group = _group(path, conversion.outcome.summaries)
+        with_it = tuple(other for other in conversion.touched if other in group and other not in broken)
+        broken[path] = replace(broken[path], with_it=with_it)
+        broken.update({other: _Failure("", with_it=(path,)) for other in with_it})
+    for path in broken:
+        changes.pop(path, None)
+
+
+def _group(path: str, summaries: Sequence[Summary]) -> frozenset[str]:
+    """All files that are tied to this one, directly or through programs that share a file."""
+    group = {path}
+    size = 0
+    while len(group) > size:
+        size = len(group)
+        group.update(other for summary in summaries if group & set(summary.files) for other in summary.files)
+    return frozenset(group)
+
+
+def _failure(error: Exception) -> _Failure:
+    if isinstance(error, MigrateError):
+        return _Failure(error.what, error.way_out, error)
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return _Failure(text, cause=error)
+
+
+def _told(findings: Sequence[Finding], broken: Mapping[str, _Failure]) -> tuple[Finding, ...]:
+    """The findings as they are after edits were dropped, and one more for each file that failed."""
+    told = [
+        _as_dropped(f) if f.path in broken else f for f in findings if f.path not in broken or f.kind is not Kind.EDIT
+    ]
+    for path, failure in broken.items():
+        if failure.reason:
+            stays = "The files stay as they were" if failure.with_it else "The file stays as it was"
+            also = f" (with {', '.join(failure.with_it)})" if failure.with_it else ""
+            message = f"a bug of ours: {failure.reason.rstrip('.')}. {stays}{also}"
+            way_out = failure.way_out or "Please report it with the file; --traceback shows where it happened."
+            told.append(Finding(OUR_BUG, path, 1, 1, 1, message, way_out, Kind.LEFT))
+    return tuple(told)
+
+
+def _as_dropped(finding: Finding) -> Finding:
+    return replace(finding, converts=False) if finding.kind is Kind.LOOP else finding
+
+
+def _write(report: Report, files: Sequence[SourceFile]) -> Report:
+    """Save the changes; if that is not possible, the report says that nothing was converted."""
+    real = {file.path: file.real for file in files if file.real}
+    try:
+        remarks = save([Rewrite(c.path, real[c.path], c.old, c.new) for c in report.changes])
+    except MigrateError as error:
+        findings = tuple(map(_as_dropped, report.findings))
+        return replace(report, findings=findings, problems=(*report.problems, error))
+    return replace(report, written=True, remarks=(*report.remarks, *remarks))
+
+
+@contextmanager
+def _deep_stack() -> Iterator[None]:
+    """Room for the deepest file that `parse` lets through. (Frames of Python functions, not of the C stack.)"""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

@@ -1,0 +1,166 @@
+"""How each function gets at the accelerator, the way a person would do it.
+
+At home it is a name. Functions defined at home, and those of a module that is the home, see that name. Methods of a
+trainer have `self.accelerator`. Every other function gets a parameter: it takes the place of a `device` parameter that
+is no longer needed, or it is added; the callers follow.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from migrate.analysis.facts import Facts
+from migrate.analysis.syntax import own_nodes
+from migrate.analysis.units import Call, Class, Function, Module, Unit
+from migrate.programs.program import Program, Refusal
+
+NAME = "accelerator"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A function that is handed the accelerator: in the place of its `device` parameter, or in a new one."""
+
+    unit: Function
+    replaces: ast.arg | None
+
+
+class OutOfReach(Exception):
+    """The accelerator cannot be brought to a place; the argument says why and what would help."""
+
+    def __init__(self, node: ast.AST, why: str, way_out: str) -> None:
+        super().__init__(why)
+        self.refusal = Refusal(node, "MIG904", why, way_out)
+
+
+@dataclass(slots=True)
+class Access:
+    """The answers so far; asking for a function's access gives it a parameter where it needs one."""
+
+    facts: Facts
+    program: Program
+    parameters: dict[Function, Parameter] = field(default_factory=dict)
+
+    def name(self, node: ast.AST) -> str:
+        """What to write for the accelerator at a node.
+
+        Raises:
+            OutOfReach: the code cannot be given the accelerator.
+        """
+        return self.of(self.facts.unit(node))
+
+    def of(self, unit: Unit) -> str:
+        """What to write for the accelerator in a unit."""
+        home = self.program.home
+        assert home is not None
+        if unit is home:
+            return self._at_home(home)
+        if isinstance(unit, Module):
+            raise OutOfReach(
+                unit.tree.body[0] if unit.tree.body else unit.tree,
+                f"the top level of {unit.path} runs before the accelerator exists",
+                "move the code into a function that the training program calls",
+            )
+        if self._sees_home(unit, home):
+            return NAME
+        if self._is_sibling(unit, home):
+            return f"self.{NAME}"
+        if unit.parent is not None:
+            return self.of(unit.parent)
+        if unit not in self.parameters:
+            self._give(unit)
+        return NAME
+
+    def can_reach(self, node: ast.AST) -> bool:
+        """Whether the accelerator is, or can be, at hand at a node."""
+        before = dict(self.parameters)
+        try:
+            self.name(node)
+        except OutOfReach:
+            self.parameters = before
+            return False
+        return True
+
+    def has(self, unit: Unit) -> bool:
+        """Whether a unit sees the accelerator without another parameter."""
+        if isinstance(unit, Module):
+            return unit is self.program.home
+        home = self.program.home
+        assert home is not None
+        if unit is home or self._sees_home(unit, home) or self._is_sibling(unit, home) or unit in self.parameters:
+            return True
+        return unit.parent is not None and self.has(unit.parent)
+
+    def _at_home(self, home: Unit) -> str:
+        return f"self.{NAME}" if isinstance(home, Function) and home.owner is not None else NAME
+
+    def _sees_home(self, unit: Function, home: Unit) -> bool:
+        if isinstance(home, Module):
+            return unit.module is home and unit not in self.parameters
+        parent = unit.parent
+        while parent is not None:
+            if parent is home:
+                return True
+            parent = parent.parent
+        return False
+
+    def _is_sibling(self, unit: Function, home: Unit) -> bool:
+        """A method of the trainer whose `__init__` is the home."""
+        if not isinstance(home, Function) or home.owner is None or unit.owner is None:
+            return False
+        return unit.owner is home.owner or home.owner in _bases(unit.owner)
+
+    def _give(self, unit: Function) -> None:
+        """Let a function have the accelerator as a parameter, and its callers pass it."""
+        if isinstance(unit.node, ast.Lambda):
+            raise OutOfReach(unit.node, "a lambda cannot be given the accelerator", "make it a function")
+        if not self.facts.is_editable(unit):
+            raise OutOfReach(
+                unit.node,
+                f"{unit.name}() in {unit.module.path} needs the accelerator, and that file was not named",
+                f"name it too: migrate {unit.module.path} ...",
+            )
+        if not self.facts.callers_known(unit):
+            raise OutOfReach(
+                unit.node,
+                f"{unit.name}() needs the accelerator, and not all of its callers are known",
+                f"call {unit.name}() by its name, or give it an `accelerator` parameter yourself",
+            )
+        self.parameters[unit] = Parameter(unit, device_parameter(self.facts, unit))
+        for call in self.facts.callers(unit):
+            _check_call(call, unit)
+            self.of(call.caller)
+
+
+def _check_call(call: Call, unit: Function) -> None:
+    if any(isinstance(a, ast.Starred) for a in call.node.args) or any(k.arg is None for k in call.node.keywords):
+        raise OutOfReach(
+            call.node, f"{unit.name}() is called with * or **", f"write out the arguments of {unit.name}() in this call"
+        )
+
+
+def device_parameter(facts: Facts, unit: Function) -> ast.arg | None:
+    """The parameter through which a function is handed the device, if each caller hands one over."""
+    for parameter in unit.positional:
+        values = unit.parameters.get(parameter.arg, frozenset())
+        if facts.is_device(values) and not _is_rebound(unit, parameter.arg):
+            defaults = len(unit.node.args.defaults)
+            position = unit.positional.index(parameter)
+            if position < len(unit.positional) - defaults:
+                return parameter
+    return None
+
+
+def _is_rebound(unit: Function, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in own_nodes(unit.node)
+    )
+
+
+def _bases(cls: Class, seen: frozenset[int] = frozenset()) -> Iterable[Class]:
+    for base in cls.bases:
+        if isinstance(base.unit, Class) and id(base.unit) not in seen:
+            yield base.unit
+            yield from _bases(base.unit, seen | {id(cls)})

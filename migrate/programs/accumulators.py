@@ -1,0 +1,155 @@
+"""Numbers that a training loop adds up and that are read after it: each process has its share of them.
+
+`loss_sum += loss.item()` … `print(loss_sum / len(data_set))`. After the loop the shares are joined: by their sum, or by
+their mean where the number is divided by how many batches *this process* saw. What is read inside the loop (progress
+bars) stays that of one process, which the report says.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from migrate.analysis.facts import Facts
+from migrate.analysis.roles import FROM_LOADER, Role, roles
+from migrate.analysis.syntax import reads, writes
+from migrate.programs.loops import LoopFact
+
+
+class Joined(Enum):
+    """How the shares become the whole."""
+
+    SUM = "sum"
+    MEAN = "mean"
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """A name that a training loop adds up."""
+
+    name: str
+    loop: LoopFact
+    is_number: bool | None  # a Python number, a tensor (False), or not known (None)
+    joined: Joined | None  # None: it is not read after the loop
+    read_inside: bool
+
+
+def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
+    """The plain names that the loop itself adds up from its batches."""
+    grown: dict[str, list[ast.AugAssign]] = {}
+    for node in ast.walk(loop.node):
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
+            if roles(facts.values(node.value)) & (FROM_LOADER | {Role.TENSOR}):
+                grown.setdefault(node.target.id, []).append(node)
+    later = _later(facts, loop)
+    for name, additions in grown.items():
+        numbers = {is_number(facts, addition.value) for addition in additions}
+        yield Accumulator(
+            name,
+            loop,
+            numbers.pop() if len(numbers) == 1 else None,
+            _joined(facts, loop, name, later),
+            _is_read_inside(loop, name),
+        )
+
+
+def _later(facts: Facts, loop: LoopFact) -> list[ast.stmt]:
+    """The statements that follow the loop in its function."""
+    tree = facts.tree(loop.node)
+    inner: ast.stmt = loop.node
+    found: list[ast.stmt] = []
+    while True:
+        block = tree.block(inner)
+        position = next(i for i, statement in enumerate(block) if statement is inner)
+        found += block[position + 1 :]
+        parent = tree.parents[inner]
+        if not isinstance(parent, ast.stmt) or isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return found
+        inner = parent
+
+
+def _joined(facts: Facts, loop: LoopFact, name: str, later: Sequence[ast.stmt]) -> Joined | None:
+    divisors: list[ast.expr] = []
+    is_read = False
+    for statement in later:
+        if name in reads(statement):
+            is_read = True
+            divisors += _divisors(statement, name)
+        if isinstance(statement, ast.Assign) and name in writes(statement):
+            break
+    if not is_read:
+        return None
+    return Joined.MEAN if any(_counts_own_batches(facts, loop, d) for d in divisors) else Joined.SUM
+
+
+def _divisors(statement: ast.stmt, name: str) -> Iterator[ast.expr]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and name in reads(node.left):
+            yield node.right
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
+            if isinstance(node.target, ast.Name) and node.target.id == name:
+                yield node.value
+
+
+def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool:
+    """Whether a divisor is the number of batches of this process: len(loader), or the loop's own counter."""
+    counters = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
+    for node in ast.walk(divisor):
+        if isinstance(node, ast.Call) and "builtins.len" in facts.called(node) and node.args:
+            if Role.LOADER in roles(facts.values(node.args[0])):
+                return True
+        if isinstance(node, ast.Name) and node.id in counters and Role.NUMBER in roles(facts.values(node)):
+            return True
+        if isinstance(node, ast.Name):
+            for binding in facts.bindings_in(facts.unit(divisor)):
+                value = getattr(binding.statement, "value", None)
+                if binding.target == node.id and isinstance(value, ast.Call) and "builtins.len" in facts.called(value):
+                    return Role.LOADER in roles(facts.values(value.args[0]))
+    return False
+
+
+def _is_read_inside(loop: LoopFact, name: str) -> bool:
+    grown = {id(n.target) for n in ast.walk(loop.node) if isinstance(n, ast.AugAssign)}
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and id(n) not in grown
+        for n in ast.walk(loop.node)
+    )
+
+
+_NUMBER_METHODS = frozenset({"item", "size", "numel", "nelement", "dim"})
+_NUMBER_CALLS = frozenset({"builtins.float", "builtins.int", "builtins.len"})
+
+
+def is_number(facts: Facts, node: ast.expr) -> bool | None:
+    """Whether an expression is a Python number (True) or a tensor (False), by the way it is written."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float))
+    if isinstance(node, ast.BinOp):
+        parts = {is_number(facts, node.left), is_number(facts, node.right)}
+        return False if False in parts else True if parts == {True} else None
+    if isinstance(node, ast.Call):
+        if facts.called(node) & _NUMBER_CALLS:
+            return True
+        if isinstance(node.func, ast.Attribute):
+            if node.func.attr in _NUMBER_METHODS:
+                return True
+            return False if roles(facts.values(node)) & (FROM_LOADER | {Role.TENSOR}) else None
+        return False if roles(facts.values(node)) & FROM_LOADER else None
+    if isinstance(node, ast.Subscript) and isinstance(node.value, (ast.Attribute, ast.Call)):
+        inner = node.value.func if isinstance(node.value, ast.Call) else node.value
+        return True if isinstance(inner, ast.Attribute) and inner.attr in ("shape", "size") else None
+    if isinstance(node, ast.Name):
+        return _name_is_number(facts, node)
+    return None
+
+
+def _name_is_number(facts: Facts, node: ast.Name) -> bool | None:
+    found: set[bool | None] = set()
+    for binding in facts.bindings_in(facts.unit(node)):
+        value = getattr(binding.statement, "value", None)
+        if binding.target == node.id and isinstance(binding.statement, ast.Assign) and value is not None:
+            if not (isinstance(value, ast.Name) and value.id == node.id):
+                found.add(is_number(facts, value))
+    return found.pop() if len(found) == 1 else None

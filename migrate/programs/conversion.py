@@ -1,0 +1,214 @@
+"""What is decided about one program before any rule writes an edit. Rules read it; none of them changes it.
+
+The decisions hang together (what is prepared says which moves go away, which says whether a device is still needed),
+so they are made once, here, in the order in which they depend on each other.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from migrate.analysis.facts import Facts
+from migrate.analysis.known import training
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import own_nodes
+from migrate.analysis.units import Function, Unit
+from migrate.programs.access import Access
+from migrate.programs.evaluation import InFull, Shared, decide as decide_evaluation
+from migrate.programs.limits import limits
+from migrate.programs.loops import LoopFact, Loops
+from migrate.programs.moves import Fate, Move, moves, units_of, unsafe_batches
+from migrate.programs.placement import NoPlace, Placement, place
+from migrate.programs.program import Named, Program, Refusal
+from migrate.programs.schedulers import Horizon, Pace, Schedule, schedules
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The decisions about a program that is converted."""
+
+    facts: Facts
+    loops: Loops
+    program: Program
+    package: str  # that Accelerator is imported from
+    access: Access
+    units: frozenset[Unit]
+    loaders: tuple[Named, ...]  # that are prepared
+    schedules: tuple[Schedule, ...]
+    prepared_schedulers: tuple[Named, ...]
+    shared: tuple[Shared, ...]
+    in_full: tuple[InFull, ...]
+    moves: tuple[Move, ...]
+    placement: Placement
+
+    @property
+    def loader_origins(self) -> set[ast.AST]:
+        """Where the prepared loaders were made."""
+        return {origin for named in self.loaders for origin in named.origins}
+
+    @property
+    def prepared(self) -> tuple[Named, ...]:
+        """What prepare takes, in its order: loaders, models, optimizers, schedulers."""
+        return (*self.loaders, *self.program.models, *self.program.optimizers, *self.prepared_schedulers)
+
+    def is_prepared_at(self, node: ast.AST) -> bool:
+        """Whether the objects are prepared when a node of the program runs."""
+        unit = self.facts.unit(node)
+        if unit is not self.program.home:
+            return True
+        return node.lineno > (self.placement.prepare.statement.end_lineno or 0)  # type: ignore[attr-defined]
+
+
+def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conversion | None:
+    """The decisions; None if the program is refused, with the reasons in its `refusals`."""
+    program.refusals += limits(facts, loops, program)
+    if program.refusals or program.home is None:
+        return None
+    shared, in_full = _evaluation(facts, program)
+    loaders = _prepared_loaders(facts, loops, program, in_full)
+    prepared = {origin for named in loaders for origin in named.origins}
+    program.refusals += _evaluated_in_full(program, in_full)
+    program.refusals += unsafe_batches(facts, program, prepared)
+    planned = tuple(schedules(facts, loops, program))
+    try:
+        placement, with_schedulers = _place(facts, loops, program, loaders, planned)
+    except NoPlace as error:
+        program.refusals.append(error.refusal)
+    if program.refusals:
+        return None
+    units = units_of(facts, program)
+    return Conversion(
+        facts,
+        loops,
+        program,
+        package,
+        Access(facts, program),
+        frozenset(units),
+        loaders,
+        planned,
+        with_schedulers,
+        tuple(shared),
+        tuple(in_full),
+        tuple(moves(facts, program, prepared, units)),
+        placement,
+    )
+
+
+def _evaluation(facts: Facts, program: Program) -> tuple[list[Shared], list[InFull]]:
+    """Which evaluation loops are shared out. A loader is used in one way only, so one loop can keep others back."""
+    decided = [decide_evaluation(facts, program, loop) for loop in program.evaluation]
+    named = {origin for loader in program.loaders for origin in loader.origins}
+    while True:
+        kept_whole = {o for d in decided if isinstance(d, InFull) for o in d.loop.loaders} - program.training_loaders
+        again = [
+            InFull(d.loop, "its loader is also used where the batches cannot be shared out")
+            if isinstance(d, Shared) and (d.loop.loaders & kept_whole or not d.loop.loaders <= named)
+            else d
+            for d in decided
+        ]
+        if again == decided:
+            break
+        decided = again
+    return [d for d in decided if isinstance(d, Shared)], [d for d in decided if isinstance(d, InFull)]
+
+
+def _prepared_loaders(facts: Facts, loops: Loops, program: Program, in_full: list[InFull]) -> tuple[Named, ...]:
+    whole = {origin for decision in in_full for origin in decision.loop.loaders}
+    handed_out = _handed_out(facts)
+    return tuple(
+        loader
+        for loader in program.loaders
+        if loader.origins & program.training_loaders or not loader.origins & (whole | handed_out)
+    )
+
+
+#: Library functions that only look at a loader or pass it through.
+_HARMLESS = ("builtins.", "tqdm.", "itertools.")
+
+
+def _handed_out(facts: Facts) -> set[ast.AST]:
+    """Where loaders were made that are given to code outside the project, or read by hand with next()."""
+    found: set[ast.AST] = set()
+    for use in facts.calls:
+        names = facts.called(use.node)
+        if facts.targets(use.node) or any(name.startswith(_HARMLESS) and name != "builtins.next" for name in names):
+            continue
+        for argument in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+            found |= facts.loaders(facts.values(argument))
+    return found
+
+
+def _evaluated_in_full(program: Program, in_full: list[InFull]) -> list[Refusal]:
+    """A loader that is trained on is prepared, so evaluating on it must be shared out."""
+    return [
+        Refusal(decision.loop.node, "MIG114",
+                f"this loop evaluates on a loader that is also trained on, and cannot be shared out: {decision.why}",
+                "make a second DataLoader over the same data for the evaluation")
+        for decision in in_full
+        if decision.loop.loaders & program.training_loaders
+    ]  # fmt: skip
+
+
+def _place(
+    facts: Facts, loops: Loops, program: Program, loaders: tuple[Named, ...], planned: tuple[Schedule, ...]
+) -> tuple[Placement, tuple[Named, ...]]:
+    """The places, and the schedulers that are prepared: those stepped per batch whose horizon counts one process's batches.
+
+    A horizon measured with len(loader) after prepare already counts the batches of N processes: that scheduler stays.
+    """
+    objects = [*loaders, *program.models, *program.optimizers]
+    per_batch = [schedule for schedule in planned if schedule.pace is Pace.BATCH]
+    first = place(facts, loops, program, objects)
+    at = first.prepare.statement.end_lineno or 0
+    taken = [s for s in per_batch if s.horizon is Horizon.ABSOLUTE or any(_line(m) <= at for m in s.measured)]
+    if not taken:
+        return first, ()
+    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)])
+    at = placement.prepare.statement.end_lineno or 0
+    mixed = [s for s in per_batch if s not in taken and any(_line(m) <= at for m in s.measured)]
+    taken += mixed
+    return placement, tuple(schedule.named for schedule in taken)
+
+
+def _line(node: ast.AST) -> int:
+    return getattr(node, "lineno", 0)
+
+
+def reaches_model(conversion: Conversion, node: ast.AST) -> bool:
+    """Whether code calls a trained model, runs a loop over a loader or trains: all processes must enter it together."""
+    facts, program = conversion.facts, conversion.program
+    loops = {id(loop.node) for loop in (*program.training, *program.evaluation)}
+    for inner in ast.walk(node):
+        if id(inner) in loops:
+            return True
+        if not isinstance(inner, ast.Call):
+            continue
+        if origins(facts.values(inner.func), Role.MODEL) & program.model_origins:
+            return True
+        if any(_function_reaches(conversion, target, frozenset()) for target in facts.targets(inner)):
+            return True
+    return conversion.loops.trains(node)
+
+
+def _function_reaches(conversion: Conversion, unit: Function, seen: frozenset[int]) -> bool:
+    if id(unit) in seen:
+        return False
+    facts, program = conversion.facts, conversion.program
+    loops = {id(loop.node) for loop in (*program.training, *program.evaluation)}
+    for inner in own_nodes(unit.node):
+        if id(inner) in loops:
+            return True
+        if isinstance(inner, ast.Call):
+            if origins(facts.values(inner.func), Role.MODEL) & program.model_origins and not _is_inside_model(unit):
+                return True
+            if any(_function_reaches(conversion, t, seen | {id(unit)}) for t in facts.targets(inner)):
+                return True
+    return False
+
+
+def _is_inside_model(unit: Function) -> bool:
+    return unit.owner is not None and any(base.startswith("torch.nn.") for base in unit.owner.library_bases())
+
+
+__all__ = ["Conversion", "Fate", "LoopFact", "convert", "reaches_model", "training"]

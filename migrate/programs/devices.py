@@ -1,0 +1,251 @@
+"""How a program chooses its device, and what of that choice the accelerator must keep.
+
+`device = torch.device("cuda" if use_cuda else "cpu")` becomes an accelerator that is kept on the CPU when `use_cuda`
+is false: the user's flag goes on meaning what it meant. What is only a question of availability is left to the
+accelerator.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from migrate.analysis.facts import Facts
+from migrate.analysis.known import tensors
+from migrate.analysis.roles import Role, only, roles
+from migrate.analysis.units import Unit
+
+SET_DEVICE = frozenset(
+    {"torch.cuda.set_device", "torch.accelerator.set_device_index", "torch.accelerator.set_device_idx", "torch.xpu.set_device"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A statement that gives `target` the device to train on; `cpu` is the condition under which that is the CPU."""
+
+    statement: ast.stmt
+    target: str
+    unit: Unit
+    cpu: str | None  # Python source; None: the best device there is
+    needs: frozenset[str]  # names and attributes that `cpu` reads
+
+
+def choices(facts: Facts, unit: Unit) -> list[Choice]:
+    """The device choices of a unit, outermost statements, in order."""
+    found: list[Choice] = []
+    inside: set[int] = set()
+    for node in facts.own(unit):
+        if not isinstance(node, ast.stmt) or id(node) in inside:
+            continue
+        choice = _choice(facts, unit, node)
+        if choice is not None:
+            found.append(choice)
+            inside |= {id(inner) for inner in ast.walk(node)}
+    return found
+
+
+def _choice(facts: Facts, unit: Unit, statement: ast.stmt) -> Choice | None:
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = ast.unparse(statement.targets[0])
+        if not isinstance(statement.targets[0], (ast.Name, ast.Attribute)) or not is_choice(facts, statement.value):
+            return None
+        return _made(statement, target, unit, _cpu_when(facts, statement.value))
+    if isinstance(statement, ast.If):
+        return _branching(facts, unit, statement)
+    return None
+
+
+def _branching(facts: Facts, unit: Unit, statement: ast.If) -> Choice | None:
+    """`if flag: device = A else: device = B`, where nothing else happens but setting the current device."""
+    branches = list(_branches(statement))
+    targets: set[str] = set()
+    tested: list[tuple[ast.expr | None, ast.expr]] = []
+    for test, body in branches:
+        assigned = [s for s in body if not _sets_device(facts, s)]
+        if len(assigned) != 1 or not isinstance(assigned[0], ast.Assign) or len(assigned[0].targets) != 1:
+            return None
+        if not is_choice(facts, assigned[0].value):
+            return None
+        targets.add(ast.unparse(assigned[0].targets[0]))
+        tested.append((test, assigned[0].value))
+    if len(targets) != 1 or tested[-1][0] is not None:
+        return None
+    return _made(statement, targets.pop(), unit, _cpu_of_branches(facts, tested))
+
+
+def _branches(statement: ast.If) -> Iterator[tuple[ast.expr | None, list[ast.stmt]]]:
+    yield statement.test, statement.body
+    if len(statement.orelse) == 1 and isinstance(statement.orelse[0], ast.If):
+        yield from _branches(statement.orelse[0])
+    elif statement.orelse:
+        yield None, statement.orelse
+
+
+def _sets_device(facts: Facts, statement: ast.stmt) -> bool:
+    """`torch.cuda.set_device(i)`, also under a condition."""
+    if isinstance(statement, ast.If):
+        return all(_sets_device(facts, inner) for inner in statement.body + statement.orelse)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return bool(facts.called(statement.value) & SET_DEVICE)
+    return False
+
+
+def is_choice(facts: Facts, node: ast.expr) -> bool:
+    """Whether an expression makes a device, as against handing one on."""
+    if not facts.is_device(facts.values(node)):
+        return False
+    if isinstance(node, ast.IfExp):
+        return is_choice(facts, node.body) and is_choice(facts, node.orelse)
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Call):
+        return bool(facts.called(node)) and not facts.targets(node)
+    if isinstance(node, ast.JoinedStr):
+        return True
+    return False
+
+
+def _made(statement: ast.stmt, target: str, unit: Unit, cpu: ast.expr | None) -> Choice:
+    if cpu is None:
+        return Choice(statement, target, unit, None, frozenset())
+    return Choice(statement, target, unit, ast.unparse(cpu), frozenset(needs(cpu)))
+
+
+def needs(node: ast.expr) -> Iterator[str]:
+    """The names an expression reads, and the attributes of names: `args`, `args.cuda`."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            yield inner.id
+        elif isinstance(inner, ast.Attribute):
+            yield ast.unparse(inner)
+
+
+def _cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
+    """The condition under which a device expression is the CPU; None: never by choice of the program."""
+    if isinstance(node, ast.IfExp):
+        return _cpu_of_branches(facts, [(node.test, node.body), *_else_branches(node.orelse)])
+    if isinstance(node, ast.Call) and "torch.device" in facts.called(node) and len(node.args) == 1:
+        inner = node.args[0]
+        if isinstance(inner, (ast.Constant, ast.IfExp)):
+            return _cpu_when(facts, inner)
+        if isinstance(inner, (ast.Name, ast.Attribute)) and not facts.is_device(facts.values(inner)):
+            return ast.parse(f"torch.device({ast.unparse(inner)}).type == 'cpu'", mode="eval").body
+        return None
+    if isinstance(node, ast.Constant) and node.value == "cpu":
+        return ast.Constant(True)
+    return None
+
+
+def _else_branches(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]]:
+    if isinstance(node, ast.IfExp):
+        return [(node.test, node.body), *_else_branches(node.orelse)]
+    return [(None, node)]
+
+
+def _cpu_of_branches(facts: Facts, branches: list[tuple[ast.expr | None, ast.expr]]) -> ast.expr | None:
+    """`cuda if a else mps if b else cpu` is the CPU when neither flag is set."""
+    flags: list[ast.expr] = []
+    for test, value in branches:
+        is_cpu = _is_cpu(facts, value)
+        if test is None:
+            if not is_cpu or not flags:
+                return None
+            return negated(flags[0] if len(flags) == 1 else ast.BoolOp(ast.Or(), flags))
+        if is_cpu:  # cpu if flag else cuda
+            rest = flag(facts, test)
+            return rest if len(branches) == 2 and not flags else None
+        rest = flag(facts, test)
+        if rest is None:
+            return None
+        flags.append(rest)
+    return None
+
+
+def _is_cpu(facts: Facts, node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and node.args:
+        return _is_cpu(facts, node.args[0])
+    return isinstance(node, ast.Constant) and node.value == "cpu"
+
+
+def flag(facts: Facts, test: ast.expr) -> ast.expr | None:
+    """A condition without what only asks for availability; None if nothing else is left."""
+    if isinstance(test, ast.Call) and only(facts.values(test), Role.AVAILABLE):
+        return None
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        parts = [rest for value in test.values if (rest := flag(facts, value)) is not None]
+        if not parts:
+            return None
+        return parts[0] if len(parts) == 1 else ast.BoolOp(ast.And(), parts)
+    if isinstance(test, ast.BoolOp):
+        rests = [flag(facts, value) for value in test.values]
+        return None if None in rests else test
+    if isinstance(test, (ast.Name, ast.Attribute)) and Role.AVAILABLE in roles(facts.values(test)):
+        return None if _only_availability(facts, test) else test
+    return test
+
+
+def _only_availability(facts: Facts, name: ast.expr) -> bool:
+    """Whether a flag was set to nothing but the answer of is_available()."""
+    text = ast.unparse(name)
+    assigned = [
+        binding.statement.value
+        for binding in facts.bindings
+        if binding.target == text and isinstance(binding.statement, ast.Assign)
+    ]
+    return bool(assigned) and all(flag(facts, value) is None for value in assigned if not same_name(value, text))
+
+
+def same_name(node: ast.expr, text: str) -> bool:
+    """Whether an expression is just that name."""
+    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == text
+
+
+def negated(node: ast.expr) -> ast.expr:
+    """`not node`, without a double negation."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return node.operand
+    if isinstance(node, ast.Constant):
+        return ast.Constant(not node.value)
+    return ast.UnaryOp(ast.Not(), node)
+
+
+def is_move(facts: Facts, node: ast.AST) -> bool:
+    """`x.to(device)`, `x.cuda()`: a call that puts its receiver on the device the program trains on."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if facts.names(node.func.value) or facts.targets(node):
+        return False
+    if node.func.attr in ("cuda", "xpu"):
+        return True
+    return node.func.attr == "to" and device_argument(facts, node) is not None
+
+
+def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
+    """The argument of `.to(...)` that is a device of the program, not the CPU by name, not another tensor's device."""
+    given = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "device")]
+    for argument in given:
+        if isinstance(argument, ast.Constant) and argument.value == "cpu":
+            return None
+        if facts.is_device(facts.values(argument)):
+            return argument
+    return None
+
+
+def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
+    """The condition a device move stands under: `if use_cuda:` or `x.cuda() if use_cuda else x`."""
+    tree = facts.tree(node)
+    below = node
+    for above in tree.up(node):
+        if isinstance(above, ast.IfExp) and below is above.body:
+            return above.test
+        if isinstance(above, ast.If):
+            return above.test if any(below is statement for statement in above.body) else None
+        if isinstance(above, ast.stmt) and not isinstance(above, (ast.Assign, ast.Expr, ast.AnnAssign)):
+            return None
+        below = above
+    return None
+
+
+_ = tensors

@@ -1,0 +1,241 @@
+"""How an evaluation loop is made exact on several processes (contract E3).
+
+Two ways, both exact:
+
+* *shared out*: the loader is prepared; in an evaluation pass every process computes its rows of each original batch,
+  and `gather_for_metrics` right after the last forward call gives every process the whole batch back. All that follows
+  in the loop body is then what one process would compute, whatever it is: sums, means of batch means, lists, figures.
+* *in full*: the loader is not prepared and every process evaluates everything. Always right, never faster.
+
+The first is chosen only where it is proven that nothing in the loop looks at the batch before the gather.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from migrate.analysis.facts import Facts
+from migrate.analysis.known import data
+from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
+from migrate.analysis.syntax import is_docstring, reads, writes
+from migrate.analysis.units import Class, Function
+from migrate.programs.loops import LoopFact
+from migrate.programs.program import Program
+
+NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Gather these names right after this statement of the loop."""
+
+    loop: LoopFact
+    after: ast.stmt
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InFull:
+    """Every process runs the whole loop, for this reason."""
+
+    loop: LoopFact
+    why: str
+
+
+class NotShared(Exception):
+    """The loop cannot be shared out; the argument says why."""
+
+
+def decide(facts: Facts, program: Program, loop: LoopFact) -> Shared | InFull:
+    """How one evaluation loop is made exact."""
+    try:
+        _check_data(facts, loop)
+        _check_mode(facts, program, loop)
+        after, before, later = _around_forward(facts, loop)
+        _check_before(facts, before)
+        _check_later(facts, later)
+        names = _names(facts, loop, after, before, later)
+    except NotShared as reason:
+        return InFull(loop, str(reason))
+    return Shared(loop, after, names)
+
+
+def _check_data(facts: Facts, loop: LoopFact) -> None:
+    """A data set that draws random numbers per sample would draw others if it were shared out."""
+    for loader in loop.loaders:
+        for value in facts.over(loader):
+            if isinstance(value.unit, Class) and draws(facts, value.unit):
+                raise NotShared(f"{value.unit.node.name}.__getitem__ draws random numbers for each sample")
+            given = facts.over(value.origin) if value.origin is not None else ()
+            if any(inner.name.startswith(data.RANDOM_TRANSFORM) for inner in given):
+                raise NotShared("its data set applies random transforms")
+
+
+def draws(facts: Facts, cls: Class) -> bool:
+    """Whether getting a sample of a project data set draws random numbers, as far as its own methods tell."""
+    names = {name for name in cls.names if not name.startswith("__") or name == "__getitem__"}
+    for name in names:
+        for member in cls.lookup(name):
+            if isinstance(member.unit, Function) and any(
+                isinstance(node, ast.Call) and any(_is_random(called) for called in facts.called(node))
+                for node in ast.walk(member.unit.node)
+            ):
+                return True
+    return False
+
+
+def _is_random(name: str) -> bool:
+    return name.startswith(data.RANDOM_PREFIXES) and name not in data.RANDOM_SEEDS
+
+
+def _check_mode(facts: Facts, program: Program, loop: LoopFact) -> None:
+    """The runtime takes a pass for an evaluation if gradients are off or every model is in eval mode at its start."""
+    tree = facts.tree(loop.node)
+    for above in tree.up(loop.node):
+        if isinstance(above, (ast.With, ast.AsyncWith)):
+            if any(isinstance(i.context_expr, ast.Call) and facts.called(i.context_expr) & NO_GRAD for i in above.items):
+                return
+        for decorator in getattr(above, "decorator_list", ()):
+            inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if facts.names(inner) & NO_GRAD:
+                return
+    if len(program.models) == 1 and _is_in_eval_mode(facts, loop):
+        return
+    raise NotShared("it is not seen to run under torch.no_grad() or with the model in eval mode")
+
+
+def _is_in_eval_mode(facts: Facts, loop: LoopFact) -> bool:
+    """Whether the last train() or eval() call on a model before the loop, in the same function, is eval()."""
+    last = ""
+    for node in facts.own(loop.unit):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("train", "eval")
+            and Role.MODEL in roles(facts.receiver(node))
+            and node.lineno < loop.node.lineno
+        ):
+            last = node.func.attr if not node.args else ""
+    return last == "eval"
+
+
+def _around_forward(facts: Facts, loop: LoopFact) -> tuple[ast.stmt, list[ast.stmt], list[ast.stmt]]:
+    """The last statement that calls a model, the simple statements of the loop before it, and all those after it."""
+    tree = facts.tree(loop.node)
+    forward = [
+        tree.statement(node)
+        for node in ast.walk(loop.node)
+        if isinstance(node, ast.Call) and Role.MODEL in roles(facts.values(node.func)) and not facts.targets(node)
+    ]
+    if not forward:
+        raise NotShared("the model is not called in the loop itself")
+    last = max(forward, key=lambda statement: statement.lineno)
+    if not isinstance(last, ast.Assign) or not all(_is_plain(target) for target in last.targets):
+        raise NotShared(f"the result of the model at line {last.lineno} is used at once, without a name")
+    if not roles(facts.values(last.value)) & ROWS:
+        raise NotShared(f"the statement at line {last.lineno} does more than call the model")
+    before: list[ast.stmt] = []
+    later: list[ast.stmt] = []
+    inner: ast.AST = last
+    while inner is not loop.node:
+        assert isinstance(inner, ast.stmt)
+        block = tree.block(inner)
+        position = next(i for i, statement in enumerate(block) if statement is inner)
+        before = block[:position] + before
+        later = later + block[position + 1 :]
+        inner = tree.parents[inner]
+        if inner is not loop.node and not isinstance(inner, (ast.With, ast.AsyncWith)):
+            raise NotShared(f"the model is called inside another block at line {last.lineno}")
+    return last, before, later
+
+
+def _is_plain(target: ast.expr) -> bool:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return all(_is_plain(element) for element in target.elts)
+    return isinstance(target, ast.Name)
+
+
+def _check_before(facts: Facts, before: list[ast.stmt]) -> None:
+    """Nothing but names may take what is computed from the batch before it is whole again."""
+    for statement in before:
+        if isinstance(statement, ast.If):
+            _check_before(facts, statement.body + statement.orelse)
+        elif isinstance(statement, ast.Assign) and all(_is_plain(target) for target in statement.targets):
+            continue
+        elif isinstance(statement, ast.Pass) or is_docstring(statement) or not _looks_at_batch(facts, statement):
+            continue
+        else:
+            raise NotShared(f"line {statement.lineno} looks at the batch before the model's result is there")
+
+
+def _check_later(facts: Facts, later: list[ast.stmt]) -> None:
+    """The model must not run again on rows that were gathered."""
+    for statement in later:
+        for node in ast.walk(statement):
+            if not isinstance(node, ast.Call):
+                continue
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if any(Role.MODEL in roles(facts.values(argument)) for argument in given):
+                raise NotShared(f"the model is handed to another function at line {node.lineno}")
+
+
+def _looks_at_batch(facts: Facts, node: ast.AST) -> bool:
+    return any(
+        roles(facts.values(inner)) & FROM_LOADER for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute))
+    )
+
+
+def _names(
+    facts: Facts, loop: LoopFact, after: ast.stmt, before: list[ast.stmt], later: list[ast.stmt]
+) -> tuple[str, ...]:
+    """What is computed from the batch up to the forward call and read after it, results of the model first."""
+    assert isinstance(loop.node, (ast.For, ast.AsyncFor))
+    defined = [n.id for n in ast.walk(after) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    defined += [n.id for n in ast.walk(loop.node.target) if isinstance(n, ast.Name)]
+    for statement in before:
+        defined += sorted(writes(statement))
+    names: list[str] = []
+    for name in dict.fromkeys(defined):
+        read = _first_read(name, later)
+        if read is None:
+            continue
+        values = facts.values(read)
+        found = roles(values) & FROM_LOADER
+        if not found:
+            continue
+        if not only(frozenset(v for v in values if v.role in FROM_LOADER), *ROWS):
+            raise NotShared(f"{name} folds the rows of the batch before they can be gathered")
+        _check_read(facts, name, read)
+        names.append(name)
+    if not names:
+        raise NotShared("nothing that is read after the model's call has rows")
+    return tuple(names)
+
+
+def _first_read(name: str, later: list[ast.stmt]) -> ast.Name | None:
+    """The first place that reads a name; None if it is given a new value before."""
+    for statement in later:
+        if name in reads(statement):
+            found = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
+            return min(found, key=lambda node: (isinstance(node.ctx, ast.Store), node.lineno, node.col_offset))
+        if isinstance(statement, ast.Assign) and name in writes(statement):
+            return None
+    return None
+
+
+def _check_read(facts: Facts, name: str, read: ast.Name) -> None:
+    """A whole batch, or a model's output with several fields, may hold more than tensors with rows."""
+    parent = facts.tree(read).parents[read]
+    if isinstance(parent, ast.Subscript) and parent.value is read and isinstance(parent.slice, ast.Constant):
+        if isinstance(parent.slice.value, str):
+            raise NotShared(f"{name} is a dictionary; not all of it may have rows")
+    if isinstance(parent, ast.Attribute) and parent.attr in ("loss", "logits", "hidden_states", "items"):
+        raise NotShared(f"{name} holds a loss beside rows")
+
+
+def random_data(facts: Facts, loaders: set[ast.AST]) -> bool:
+    """Whether one of the loaders reads a data set of the project that draws random numbers per sample."""
+    return any(
+        isinstance(value.unit, Class) and draws(facts, value.unit) for loader in loaders for value in facts.over(loader)
+    )

@@ -1,0 +1,165 @@
+"""What is refused, with the reason and the way out: a table of checks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+
+from migrate.analysis.facts import Facts
+from migrate.analysis.known import tensors
+from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.units import module_of
+from migrate.programs.loops import AUTOGRAD_BACKWARD, Loops
+from migrate.programs.program import Program, Refusal
+
+Check = Callable[[Facts, Loops, Program], Iterable[Refusal]]
+
+
+def limits(facts: Facts, loops: Loops, program: Program) -> list[Refusal]:
+    """Every reason for which a program is left as it is; none: it can be converted."""
+    return [refusal for check in CHECKS for refusal in check(facts, loops, program)]
+
+
+def _incomplete(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    if not facts.complete:
+        yield Refusal(program.training[0].node, "MIG905", "the analysis stopped at its bound before it was done",
+                      "name fewer files at a time, or report the program to us")  # fmt: skip
+
+
+def _already_accelerated(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    for module in {module_of(loop.unit) for loop in program.training}:
+        for node in facts.tree(module.tree).nodes:
+            if isinstance(node, ast.Call) and Role.ACCELERATOR in roles(facts.values(node)):
+                yield Refusal(node, "MIG906", "the file already makes an accelerator, and this loop does not use it",
+                              "write accelerator.backward(loss) in this loop by hand")  # fmt: skip
+                return
+
+
+def _backward_forms(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    for loop in program.training:
+        for call in loop.backwards:
+            if facts.called(call) & AUTOGRAD_BACKWARD:
+                yield Refusal(call, "MIG105", "torch.autograd.backward has no counterpart",
+                              "add the losses up and call .backward() on the sum")  # fmt: skip
+            elif call.args or any(keyword.arg in ("gradient", "inputs", None) for keyword in call.keywords):
+                yield Refusal(call, "MIG105", "backward(gradient=...) has no counterpart",
+                              "reduce to a scalar loss first, e.g. (loss * gradient).sum().backward()")  # fmt: skip
+
+
+def _scalers(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    for module in {module_of(loop.unit) for loop in program.training}:
+        for node in facts.tree(module.tree).nodes:
+            if isinstance(node, ast.Call) and any(
+                value.role is Role.SCALER and value.origin is node for value in facts.values(node)
+            ):
+                yield Refusal(node, "MIG106", "the program scales its losses with a GradScaler of its own",
+                              "take the scaler out and start the converted script with --mixed_precision fp16")  # fmt: skip
+            elif isinstance(node, ast.Call) and any(name.startswith("apex.") for name in facts.called(node)):
+                yield Refusal(node, "MIG106", "the program uses apex",
+                              "take apex out and start the converted script with --mixed_precision fp16")  # fmt: skip
+
+
+#: Always-on use of these means that the program distributes itself.
+_DISTRIBUTED = {
+    "torch.distributed.init_process_group": ("MIG111", "the program joins a process group of its own"),
+    "torch.nn.parallel.DistributedDataParallel": ("MIG110", "the program wraps its model in DistributedDataParallel"),
+    "torch.distributed.rpc.init_rpc": ("MIG111", "the program uses RPC"),
+    "torch.distributed.fsdp.FullyShardedDataParallel": ("MIG110", "the program shards its model with FSDP"),
+    "torch.distributed.fsdp.fully_shard": ("MIG110", "the program shards its model with FSDP"),
+    "torch.distributed.pipelining.pipeline": ("MIG110", "the program is pipeline parallel"),
+    "deepspeed.initialize": ("MIG110", "DeepSpeed runs the loop"),
+}
+
+
+def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """A program that always distributes itself; one that does so only behind a flag keeps that branch."""
+    for module in {module_of(loop.unit) for loop in program.training}:
+        tree = facts.tree(module.tree)
+        for node in tree.nodes:
+            if not isinstance(node, ast.Call):
+                continue
+            for name in facts.called(node) & _DISTRIBUTED.keys():
+                if not any(isinstance(above, (ast.If, ast.IfExp)) and not _is_guard(above) for above in tree.up(node)):
+                    code, why = _DISTRIBUTED[name]
+                    yield Refusal(node, code, why,
+                                  "take it out so that the program runs on one device, then run migrate again")  # fmt: skip
+
+
+def _is_guard(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
+
+
+def _several_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Parts of one program on different GPUs by number: model parallel."""
+    for module in {module_of(loop.unit) for loop in program.training}:
+        found: dict[str, ast.AST] = {}
+        for node in facts.tree(module.tree).nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                kind, _, number = node.value.partition(":")
+                if kind == "cuda" and number.isdigit():
+                    found.setdefault(node.value, node)
+        if len(found) > 1:
+            names = ", ".join(sorted(found))
+            yield Refusal(list(found.values())[1], "MIG110", f"the program spreads over several devices itself ({names})",
+                          "keep the whole model on one device, or convert by hand")  # fmt: skip
+
+
+def _default_type(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    for use in facts.calls:
+        names = facts.called(use.node)
+        if names & {"torch.set_default_tensor_type", "torch.set_default_device"}:
+            yield Refusal(use.node, "MIG120", "tensors are made on the GPU by default (set_default_...)",
+                          "make tensors with device=... where they are needed")  # fmt: skip
+
+
+def _tensor_aliases(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """`Tensor = torch.cuda.FloatTensor if cuda else torch.Tensor`: a device hidden in a type."""
+    for module in {module_of(loop.unit) for loop in program.training}:
+        for node in facts.tree(module.tree).nodes:
+            if isinstance(node, ast.Attribute) and any(
+                name.startswith("torch.cuda.") and name.endswith("Tensor") for name in facts.names(node)
+            ):
+                yield Refusal(node, "MIG120", f"{ast.unparse(node)} hides the device in a tensor type",
+                              "make tensors with torch.tensor(..., device=...) and cast with .float() or .to(dtype)")  # fmt: skip
+                return
+
+
+def _hidden_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """A redefined Variable, or a lambda, that moves: nothing says where its results live."""
+    for module in {module_of(loop.unit) for loop in program.training}:
+        for node in facts.tree(module.tree).nodes:
+            if isinstance(node, ast.Lambda) and any(
+                isinstance(inner, ast.Attribute) and inner.attr in tensors.MOVES and inner.attr != "cpu"
+                for inner in ast.walk(node)
+            ):
+                yield Refusal(node, "MIG120", "a lambda moves tensors to the device",
+                              "write the moves out where they happen, or make the lambda a function")  # fmt: skip
+                return
+
+
+def _nested_loops(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Backward inside a method of a model: a wrapped forward would contain it."""
+    for loop in program.training:
+        for call in loop.backwards:
+            unit = facts.unit(call)
+            owner = getattr(unit, "owner", None)
+            if owner is not None and any(base.startswith("torch.nn.") for base in owner.library_bases()):
+                yield Refusal(call, "MIG119", f"{owner.node.name} is a model that trains itself: backward runs inside its methods",
+                              "move the training step out of the nn.Module")  # fmt: skip
+
+
+CHECKS: tuple[Check, ...] = (
+    _incomplete,
+    _already_accelerated,
+    _backward_forms,
+    _scalers,
+    _distributed,
+    _several_devices,
+    _default_type,
+    _tensor_aliases,
+    _hidden_moves,
+    _nested_loops,
+)
+
+_ = FUNCTIONS

@@ -1,0 +1,184 @@
+"""The loops of a program: which train, which evaluate.
+
+A training loop is the innermost loop around a vanilla `backward`, in the function that calls it or, where that has no
+loop, in its callers. An evaluation loop runs over a loader and reaches no backward. Everything else is neither.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from migrate.analysis.facts import Facts, Use
+from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import LOOPS, Loop
+from migrate.analysis.units import Class, Function, Unit
+
+AUTOGRAD_BACKWARD = frozenset({"torch.autograd.backward"})
+#: A receiver of these roles has a `backward` of its own meaning.
+_NOT_A_LOSS = frozenset({Role.ACCELERATOR, Role.MODEL, Role.OPTIMIZER, Role.INSTANCE, Role.CLASS, Role.MODULE})
+_HANDLED_ELSEWHERE = ("LightningModule", "torch.autograd.Function")
+
+
+class Kind(str, Enum):
+    """What a loop does."""
+
+    TRAINING = "training"
+    EVALUATION = "evaluation"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LoopFact:
+    """A loop with what it runs over and the backward calls it reaches."""
+
+    node: Loop
+    unit: Unit
+    kind: Kind
+    loaders: frozenset[ast.AST]
+    backwards: tuple[ast.Call, ...] = ()
+
+
+class Loops:
+    """The loops of the named files."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    @cached_property
+    def backwards(self) -> tuple[Use, ...]:
+        """Calls of `backward` on a loss, and of `torch.autograd.backward`, in the named files."""
+        return tuple(use for use in self._facts.calls if self._is_vanilla(use))
+
+    def _is_vanilla(self, use: Use) -> bool:
+        facts, call = self._facts, use.node
+        if facts.called(call) & AUTOGRAD_BACKWARD:
+            return True
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward" or facts.targets(call):
+            return False
+        receiver = facts.receiver(call)
+        if roles(receiver) & _NOT_A_LOSS or facts.names(call.func.value):
+            return False
+        if not receiver and call.args:  # fabric.backward(loss), engine.backward(loss)
+            return False
+        if isinstance(call.func.value, ast.Name) and call.func.value.id in ("self", "ctx"):
+            return False
+        return not self._is_handled_elsewhere(use.unit)
+
+    def _is_handled_elsewhere(self, unit: Unit) -> bool:
+        """Inside a class for which a framework or autograd runs the loop."""
+        while isinstance(unit, Function):
+            if isinstance(unit.owner, Class):
+                bases = unit.owner.library_bases()
+                if any(base.endswith(_HANDLED_ELSEWHERE) for base in bases):
+                    return True
+            if unit.parent is None:
+                return False
+            unit = unit.parent
+        return False
+
+    @cached_property
+    def training(self) -> tuple[LoopFact, ...]:
+        """The training loops, in source order."""
+        reached: dict[Loop, list[ast.Call]] = {}
+        for use in self.backwards:
+            for loop in self.innermost(use.node, use.unit):
+                reached.setdefault(loop, []).append(use.node)
+        return tuple(
+            LoopFact(loop, self._facts.unit(loop), Kind.TRAINING, frozenset(self._run_over(loop)), tuple(calls))
+            for loop, calls in reached.items()
+        )
+
+    def innermost(self, node: ast.AST, unit: Unit, seen: frozenset[int] = frozenset()) -> Iterator[Loop]:
+        """The innermost loops around a node: its own function's, else those of the callers."""
+        own = next(self._facts.tree(node).loops(node), None)
+        if own is not None:
+            yield own
+        elif isinstance(unit, Function) and id(unit) not in seen:
+            for call in self._facts.callers(unit):
+                yield from self.innermost(call.node, call.caller, seen | {id(unit)})
+
+    def around(self, node: ast.AST, unit: Unit, seen: frozenset[int] = frozenset()) -> Iterator[Loop]:
+        """Every loop around a node, innermost first, those around the callers included."""
+        yield from self._facts.tree(node).loops(node)
+        if isinstance(unit, Function) and id(unit) not in seen:
+            for call in self._facts.callers(unit):
+                yield from self.around(call.node, call.caller, seen | {id(unit)})
+
+    def _run_over(self, loop: Loop) -> set[ast.AST]:
+        """Where the loaders were made whose batches a training loop sees: its own, else those of the loops around it."""
+        for around in (loop, *self.around(loop, self._facts.unit(loop))):
+            found = self.loaders(around)
+            if found:
+                return found
+        return set()
+
+    def loaders(self, loop: Loop) -> set[ast.AST]:
+        """Where the loaders that a loop itself runs over were made."""
+        if isinstance(loop, ast.While):
+            nexts = (n for n in ast.walk(loop) if isinstance(n, ast.Call) and "builtins.next" in self._facts.called(n))
+            return {o for n in nexts if n.args for o in self._facts.loaders(self._facts.values(n.args[0]))}
+        return self._facts.loaders(self._facts.values(loop.iter))
+
+    @cached_property
+    def evaluation(self) -> tuple[LoopFact, ...]:
+        """Loops over a loader that reach no backward, in the named files."""
+        found = []
+        for module in self._facts.editable:
+            for node in self._facts.tree(module.tree).nodes:
+                if isinstance(node, LOOPS) and not isinstance(node, ast.While):
+                    loaders = self.loaders(node)
+                    if loaders and not self.trains(node):
+                        found.append(LoopFact(node, self._facts.unit(node), Kind.EVALUATION, frozenset(loaders)))
+        return tuple(found)
+
+    @cached_property
+    def _training_functions(self) -> set[Function]:
+        """Functions that reach a backward call."""
+        found: set[Function] = set()
+        waiting = [use.unit for use in self.backwards if isinstance(use.unit, Function)]
+        while waiting:
+            unit = waiting.pop()
+            if unit in found:
+                continue
+            found.add(unit)
+            waiting.extend(call.caller for call in unit.calls.values() if isinstance(call.caller, Function))
+        return found
+
+    def trains(self, node: ast.AST) -> bool:
+        """Whether code reaches a backward call, itself or through the functions it calls."""
+        own = {id(use.node) for use in self.backwards}
+        for inner in ast.walk(node):
+            if id(inner) in own:
+                return True
+            if isinstance(inner, ast.Call) and any(t in self._training_functions for t in self._facts.targets(inner)):
+                return True
+        return False
+
+    def calls_model(self, node: ast.AST) -> bool:
+        """Whether code calls a model."""
+        return any(
+            isinstance(inner, ast.Call) and Role.MODEL in roles(self._facts.values(inner.func)) for inner in ast.walk(node)
+        )
+
+    def trained_by(self, loop: LoopFact) -> set[ast.AST]:
+        """Where the optimizers were made that step in a training loop, the functions it calls, or the loops around it."""
+        for around in (loop.node, *self.around(loop.node, loop.unit)):
+            found = self._steps(around, frozenset())
+            if found:
+                return found
+        return set()
+
+    def _steps(self, node: ast.AST, seen: frozenset[int]) -> set[ast.AST]:
+        found: set[ast.AST] = set()
+        for inner in ast.walk(node):
+            if not isinstance(inner, ast.Call):
+                continue
+            if isinstance(inner.func, ast.Attribute) and inner.func.attr == "step":
+                found |= origins(self._facts.receiver(inner), Role.OPTIMIZER)
+            for target in self._facts.targets(inner):
+                if id(target) not in seen:
+                    found |= self._steps(target.node, seen | {id(target)})
+        return found

@@ -1,0 +1,156 @@
+"""Every `.to(device)` and `.cuda()` of a program, with what becomes of it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+
+from migrate.analysis.facts import Facts
+from migrate.analysis.known import tensors
+from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.analysis.units import Function, Module, Unit
+from migrate.programs.devices import is_move
+from migrate.programs.program import Program, Refusal
+
+
+class Fate(Enum):
+    """What becomes of a move."""
+
+    MODEL = "the model is placed by prepare"
+    BATCH = "the batch comes from a prepared loader"
+    CRITERION = "the loss function has no tensors of its own"
+    ELSEWHERE = "goes to the accelerator's device"
+    UNTOUCHED = "is no part of the training program"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One call that moves something to the training device."""
+
+    node: ast.Call
+    unit: Unit
+    fate: Fate
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether the call gives way to its receiver."""
+        return self.fate in (Fate.MODEL, Fate.BATCH, Fate.CRITERION)
+
+
+def moves(facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Unit]) -> list[Move]:
+    """The moves in the units of a program; `prepared` is where the prepared loaders were made."""
+    return [
+        Move(use.node, use.unit, _fate(facts, program, prepared, use.node) if use.unit in inside else Fate.UNTOUCHED)
+        for use in facts.calls
+        if is_move(facts, use.node)
+    ]
+
+
+def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call) -> Fate:
+    receiver = facts.receiver(node)
+    found = roles(receiver)
+    if Role.MODEL in found and found <= {Role.MODEL, Role.TENSOR}:
+        if origins(receiver, Role.MODEL) <= program.model_origins and not _draws_on_device(facts, program, node):
+            return Fate.MODEL
+        return Fate.ELSEWHERE
+    if found == {Role.CRITERION}:
+        return Fate.CRITERION if not _holds_tensors(facts, node) else Fate.ELSEWHERE
+    if found & FROM_LOADER and found <= FROM_LOADER | {Role.TENSOR}:
+        if origins(receiver, *FROM_LOADER) <= prepared and Role.TENSOR not in found:
+            return Fate.BATCH
+    return Fate.ELSEWHERE
+
+
+def _draws_on_device(facts: Facts, program: Program, node: ast.Call) -> bool:
+    """Whether the model's weights are drawn after the move: on the device's own random stream, so it must stay there.
+
+    `Net().to(device)` then `net.apply(init)` draws from the GPU's generator; moved later, other weights would come out.
+    """
+    mine = origins(facts.receiver(node), Role.MODEL)
+    return any(
+        origins(facts.receiver(use.node), Role.MODEL) & mine and use.node.lineno >= node.lineno and use.node is not node
+        for use in facts.method_calls("apply", "init_weights", "reset_parameters", "weight_init")
+    )
+
+
+def _holds_tensors(facts: Facts, node: ast.Call) -> bool:
+    """Whether the loss function was made with tensors (class weights) that must live on the device."""
+    assert isinstance(node.func, ast.Attribute)
+    for value in facts.values(node.func.value):
+        if not isinstance(value.origin, ast.Call) or value.unit is not None:
+            return True
+        named = {keyword.arg for keyword in value.origin.keywords}
+        if value.origin.args or named & {"weight", "pos_weight", None}:
+            return True
+    return False
+
+
+def units_of(facts: Facts, program: Program) -> set[Unit]:
+    """The units of a program: home, what it calls, what is defined there, the methods beside a home `__init__`."""
+    assert program.home is not None
+    found: set[Unit] = set()
+    waiting: list[Unit] = [program.home]
+    if isinstance(program.home, Function) and program.home.owner is not None:
+        waiting += [unit for unit in facts.functions if unit.owner is program.home.owner]
+    while waiting:
+        unit = waiting.pop()
+        if unit in found or not facts.is_editable(unit):
+            continue
+        found.add(unit)
+        waiting += _entered(facts, unit)
+    return found
+
+
+def _entered(facts: Facts, unit: Unit) -> list[Unit]:
+    found: list[Unit] = [u for u in facts.functions if u.parent is unit]
+    for node in facts.own(unit):
+        if isinstance(node, ast.Call):
+            found += [target for target in facts.targets(node) if not _is_model_code(target)]
+    return found
+
+
+def _is_model_code(unit: Function) -> bool:
+    """Methods of models and data sets run inside the model or the loader's workers; they have no accelerator."""
+    if unit.owner is None:
+        return False
+    bases = unit.owner.library_bases()
+    return any(base.startswith(("torch.nn.", "torch.utils.data.")) for base in bases)
+
+
+def unsafe_batches(facts: Facts, program: Program, prepared: set[ast.AST]) -> list[Refusal]:
+    """Places where a batch must still be on the CPU, which it is not when its loader is prepared."""
+    found = []
+    for use in facts.calls:
+        func = use.node.func
+        if isinstance(func, ast.Attribute) and func.attr in ("numpy", "pin_memory"):
+            receiver = facts.receiver(use.node)
+            if origins(receiver, Role.BATCH) & prepared and not _was_moved_back(func.value):
+                found.append(
+                    Refusal(use.node, "MIG103", f"the batch goes to NumPy here (.{func.attr}()) and must be on the CPU",
+                            f"write .cpu().{func.attr}() and run migrate again")
+                )  # fmt: skip
+        if is_move(facts, use.node) and isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
+            parts = [n for n in ast.walk(func.value) if isinstance(n, ast.Name)]
+            kinds = [roles(facts.values(n)) for n in parts]
+            batch = any(origins(facts.values(n), Role.BATCH) & prepared for n in parts)
+            if batch and any(kind and kind <= {Role.TENSOR} for kind in kinds):
+                found.append(
+                    Refusal(use.node, "MIG103", "a batch and a tensor made on the CPU are put together before they are moved",
+                            "make the tensor on the batch's device (device=batch.device) and run migrate again")
+                )  # fmt: skip
+    return found
+
+
+def _was_moved_back(node: ast.expr) -> bool:
+    return any(
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "cpu" for n in ast.walk(node)
+    )
+
+
+def module_units(facts: Facts, module: Module) -> list[Unit]:
+    """A module and every function in it."""
+    return [module, *(unit for unit in facts.functions if unit.module is module)]
+
+
+_ = tensors

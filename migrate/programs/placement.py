@@ -1,0 +1,240 @@
+"""Where the accelerator is created and where `prepare` is called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from migrate.analysis.facts import Facts
+from migrate.analysis.known import output
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
+from migrate.analysis.units import Function, Module
+from migrate.programs.devices import Choice, choices, flag, guard_flag, is_move, needs, negated
+from migrate.programs.loops import Loops
+from migrate.programs.program import Named, Program, Refusal
+
+_IMPORTS = (ast.Import, ast.ImportFrom)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place between statements: before or after one, or instead of it."""
+
+    statement: ast.stmt
+    where: str  # "before", "after", "instead"
+    spaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The decisions about one program."""
+
+    accelerator: Spot
+    cpu: str | None  # the value of Accelerator(cpu=...)
+    choice: Choice | None  # the device choice that the accelerator replaces
+    prepare: Spot
+
+
+class NoPlace(Exception):
+    """There is no right place."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.why)
+        self.refusal = refusal
+
+
+def place(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named]) -> Placement:
+    """The places for the accelerator and for prepare.
+
+    Raises:
+        NoPlace: something is used before everything that prepare needs is there.
+    """
+    assert program.home is not None
+    tree = facts.tree(program.training[0].node) if isinstance(program.home, Module) else facts.tree(program.home.node)
+    if isinstance(program.home, Module):
+        tree = facts.tree(program.home.tree)
+    prepare = _prepare_spot(facts, loops, program, tree, list(prepared))
+    top = _top_block(program, tree, prepare.statement)
+    choice = next((c for c in choices(facts, program.home) if tree.in_block(c.statement, top) is not None), None)
+    cpu, required = _cpu(facts, program, choice)
+    accelerator = _accelerator_spot(facts, program, tree, top, choice, cpu, required)
+    return Placement(accelerator, cpu, choice, prepare)
+
+
+# --- prepare --------------------------------------------------------------------------------------------------------
+
+
+def _prepare_spot(facts: Facts, loops: Loops, program: Program, tree: Tree, prepared: list[Named]) -> Spot:
+    statements = [statement for named in prepared for statement in named.statements]
+    block = _common_block(tree, statements)
+    held = [_held(tree, statement, block) for statement in statements]
+    position = max(_index(block, statement) for statement in held)
+    first = min(_index(block, statement) for statement in held)
+    for index in range(first, position):
+        _check_unused(facts, loops, program, tree, block[index], block[position])
+    while position + 1 < len(block) and _is_placing(facts, program, block[position + 1]):
+        position += 1
+    return Spot(block[position], "after", spaced=True)
+
+
+def _common_block(tree: Tree, statements: list[ast.stmt]) -> list[ast.stmt]:
+    """The innermost block that holds every statement, directly or deeper."""
+    inner: ast.stmt = statements[0]
+    while True:
+        block = tree.block(inner)
+        if all(tree.in_block(statement, block) is not None for statement in statements):
+            return block
+        above = tree.parents[inner]
+        inner = above if isinstance(above, ast.stmt) else tree.statement(above)
+
+
+def _held(tree: Tree, node: ast.AST, block: list[ast.stmt]) -> ast.stmt:
+    found = tree.in_block(node, block)
+    assert found is not None
+    return found
+
+
+def _index(block: list[ast.stmt], statement: ast.stmt) -> int:
+    return next(index for index, other in enumerate(block) if other is statement)
+
+
+def _check_unused(
+    facts: Facts, loops: Loops, program: Program, tree: Tree, statement: ast.stmt, last: ast.stmt
+) -> None:
+    """Training or evaluating before the last constructor leaves no place for one prepare."""
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return
+    evaluating = {loop.unit for loop in program.evaluation if isinstance(loop.unit, Function)}
+    uses = loops.trains(statement) or any(
+        isinstance(node, ast.Call) and any(target in evaluating for target in facts.targets(node))
+        for node in ast.walk(statement)
+    )
+    inside = {id(node) for node in ast.walk(statement)}
+    uses = uses or any(id(loop.node) in inside for loop in (*program.training, *program.evaluation))
+    if uses:
+        raise NoPlace(
+            Refusal(statement, "MIG104",
+                    f"the model is trained or evaluated here, before everything is made (line {last.lineno})",
+                    "make all models, optimizers and loaders before the first use of one of them")
+        )  # fmt: skip
+
+
+def _is_placing(facts: Facts, program: Program, statement: ast.stmt) -> bool:
+    """A statement that only chooses the device or moves a trained model there: it goes away, prepare takes its place."""
+    if isinstance(statement, ast.If):
+        return all(_is_placing(facts, program, inner) for inner in (*statement.body, *statement.orelse))
+    if any(choice.statement is statement for choice in choices(facts, facts.unit(statement))):
+        return True
+    value = getattr(statement, "value", None)
+    if isinstance(statement, (ast.Expr, ast.Assign)) and value is not None and is_move(facts, value):
+        return bool(origins(facts.receiver(value), Role.MODEL) & program.model_origins)
+    return False
+
+
+# --- accelerator ----------------------------------------------------------------------------------------------------
+
+
+def _top_block(program: Program, tree: Tree, inside: ast.stmt) -> list[ast.stmt]:
+    """The body of the home; of a module whose program stands under the main guard, the guard's body."""
+    if isinstance(program.home, Function):
+        assert not isinstance(program.home.node, ast.Lambda)
+        return program.home.node.body
+    for above in tree.up(inside):
+        if is_main_guard(above):
+            assert isinstance(above, ast.If)
+            return above.body
+    return tree.root.body
+
+
+def _cpu(facts: Facts, program: Program, choice: Choice | None) -> tuple[str | None, frozenset[str]]:
+    """The condition for staying on the CPU: from the device choice, else from the flag that guards the moves."""
+    if choice is not None:
+        return choice.cpu, choice.needs
+    guards: dict[str, ast.expr] = {}
+    for use in facts.calls:
+        if is_move(facts, use.node):
+            test = guard_flag(facts, use.node)
+            rest = flag(facts, test) if test is not None else None
+            if test is None and origins(facts.receiver(use.node), Role.MODEL, Role.BATCH):
+                return None, frozenset()  # moved whatever the flags say
+            if rest is not None:
+                guards[ast.unparse(rest)] = rest
+    if len(guards) != 1:
+        return None, frozenset()
+    node = negated(next(iter(guards.values())))
+    return ast.unparse(node), frozenset(needs(node))
+
+
+def _accelerator_spot(
+    facts: Facts,
+    program: Program,
+    tree: Tree,
+    top: list[ast.stmt],
+    choice: Choice | None,
+    cpu: str | None,
+    required: frozenset[str],
+) -> Spot:
+    earliest = _start(program, tree, top)
+    if cpu is not None:
+        earliest = max(earliest, _after_names(facts, program, tree, top, choice, required))
+    in_module = isinstance(program.home, Module) and top is tree.root.body
+    if choice is not None and (cpu is not None or not in_module):
+        at = _index(top, _held(tree, choice.statement, top))
+        if choice.statement is top[at] and not any(_speaks(facts, s) for s in top[earliest:at]):
+            return Spot(choice.statement, "instead", spaced=False)
+    if earliest < len(top):
+        return Spot(top[earliest], "before", spaced=in_module or cpu is not None)
+    return Spot(top[-1], "after", spaced=True)
+
+
+def _start(program: Program, tree: Tree, top: list[ast.stmt]) -> int:
+    """The first position where the accelerator could stand: after the docstring, the imports, super().__init__()."""
+    position = 0
+    for index, statement in enumerate(top):
+        if is_docstring(statement) and index == 0:
+            position = 1
+        elif top is tree.root.body and isinstance(statement, (*_IMPORTS, ast.Try)):
+            if isinstance(statement, ast.Try) and not any(isinstance(s, _IMPORTS) for s in statement.body):
+                break
+            position = index + 1
+        elif _is_super_init(statement):
+            position = index + 1
+        elif top is not tree.root.body and isinstance(statement, (*_IMPORTS, ast.Global, ast.Nonlocal)):
+            position = index + 1
+        else:
+            break
+    return position
+
+
+def _is_super_init(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and ast.unparse(statement).startswith("super(") and "__init__" in ast.unparse(
+        statement
+    )
+
+
+def _after_names(
+    facts: Facts, program: Program, tree: Tree, top: list[ast.stmt], choice: Choice | None, required: frozenset[str]
+) -> int:
+    """The position after the last statement that gives the condition's names their values."""
+    assert program.home is not None
+    limit = choice.statement.lineno if choice is not None else None
+    position = 0
+    for binding in facts.bindings_in(program.home):
+        if binding.target in required and (limit is None or binding.statement.lineno < limit):
+            held = tree.in_block(binding.statement, top)
+            if held is not None:
+                position = max(position, _index(top, held) + 1)
+    return position
+
+
+def _speaks(facts: Facts, statement: ast.stmt) -> bool:
+    """Whether a statement writes something that one process alone should write."""
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return False
+    return any(
+        isinstance(node, ast.Call)
+        and any(name == output.PRINT or name in output.WRITES for name in facts.called(node))
+        for node in ast.walk(statement)
+    )

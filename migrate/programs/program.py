@@ -1,0 +1,197 @@
+"""A training program: the models, optimizers, loaders and schedulers of loops that belong together, and their home.
+
+The home is the unit (module, function, or the `__init__` of a trainer) where all of them have a name. There the
+accelerator is created and `prepare` is called.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from migrate.analysis.facts import Facts
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.state import Binding
+from migrate.analysis.units import Class, Function, Module, Unit, module_of
+from migrate.programs.loops import LoopFact, Loops
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a program stays as it is: the place, the reason, and the way out."""
+
+    node: ast.AST
+    code: str
+    why: str
+    way_out: str
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An object of the program under the name it has at home."""
+
+    target: str  # "model", "self.model"
+    role: Role
+    origins: frozenset[ast.AST]
+    statements: tuple[ast.stmt, ...]  # those that bind it, in order
+
+
+@dataclass(eq=False, slots=True)
+class Program:
+    """One training program."""
+
+    training: tuple[LoopFact, ...]
+    evaluation: tuple[LoopFact, ...] = ()
+    home: Unit | None = None
+    models: tuple[Named, ...] = ()
+    optimizers: tuple[Named, ...] = ()
+    loaders: tuple[Named, ...] = ()  # every loader that has a name at home, in order of creation
+    schedulers: tuple[Named, ...] = ()
+    refusals: list[Refusal] = field(default_factory=list)
+
+    @property
+    def training_loaders(self) -> set[ast.AST]:
+        """Where the loaders were made that training loops run over."""
+        return {origin for loop in self.training for origin in loop.loaders}
+
+    @property
+    def model_origins(self) -> set[ast.AST]:
+        """Where the models were made that are trained."""
+        return {origin for model in self.models for origin in model.origins}
+
+    @property
+    def module(self) -> Module:
+        """The module of the home, or of the first loop."""
+        return module_of(self.home if self.home is not None else self.training[0].unit)
+
+
+def programs(facts: Facts, loops: Loops) -> list[Program]:
+    """The training programs of the named files."""
+    found: list[Program] = []
+    for group in _together(loops):
+        program = Program(tuple(group))
+        _settle(facts, loops, program)
+        found.append(program)
+    return _merged(facts, loops, found)
+
+
+def _together(loops: Loops) -> list[list[LoopFact]]:
+    """Training loops that share an optimizer or a loader belong together."""
+    groups: list[tuple[set[ast.AST], list[LoopFact]]] = []
+    for loop in loops.training:
+        mine = loops.trained_by(loop) | set(loop.loaders)
+        touching = [group for group in groups if group[0] & mine]
+        merged = (mine.union(*(g[0] for g in touching)), [m for g in touching for m in g[1]] + [loop])
+        groups = [group for group in groups if group not in touching] + [merged]
+    return [group[1] for group in groups]
+
+
+def _merged(facts: Facts, loops: Loops, found: list[Program]) -> list[Program]:
+    """Programs that share a home are one: it gets one accelerator and one prepare."""
+    merged: list[Program] = []
+    for program in found:
+        other = next((p for p in merged if p.home is not None and p.home is program.home), None)
+        if other is None:
+            merged.append(program)
+            continue
+        joined = Program(other.training + program.training)
+        joined.refusals = [r for r in (*other.refusals, *program.refusals) if r.code != "MIG901"]
+        _settle(facts, loops, joined)
+        merged[merged.index(other)] = joined
+    return merged
+
+
+def _settle(facts: Facts, loops: Loops, program: Program) -> None:
+    """Find the home, and what has a name there."""
+    optimizers = set().union(*(loops.trained_by(loop) for loop in program.training))
+    first = program.training[0].node
+    if not optimizers:
+        program.refusals.append(
+            Refusal(first, "MIG902", "no optimizer steps in this loop, as far as the analysis sees",
+                    "train with a torch.optim optimizer that has a name in the same program, or convert by hand")
+        )  # fmt: skip
+        return
+    models = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
+    if not models:
+        program.refusals.append(
+            Refusal(first, "MIG902", "what the optimizer trains is not known",
+                    "pass model.parameters() of a model made in the named files to the optimizer")
+        )  # fmt: skip
+        return
+    if not program.training_loaders:
+        program.refusals.append(
+            Refusal(first, "MIG903", "the loop does not run over a DataLoader, so its data cannot be shared out",
+                    "put the data into a torch.utils.data.DataLoader and loop over it")
+        )  # fmt: skip
+        return
+    home = _home(facts, optimizers, models, program.training_loaders)
+    if home is None:
+        program.refusals.append(_homeless(facts, first, optimizers))
+        return
+    program.home = home
+    program.optimizers = _named(facts, home, Role.OPTIMIZER, optimizers)
+    program.models = _named(facts, home, Role.MODEL, models)
+    program.loaders = _named(facts, home, Role.LOADER, None)
+    program.schedulers = tuple(
+        named
+        for named in _named(facts, home, Role.SCHEDULER, None)
+        if any(origins(facts.over(o), Role.OPTIMIZER) & optimizers for o in named.origins)
+    )
+    mine = {origin for loader in program.loaders for origin in loader.origins}
+    program.evaluation = tuple(loop for loop in loops.evaluation if loop.loaders & mine)
+
+
+def _home(facts: Facts, *objects: set[ast.AST]) -> Unit | None:
+    """The unit in which every object has a name; a function before a module, where there are both."""
+    optimizers, models, loaders = objects
+    fitting = [
+        unit
+        for unit in facts.units
+        if facts.is_editable(unit)
+        and _covers(_named(facts, unit, Role.OPTIMIZER, optimizers), optimizers)
+        and _named(facts, unit, Role.MODEL, models)
+        and _covers(_named(facts, unit, Role.LOADER, loaders), loaders)
+    ]
+    return next((u for u in fitting if isinstance(u, Function)), fitting[0] if fitting else None)
+
+
+def _covers(named: tuple[Named, ...], wanted: set[ast.AST]) -> bool:
+    return wanted <= {origin for name in named for origin in name.origins}
+
+
+def _named(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> tuple[Named, ...]:
+    """The names that a unit gives to objects of a role; of two names for one object the first."""
+    by_target: dict[str, list[tuple[Binding, set[ast.AST]]]] = {}
+    for binding in facts.bindings_in(unit):
+        if isinstance(binding.statement, (ast.For, ast.AsyncFor)):
+            continue
+        found = origins(binding.values, role)
+        mine = found if wanted is None else found & wanted
+        if mine and _is_reachable(binding.target, unit):
+            by_target.setdefault(binding.target, []).append((binding, mine))
+    named: list[Named] = []
+    seen: set[ast.AST] = set()
+    for target, bindings in by_target.items():
+        mine = set().union(*(found for _, found in bindings))
+        if not mine <= seen:
+            seen |= mine
+            named.append(Named(target, role, frozenset(mine), tuple(b.statement for b, _ in bindings)))
+    return tuple(named)
+
+
+def _is_reachable(target: str, unit: Unit) -> bool:
+    """A plain name, or an attribute of the object that an `__init__` sets up."""
+    if target.isidentifier():
+        return True
+    owner, _, attribute = target.partition(".")
+    return isinstance(unit, Function) and isinstance(unit.owner, Class) and owner == "self" and attribute.isidentifier()
+
+
+def _homeless(facts: Facts, first: ast.AST, optimizers: set[ast.AST]) -> Refusal:
+    places = sorted(f"{facts.file(origin).path}:{getattr(origin, 'lineno', 0)}" for origin in optimizers)
+    unnamed = [place for origin in optimizers if not facts.file(origin).named for place in [facts.file(origin).path]]
+    if unnamed:
+        return Refusal(first, "MIG901", f"the optimizer is made in {unnamed[0]}, which was not named",
+                       f"name it too: migrate {unnamed[0]} ...")  # fmt: skip
+    return Refusal(first, "MIG901", f"no place names the model, the optimizer ({', '.join(places)}) and the loader together",
+                   "make the model, the optimizer and the loader in one function, or in one __init__")  # fmt: skip

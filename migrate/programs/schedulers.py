@@ -1,0 +1,92 @@
+"""How a learning-rate scheduler is stepped, and what follows for `prepare` (contract E5).
+
+A prepared scheduler steps once for each process, since a step of N processes sees N batches. That is right for one
+that is stepped per batch with a horizon in batches of one process, and wrong for one that is stepped per epoch.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+
+from migrate.analysis.facts import Facts
+from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import reads
+from migrate.programs.loops import Loops
+from migrate.programs.program import Named, Program
+
+
+class Pace(Enum):
+    """When a scheduler is stepped."""
+
+    BATCH = "per batch"
+    EPOCH = "per epoch"
+    NEVER = "never"
+
+
+class Horizon(Enum):
+    """Where the number of steps it was made for comes from."""
+
+    LOADER = "the length of a loader"
+    ABSOLUTE = "a number"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A scheduler with how it is driven; `measured` are the statements that read a loader's length for its horizon."""
+
+    named: Named
+    pace: Pace
+    horizon: Horizon
+    measured: tuple[ast.AST, ...]
+
+
+def schedules(facts: Facts, loops: Loops, program: Program) -> list[Schedule]:
+    """The schedulers of a program."""
+    found = []
+    for named in program.schedulers:
+        measured = tuple(_measured(facts, program, named))
+        horizon = Horizon.LOADER if measured else Horizon.ABSOLUTE
+        found.append(Schedule(named, _pace(facts, loops, program, named), horizon, measured))
+    return found
+
+
+def _pace(facts: Facts, loops: Loops, program: Program, named: Named) -> Pace:
+    training = {loop.node for loop in program.training}
+    paces = set()
+    for use in facts.method_calls("step"):
+        if origins(facts.receiver(use.node), Role.SCHEDULER) & named.origins:
+            inside = any(loop in training for loop in loops.around(use.node, use.unit))
+            paces.add(Pace.BATCH if inside else Pace.EPOCH)
+    if Pace.BATCH in paces:
+        return Pace.BATCH
+    return Pace.EPOCH if paces else Pace.NEVER
+
+
+def _measured(facts: Facts, program: Program, named: Named) -> list[ast.AST]:
+    """The `len(training loader)` expressions that reach the scheduler's constructor, through names of its unit."""
+    found: list[ast.AST] = []
+    for origin in named.origins:
+        if not isinstance(origin, ast.Call):
+            continue
+        waiting: list[ast.AST] = [*origin.args, *(keyword.value for keyword in origin.keywords)]
+        seen: set[str] = set()
+        while waiting:
+            node = waiting.pop()
+            found += [n for n in ast.walk(node) if _is_length(facts, program, n)]
+            for name in reads(node) - seen:
+                seen.add(name)
+                waiting += [
+                    binding.statement.value  # type: ignore[attr-defined]
+                    for binding in facts.bindings_in(facts.unit(origin))
+                    if binding.target == name and isinstance(binding.statement, ast.Assign)
+                ]
+    return found
+
+
+def _is_length(facts: Facts, program: Program, node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or "builtins.len" not in facts.called(node) or not node.args:
+        return False
+    values = facts.values(node.args[0])
+    return Role.LOADER in roles(values) and bool(origins(values, Role.LOADER) & program.training_loaders)

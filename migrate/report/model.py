@@ -1,0 +1,98 @@
+"""What a run found and did. Rules make findings, the pipeline adds changes and problems, renderers only read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from migrate.options import Mode
+
+if TYPE_CHECKING:
+    from migrate.errors import MigrateError
+
+OUR_BUG = "MIG999"  # the code of what only we can mend
+
+
+class Kind(Enum):
+    """What a finding is about."""
+
+    LOOP = "loop"  # a training loop that is still plain PyTorch
+    LEFT = "left"  # something left to a person
+    NOTE = "note"  # worth knowing, nothing to do
+    EDIT = "edit"  # a change that is made
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to say about one place."""
+
+    code: str
+    path: str  # as in SourceFile.path
+    line: int  # 1-based
+    column: int  # 1-based, in characters
+    end_line: int
+    message: str
+    hint: str  # the way out; empty where there is nothing to do
+    kind: Kind
+    converts: bool | None = None  # LOOP only: whether this run converts it
+    loop: str | None = None  # the training loop it belongs to: "train.py:31"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A training program that was understood: one paragraph about it, and the files that stand or fall together."""
+
+    path: str  # where it starts
+    text: str  # one paragraph
+    files: tuple[str, ...]  # paths of SourceFile; an edit dropped in one is dropped in all
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the rules say, beside the plan that they fill."""
+
+    findings: tuple[Finding, ...] = ()
+    summaries: tuple[Summary, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file's content before and after."""
+
+    path: str
+    old: bytes
+    new: bytes
+    lost_comments: tuple[str, ...] = ()  # went away with their statement: "12: # text"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that a run found and did."""
+
+    findings: tuple[Finding, ...] = ()
+    summaries: tuple[Summary, ...] = ()
+    changes: tuple[Change, ...] = ()
+    touched: tuple[str, ...] = ()  # paths that have edits to make; `--check` knows them without making the changes
+    problems: tuple[MigrateError, ...] = ()  # input that could not be handled
+    causes: tuple[BaseException, ...] = ()  # what stands behind bugs of ours, for `--traceback`
+    remarks: tuple[str, ...] = ()  # about paths: a link not followed, a folder without Python
+    files: int = 0  # files that were looked at
+    written: bool = False  # the changes are on the disk
+
+    def of(self, kind: Kind) -> tuple[Finding, ...]:
+        """The findings of one kind, in order."""
+        return tuple(finding for finding in self.findings if finding.kind is kind)
+
+    def only(self, code: str) -> Report:
+        """The same report with no findings but those of one code."""
+        return replace(self, findings=tuple(finding for finding in self.findings if finding.code == code))
+
+    def exit_status(self, mode: Mode) -> int:
+        """0: nothing to do, or all done. 1: something remains. 2: trouble with the input, or a bug of ours."""
+        if self.problems or any(finding.code == OUR_BUG for finding in self.findings):
+            return 2
+        if mode is Mode.WRITE:
+            unconverted = any(not loop.converts for loop in self.of(Kind.LOOP))
+            return int(unconverted or bool(self.of(Kind.LEFT)))
+        return int(bool(self.touched) or bool(self.of(Kind.LOOP)))

@@ -1,0 +1,132 @@
+"""The report as lines for people.
+
+`path:line:column CODE message`, the way out below it, and one line of counts at the end.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, TextIO
+
+from migrate.options import Mode
+from migrate.report.model import OUR_BUG, Change, Finding, Kind, Report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+BOLD, RED, YELLOW, CYAN = "1", "31", "33", "36"
+COLOUR_OF = {Kind.LOOP: YELLOW, Kind.LEFT: RED, Kind.NOTE: CYAN, Kind.EDIT: BOLD}
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How much to say, and whether in colour."""
+
+    verbose: bool = False
+    colour: bool = False
+
+    def paint(self, text: str, code: str) -> str:
+        """The text in a colour of the terminal, where colours are on."""
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+
+def findings(report: Report, kinds: Iterable[Kind], style: Style) -> str:
+    """The findings of some kinds, grouped by file, in order of lines; a blank line between files."""
+    wanted = [finding for finding in report.findings if finding.kind in set(kinds)]
+    order = {path: place for place, path in enumerate(dict.fromkeys(f.path for f in report.findings))}
+    wanted.sort(key=lambda f: (order[f.path], f.line, f.column, f.code))
+    groups = (list(group) for _, group in groupby(wanted, key=lambda f: f.path))
+    return "\n".join("".join(line + "\n" for finding in group for line in _finding(finding, style)) for group in groups)
+
+
+def _finding(finding: Finding, style: Style) -> Iterator[str]:
+    code = style.paint(finding.code, COLOUR_OF[finding.kind])
+    place = style.paint(f"{finding.path}:{finding.line}:{finding.column}", BOLD)
+    yield f"{place} {code} {_one_line(finding.message)}"
+    if finding.hint:
+        yield f"    {_one_line(finding.hint)}"
+
+
+def summaries(report: Report) -> str:
+    """What was understood: one paragraph a training program."""
+    return "\n".join(f"{program.path}: {program.text.strip()}\n" for program in report.summaries)
+
+
+def lost_comments(changes: Iterable[Change]) -> str:
+    """The comments that went away with their statement, so that nothing disappears unseen."""
+    return "".join(
+        f"{change.path}:{_one_line(c)} (dropped with its statement)\n" for change in changes for c in change.lost_comments
+    )
+
+
+def problems(report: Report) -> str:
+    """What could not be read, parsed or converted: one line each."""
+    return "".join(f"migrate: {_one_line(str(problem))}\n" for problem in report.problems)
+
+
+def summary(report: Report, mode: Mode) -> str:
+    """The last line: what happened to how many files and loops, or that nothing did."""
+    loops = report.of(Kind.LOOP)
+    converted = sum(bool(loop.converts) for loop in loops)
+    left = sum(finding.code != OUR_BUG for finding in report.of(Kind.LEFT))
+    parts = []
+    if report.touched:
+        verb = "converted" if report.written else "would change"
+        parts.append(f"{_count(len(report.touched), 'file')} {verb}")
+    if converted and mode is not Mode.CHECK:
+        parts.append(f"{_count(converted, 'loop')} {'converted' if report.written else 'would be converted'}")
+    if unconverted := len(loops) if mode is Mode.CHECK else len(loops) - converted:
+        parts.append(f"{_count(unconverted, 'loop')} not converted")
+    if left:
+        parts.append(f"{_count(left, 'place')} left to you")
+    if bugs := sum(finding.code == OUR_BUG for finding in report.findings):
+        parts.append(f"{_count(bugs, 'bug')} of ours")
+    if report.problems:
+        parts.append(_count(len(report.problems), "error"))
+    nothing = "No plain training loops.\n" if mode is Mode.CHECK else "No changes.\n"
+    return f"{', '.join(parts)}.\n" if parts else nothing
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _one_line(text: str) -> str:
+    """A message keeps to its line, and cannot drive the terminal with what a file contains."""
+    return "".join(
+        c if c.isprintable() or _is_escaped_byte(c) else " " if c in "\r\n\t" else ascii(c)[1:-1] for c in text
+    )
+
+
+def _is_escaped_byte(character: str) -> bool:
+    return "\udc80" <= character <= "\udcff"  # a byte of a file name that is not UTF-8 (PEP 383)
+
+
+def emit(text: str | bytes, stream: TextIO) -> None:
+    """Write to standard output or standard error, whatever the bytes and whatever the terminal's encoding.
+
+    A reader that has gone away (`| head`) is no error.
+    """
+    content = text if isinstance(text, bytes) else _encoded(text, stream.encoding or "utf-8")
+    try:
+        stream.flush()
+        stream.buffer.write(content)
+        stream.buffer.flush()
+    except BrokenPipeError:
+        _forget(stream)
+
+
+def _encoded(text: str, encoding: str) -> bytes:
+    try:
+        return text.encode(encoding, "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode(encoding, "backslashreplace")
+
+
+def _forget(stream: TextIO) -> None:
+    """Let what is still to come, and Python's flush at the end, go nowhere."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)

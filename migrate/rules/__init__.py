@@ -1,0 +1,180 @@
+"""Every rule, and their run over a project.
+
+A program is converted as a whole: its decisions are made first (`migrate.programs.conversion`), then each rule writes
+its edits into the program's group of the plan. If one necessary part is refused, the group goes, the program stays as
+it was, and the report says why.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.facts import Facts
+from migrate.analysis.units import module_of
+from migrate.programs.access import OutOfReach
+from migrate.programs.conversion import Conversion, convert as decide
+from migrate.programs.loops import LoopFact, Loops
+from migrate.programs.program import Program, Refusal, programs
+from migrate.report.model import Finding, Kind, Outcome, Summary
+from migrate.rules.accelerator import accelerator
+from migrate.rules.attributes import model_attributes, trains_around_wrapper
+from migrate.rules.backward import backward_call
+from migrate.rules.batch_moves import batch_moves
+from migrate.rules.clipping import gradient_clipping
+from migrate.rules.data_parallel import data_parallel
+from migrate.rules.device_choice import device_choice
+from migrate.rules.draft import Draft, finding
+from migrate.rules.loading import loading
+from migrate.rules.metrics import metrics
+from migrate.rules.model_placement import model_placement
+from migrate.rules.output import output
+from migrate.rules.prepare import prepare
+from migrate.rules.rule import Rule
+from migrate.rules.schedules import schedulers
+from migrate.rules.summary import told
+from migrate.rules.unconverted import unconverted
+
+if TYPE_CHECKING:
+    from migrate.edits import Plan
+    from migrate.options import Options
+
+#: In the order in which they write. Those that ask for the accelerator come before `output`, which prefers the
+#: functions that have it; `device_choice` needs to know every function that got a parameter; `accelerator` hands it out
+#: at last, when nobody asks any more.
+RULES: tuple[Rule, ...] = (
+    unconverted,
+    prepare,
+    model_placement,
+    batch_moves,
+    backward_call,
+    gradient_clipping,
+    data_parallel,
+    metrics,
+    loading,
+    schedulers,
+    model_attributes,
+    output,
+    device_choice,
+    accelerator,
+)
+
+PACKAGES = {"runtime": "runtime", "accelerate": "accelerate"}
+#: Calls without an effect: a block under a test of these may go when it is emptied.
+PURE_CALLS = {
+    "torch.cuda.is_available",
+    "torch.cuda.device_count",
+    "torch.accelerator.is_available",
+    "torch.accelerator.device_count",
+    "torch.backends.mps.is_available",
+    "isinstance",
+    "len",
+}
+
+
+def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
+    """Write the edits of every program into the plan; what is found, left and understood is given back."""
+    plan.pure_calls |= PURE_CALLS
+    loops = Loops(facts)
+    findings: list[Finding] = []
+    summaries: list[Summary] = []
+    for number, program in enumerate(programs(facts, loops)):
+        group = f"program {number}"
+        made = _convert_one(facts, loops, program, plan, options, group, findings)
+        for loop in program.training:
+            findings.append(_flag(facts, program, loop, made is not None))
+        if made is None:
+            findings += [_refused(facts, refusal) for refusal in program.refusals]
+        summaries.append(told(facts, program, made))
+    findings.sort(key=lambda f: (f.path, f.line, f.column, f.code))
+    return Outcome(tuple(f for f in findings if options.wants(f.code)), tuple(summaries))
+
+
+def _convert_one(
+    facts: Facts,
+    loops: Loops,
+    program: Program,
+    plan: Plan,
+    options: Options,
+    group: str,
+    findings: list[Finding],
+) -> Conversion | None:
+    """The decisions of a program that is converted; None, with its refusals, if not."""
+    if program.refusals:
+        return None
+    conversion = decide(facts, loops, program, PACKAGES[options.target.value])
+    if conversion is None:
+        return None
+    if not _all_selected(program, options):
+        return None
+    program.refusals += _bypassing(conversion)
+    said: list[Finding] = []
+    try:
+        if not program.refusals:
+            _write(conversion, plan, options, group, said)
+    except OutOfReach as error:
+        program.refusals.append(error.refusal)
+    program.refusals += _clashes(facts, plan, program, group)
+    if program.refusals:
+        plan.drop_group(group)
+        return None
+    findings += said
+    return conversion
+
+
+def _write(conversion: Conversion, plan: Plan, options: Options, group: str, said: list[Finding]) -> None:
+    file = conversion.facts.file(conversion.program.training[0].node)
+    loop = f"{file.path}:{conversion.program.training[0].node.lineno}"
+    for each in RULES:
+        if not each.optional or options.wants(each.code):
+            each.apply(conversion, Draft(plan, conversion.facts, each.code, group, loop, said))
+
+
+def _all_selected(program: Program, options: Options) -> bool:
+    missing = [each for each in RULES if not each.optional and not options.wants(each.code) and each is not unconverted]
+    for each in missing[:1]:
+        program.refusals.append(
+            Refusal(program.training[0].node, each.code, f"the conversion needs {each.code} ({each.name}), which is not selected",
+                    f"select it too: --select ...,{each.code}")
+        )  # fmt: skip
+    return not missing
+
+
+def _bypassing(conversion: Conversion) -> list[Refusal]:
+    return [
+        Refusal(call, "MIG119", f"{ast.unparse(call.func)}() trains the model around its forward, so that processes would not share gradients",
+                "call the model itself, and let its forward choose what to do")
+        for call in trains_around_wrapper(conversion)
+    ]  # fmt: skip
+
+
+def _clashes(facts: Facts, plan: Plan, program: Program, group: str) -> list[Refusal]:
+    """Edits of the group that could not be planned: two at one place, or at a place that cannot be addressed."""
+    first = program.training[0].node
+    found = [r for r in plan.refused if r.group == group]
+    clashing = [c for c in plan.conflicts if group in (c.kept.group, c.lost.group)]
+    return [
+        *(Refusal(first, r.rule, f"line {r.line} cannot be edited: {r.why}", "rewrite that line in a simpler way") for r in found),
+        *(
+            Refusal(first, c.lost.rule, f"two rules want line {c.lost.line}: {c.kept.rule} and {c.lost.rule}",
+                    "split the statement into two and run migrate again")
+            for c in clashing
+        ),
+    ]  # fmt: skip
+
+
+def _flag(facts: Facts, program: Program, loop: LoopFact, converts: bool) -> Finding:
+    what = "training loop in plain PyTorch"
+    reason = "" if converts or not program.refusals else f"not converted: {program.refusals[0].why}"
+    hint = "migrate --write converts it" if converts else program.refusals[0].way_out if program.refusals else ""
+    name = f"{facts.file(loop.node).path}:{loop.node.lineno}"
+    message = f"{what}; {reason}" if reason else what
+    made = finding(facts, loop.node, "MIG001", message, hint, Kind.LOOP, name, converts)
+    return Finding(made.code, made.path, made.line, made.column, made.line, made.message, made.hint, made.kind, converts, name)
+
+
+def _refused(facts: Facts, refusal: Refusal) -> Finding:
+    return finding(facts, refusal.node, refusal.code, refusal.why, refusal.way_out, Kind.LEFT)
+
+
+__all__ = ["RULES", "convert", "module_of"]

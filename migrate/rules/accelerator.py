@@ -1,0 +1,82 @@
+"""accelerator: the program gets an Accelerator, and every function that needs it can reach it.
+
+    from runtime import Accelerator
+
+    accelerator = Accelerator()                       # at module level where the training is at module level,
+                                                      # else at the start of the function or __init__ that sets it up
+    def train(model, device, loader):            ->   def train(model, accelerator, loader):
+    train(model, device, loader)                 ->   train(model, accelerator, loader)
+
+A flag that keeps the original on the CPU is passed on: Accelerator(cpu=not use_cuda). The accelerator takes the place of
+a `device` parameter that nothing else needs, or becomes a parameter; in a class it is self.accelerator.
+Refused: functions that need it and are called in ways that are not seen.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.analysis.units import Function
+from migrate.programs.access import NAME, Parameter
+from migrate.programs.conversion import Conversion
+from migrate.rules.device_choice import argument_for, device_line
+from migrate.rules.draft import Draft
+from migrate.rules.rule import rule
+
+
+@rule("MIG100", "accelerator")
+def accelerator(conversion: Conversion, draft: Draft) -> None:
+    """Create the accelerator and hand it to the functions that asked for it. Runs last, when all have asked."""
+    _create(conversion, draft)
+    for parameter in list(conversion.access.parameters.values()):
+        _hand_over(conversion, draft, parameter)
+
+
+def _create(conversion: Conversion, draft: Draft) -> None:
+    placement = conversion.placement
+    home = conversion.program.home
+    assert home is not None
+    name = conversion.access.of(home)
+    arguments = f"cpu={placement.cpu}" if placement.cpu is not None else ""
+    code = f"{name} = Accelerator({arguments})"
+    spot = placement.accelerator
+    if spot.where == "instead":
+        assert placement.choice is not None
+        device = device_line(conversion, placement.choice)
+        draft.replace(spot.statement, code if device is None else f"{code}\n{device}")
+    elif spot.where == "before":
+        draft.before(spot.statement, code, spaced=spot.spaced)
+    else:
+        draft.after(spot.statement, code, spaced=spot.spaced)
+    draft.add_import(spot.statement, conversion.package, "Accelerator")
+
+
+def _hand_over(conversion: Conversion, draft: Draft, parameter: Parameter) -> None:
+    """Give a function its parameter, and its callers the argument."""
+    unit = parameter.unit
+    assert not isinstance(unit.node, ast.Lambda)
+    if parameter.replaces is not None:
+        draft.rename_parameter(parameter.replaces, NAME)
+    else:
+        draft.add_parameter(unit.node, NAME, _last_required(unit))
+    for call in conversion.facts.callers(unit):
+        given = conversion.access.of(call.caller)
+        if parameter.replaces is not None:
+            old = argument_for(call.node, unit, parameter.replaces, call.bound)
+            if old is not None:
+                draft.replace_argument(call.node, old, given)
+            continue
+        position = len(_required(unit)) - int(call.bound)
+        if len(call.node.args) >= position:
+            draft.add_positional(call.node, position, given)
+        else:
+            draft.add_keyword(call.node, NAME, given)
+
+
+def _required(unit: Function) -> list[ast.arg]:
+    return unit.positional[: len(unit.positional) - len(unit.node.args.defaults)]
+
+
+def _last_required(unit: Function) -> str | None:
+    required = _required(unit)
+    return required[-1].arg if required else None

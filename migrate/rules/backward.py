@@ -1,0 +1,27 @@
+"""backward-call: gradients are computed through the accelerator.
+
+    loss.backward()                    ->   accelerator.backward(loss)
+    (a + b).backward(retain_graph=True) ->   accelerator.backward(a + b, retain_graph=True)
+
+Scaling for fp16 and the division by accumulation steps then live in one place.
+Left alone: `backward(gradient=...)` and `torch.autograd.backward`, which have no counterpart; the program is refused.
+Safe: with full precision and no accumulation the accelerator calls `backward` on the same tensor.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.edits.parts import RECEIVER
+from migrate.programs.conversion import Conversion
+from migrate.rules.draft import Draft
+from migrate.rules.rule import rule
+
+
+@rule("MIG105", "backward-call")
+def backward_call(conversion: Conversion, draft: Draft) -> None:
+    """Rewrite every backward call of the program's loops."""
+    calls = {call for loop in conversion.program.training for call in loop.backwards}
+    for call in calls:
+        extra = "".join(f", {ast.unparse(keyword)}" for keyword in call.keywords)
+        draft.rewrite(call, f"{conversion.access.name(call)}.backward({{loss}}{extra})", loss=RECEIVER)

@@ -1,0 +1,88 @@
+"""batch-moves: batches of a prepared loader arrive on the device.
+
+    x, y = x.to(device), y.to(device)                       ->   (gone)
+    batch = {k: v.to(device) for k, v in batch.items()}     ->   (gone)
+    x = Variable(x.cuda())                                  ->   (gone)
+    noise = torch.randn(n, 8).cuda()                        ->   noise = torch.randn(n, 8).to(accelerator.device)
+
+Dropped only where the value provably comes from a prepared loader; every other tensor goes to the accelerator's device.
+In a program that never chose a device, tensors made inside its loops are made on the accelerator's device.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.analysis.known.training import FLUENT
+from migrate.analysis.roles import Role, roles
+from migrate.programs.conversion import Conversion
+from migrate.programs.devices import device_argument, is_choice
+from migrate.programs.moves import Fate, Move
+from migrate.rules.draft import Draft
+from migrate.rules.placing import drop, kept_moves, variables
+from migrate.rules.rule import rule
+
+
+@rule("MIG103", "batch-moves")
+def batch_moves(conversion: Conversion, draft: Draft) -> None:
+    """Drop the moves of batches, redirect the others."""
+    drop(conversion, draft, [*(m.node for m in conversion.moves if m.fate is Fate.BATCH), *variables(conversion)])
+    for move in kept_moves(conversion):
+        _redirect(conversion, draft, move)
+    _fixed_devices(conversion, draft)
+    if not any(move.unit in conversion.units for move in conversion.moves):
+        _factories(conversion, draft)
+
+
+def _redirect(conversion: Conversion, draft: Draft, move: Move) -> None:
+    """Send a move to the accelerator's device; one that names a variable is taken care of with the variable."""
+    call = move.node
+    assert isinstance(call.func, ast.Attribute)
+    if call.func.attr != "to":
+        accelerator = conversion.access.name(call)
+        options = "".join(f", {ast.unparse(k)}" for k in call.keywords if k.arg == "non_blocking")
+        draft.wrap_receiver(call, f"{{it}}.to({accelerator}.device{options})")
+        return
+    device = device_argument(conversion.facts, call)
+    if device is not None and is_choice(conversion.facts, device):
+        draft.rewrite(device, f"{conversion.access.name(call)}.device")
+
+
+def _fixed_devices(conversion: Conversion, draft: Draft) -> None:
+    """`torch.zeros(3, device="cuda")` in the program's functions."""
+    moved = {id(move.node) for move in conversion.moves}
+    for use in conversion.facts.calls:
+        if use.unit not in conversion.units or id(use.node) in moved:
+            continue
+        for keyword in use.node.keywords:
+            if keyword.arg != "device" or not is_choice(conversion.facts, keyword.value):
+                continue
+            if not (isinstance(keyword.value, ast.Constant) and keyword.value.value == "cpu"):
+                draft.rewrite(keyword.value, f"{conversion.access.name(use.node)}.device")
+
+
+_FACTORIES = frozenset(
+    f"torch.{name}" for name in "zeros ones full empty rand randn randint randperm arange linspace eye tensor".split()
+)
+_OLD_FACTORIES = frozenset(f"torch.{name}Tensor" for name in ("", "Float", "Long", "Double", "Int", "Byte", "Bool"))
+
+
+def _factories(conversion: Conversion, draft: Draft) -> None:
+    """Tensors made in the loops of a program without any device: they meet batches that now are on one."""
+    facts = conversion.facts
+    loops = {loop.node for loop in (*conversion.program.training, *conversion.program.evaluation)}
+    for use in facts.calls:
+        if use.unit not in conversion.units or Role.TENSOR not in roles(facts.values(use.node)):
+            continue
+        if not any(loop in loops for loop in conversion.loops.around(use.node, use.unit)):
+            continue
+        names = facts.called(use.node)
+        if any(keyword.arg in ("device", None) for keyword in use.node.keywords):
+            continue
+        if names & _FACTORIES:
+            draft.add_keyword(use.node, "device", f"{conversion.access.name(use.node)}.device")
+        elif names & _OLD_FACTORIES:
+            draft.wrap(use.node, f"{{it}}.to({conversion.access.name(use.node)}.device)")
+
+
+_ = FLUENT

@@ -1,0 +1,29 @@
+"""gradient-clipping: gradients are clipped through the accelerator.
+
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)   ->   accelerator.clip_grad_norm_(model.parameters(), 1.0)
+
+The accelerator unscales fp16 gradients first, and clips sharded ones as a whole.
+Safe: on one process in full precision it is the same call.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.analysis.known.training import CLIPPING
+from migrate.programs.conversion import Conversion
+from migrate.rules.draft import Draft
+from migrate.rules.imports import drop_unused
+from migrate.rules.rule import rule
+
+
+@rule("MIG109", "gradient-clipping", optional=True)
+def gradient_clipping(conversion: Conversion, draft: Draft) -> None:
+    """Rewrite clip_grad_norm_ and clip_grad_value_ in the program's functions."""
+    rewritten: list[ast.expr] = []
+    for use in conversion.facts.calls:
+        methods = {CLIPPING[name] for name in conversion.facts.called(use.node) if name in CLIPPING}
+        if len(methods) == 1 and use.unit in conversion.units:
+            draft.rewrite(use.node.func, f"{conversion.access.name(use.node)}.{methods.pop()}")
+            rewritten.append(use.node.func)
+    drop_unused(conversion, draft, rewritten)

@@ -1,0 +1,66 @@
+"""data-parallel: DataParallel is replaced by what prepare does.
+
+    model = nn.DataParallel(model)      ->   (gone)
+    model.module.state_dict()           ->   accelerator.unwrap_model(model).state_dict()
+
+Launch one process for each GPU instead: `runtime launch --num_processes 8 train.py`.
+Left alone, with the reason: DistributedDataParallel and process groups in a branch of their own, DataParallel over
+another dimension than the first.
+Safe: on one device DataParallel calls the model as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL
+from migrate.analysis.roles import Role, origins
+from migrate.programs.conversion import Conversion
+from migrate.rules.draft import Draft
+from migrate.rules.placing import drop, wrappers
+from migrate.rules.rule import rule
+
+_LAUNCHING = {
+    "torch.distributed.init_process_group": "the program joins a process group itself when this branch runs",
+    "torch.multiprocessing.spawn": "the program starts its own processes when this branch runs",
+}
+
+
+@rule("MIG110", "data-parallel")
+def data_parallel(conversion: Conversion, draft: Draft) -> None:
+    """Take DataParallel off the trained models and say what is left of other wrappers."""
+    wrapped = wrappers(conversion)
+    drop(conversion, draft, wrapped)
+    for call in wrapped:
+        if len(call.args) > 1 or call.keywords:
+            draft.note(call, "the device list of DataParallel is gone: runtime launch --gpu_ids chooses the GPUs")
+    facts = conversion.facts
+    for use in facts.calls:
+        names = facts.called(use.node)
+        if use.node not in wrapped and names & DATA_PARALLEL and use.unit in conversion.units:
+            draft.left(use.node, "DataParallel splits another dimension than the first, or its arguments are not known",
+                       "take DataParallel out, or convert the program by hand")  # fmt: skip
+        elif names & DISTRIBUTED_DATA_PARALLEL and use.unit in conversion.units:
+            draft.left(use.node, "DistributedDataParallel stays in this branch",
+                       "do not take this branch in the converted program; runtime launch starts the processes")  # fmt: skip
+        for name in names & _LAUNCHING.keys():
+            if facts.module(use.node) is conversion.program.module:
+                draft.left(use.node, _LAUNCHING[name],
+                           "do not take this branch in the converted program; runtime launch starts the processes")  # fmt: skip
+    _module_access(conversion, draft)
+
+
+def _module_access(conversion: Conversion, draft: Draft) -> None:
+    """`model.module` was the model inside DataParallel."""
+    facts = conversion.facts
+    for module in facts.editable:
+        for node in facts.tree(module.tree).nodes:
+            if not isinstance(node, ast.Attribute) or node.attr != "module" or not isinstance(node.ctx, ast.Load):
+                continue
+            if facts.unit(node) not in conversion.units:
+                continue
+            if origins(facts.values(node.value), Role.MODEL) & conversion.program.model_origins:
+                if conversion.is_prepared_at(node):
+                    draft.rewrite(node, f"{conversion.access.name(node)}.unwrap_model({ast.unparse(node.value)})")
+                else:
+                    draft.rewrite(node, ast.unparse(node.value))

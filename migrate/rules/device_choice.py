@@ -1,0 +1,191 @@
+"""device-choice: the accelerator decides where the program runs.
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")   ->   (gone, or device = accelerator.device)
+    if device == "cuda":                                                    ->   if accelerator.device.type == "cuda":
+    torch.cuda.set_device(0)                                                ->   (gone)
+
+A `device` variable goes away with its last use; where other tensors still need it, it is the accelerator's device.
+A flag such as --no-cuda goes on deciding: it becomes Accelerator(cpu=...).
+Safe: with the same flags the same kind of device is chosen.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrate.analysis.roles import Role, roles
+from migrate.analysis.units import Function, Module, Unit
+from migrate.programs.conversion import Conversion
+from migrate.programs.devices import SET_DEVICE, Choice, choices, device_argument, is_move
+from migrate.rules.draft import Draft
+from migrate.rules.placing import dropped
+from migrate.rules.rule import rule
+
+#: A variable that is only compared is not worth keeping for so many comparisons.
+INLINED = 2
+
+
+@rule("MIG101", "device-choice")
+def device_choice(conversion: Conversion, draft: Draft) -> None:
+    """Remove or redirect device variables, parameters and set_device calls."""
+    inside: set[int] = set()
+    for unit in conversion.units:
+        for choice in choices(conversion.facts, unit):
+            if unit is conversion.program.home or _places_something(conversion, choice):
+                _settle(conversion, draft, choice)
+                inside |= {id(node) for node in ast.walk(choice.statement)}
+    _redirect_parameters(conversion, draft)
+    for use in conversion.facts.calls:
+        if use.unit in conversion.units and conversion.facts.called(use.node) & SET_DEVICE and id(use.node) not in inside:
+            statement = conversion.facts.tree(use.node).statement(use.node)
+            if isinstance(statement, ast.Expr):
+                draft.remove(statement)
+
+
+def device_line(conversion: Conversion, choice: Choice) -> str | None:
+    """The statement that a device choice becomes; None if its variable is not needed any more."""
+    left = list(_remaining(conversion, choice))
+    if not left or _can_inline(conversion, choice, left):
+        return None
+    accelerator = conversion.access.of(choice.unit)
+    return f"{choice.target} = {accelerator}.device{'.type' if _is_text(conversion, choice) else ''}"
+
+
+def _settle(conversion: Conversion, draft: Draft, choice: Choice) -> None:
+    line = device_line(conversion, choice)
+    left = list(_remaining(conversion, choice))
+    if line is None:
+        for node in left:
+            draft.rewrite(node, f"{conversion.access.name(node)}.device.type")
+    if conversion.placement.accelerator.where == "instead" and choice is conversion.placement.choice:
+        return  # the accelerator takes its place
+    if conversion.placement.choice is not None and choice.statement is conversion.placement.choice.statement:
+        if conversion.placement.accelerator.where == "instead":
+            return
+    if line is None:
+        draft.remove(choice.statement)
+    else:
+        draft.replace(choice.statement, line)
+
+
+def _places_something(conversion: Conversion, choice: Choice) -> bool:
+    """Whether tensors or models are put on the device chosen there."""
+    facts = conversion.facts
+    return any(
+        isinstance(parent := facts.tree(node).parents[node], (ast.Call, ast.keyword))
+        and (isinstance(parent, ast.keyword) or is_move(facts, parent))
+        for node in _reads(conversion, choice)
+    )
+
+
+def _remaining(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
+    """The reads of a device variable that are left when the moves are dropped and the parameters replaced."""
+    gone = {id(inner) for call in dropped(conversion) for given in _given(call) for inner in ast.walk(given)}
+    gone |= {id(inner) for call in _replaced_arguments(conversion) for inner in ast.walk(call)}
+    for node in _reads(conversion, choice):
+        if id(node) not in gone:
+            yield node
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _replaced_arguments(conversion: Conversion) -> Iterator[ast.expr]:
+    """The `device` arguments that give way to the accelerator."""
+    for parameter in conversion.access.parameters.values():
+        if parameter.replaces is None:
+            continue
+        for call in conversion.facts.callers(parameter.unit):
+            given = argument_for(call.node, parameter.unit, parameter.replaces, call.bound)
+            if given is not None:
+                yield given.value if isinstance(given, ast.keyword) else given
+
+
+def argument_for(call: ast.Call, unit: Function, parameter: ast.arg, bound: bool) -> ast.expr | ast.keyword | None:
+    """The argument of a call that fills a parameter."""
+    position = unit.positional.index(parameter) - int(bound)
+    if position < len(call.args):
+        return call.args[position]
+    return next((keyword for keyword in call.keywords if keyword.arg == parameter.arg), None)
+
+
+def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
+    """Where the variable of a choice is read: in its unit and what sees the unit's names; of an attribute, everywhere."""
+    facts = conversion.facts
+    is_name = choice.target.isidentifier()
+    home_tree = facts.tree(choice.statement)
+    own = {id(node) for node in ast.walk(choice.statement)}
+    for module in facts.modules:
+        tree = facts.tree(module.tree)
+        if is_name and tree is not home_tree and not _is_imported(conversion, module, choice):
+            continue
+        for node in tree.nodes:
+            if id(node) in own or not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+                continue
+            if is_name and isinstance(node, ast.Name) and node.id == choice.target:
+                if _sees(facts.unit(node), choice.unit, choice.target):
+                    yield node
+            elif not is_name and isinstance(node, ast.Attribute):
+                if node.attr == choice.target.rpartition(".")[2] and not facts.names(node.value):
+                    if facts.is_device(facts.values(node)) or not facts.values(node):
+                        yield node
+
+
+def _is_imported(conversion: Conversion, module: Module, choice: Choice) -> bool:
+    return isinstance(choice.unit, Module) and choice.target in module.names and any(
+        value.role in (Role.DEVICE, Role.TEXT) for value in module.names[choice.target]
+    )
+
+
+def _sees(unit: Unit, owner: Unit, name: str) -> bool:
+    """Whether a name read in a unit is the variable of the owner, not one of its own."""
+    while unit is not owner:
+        if isinstance(unit, Module):
+            return isinstance(owner, Module)  # imported by name
+        if name in unit.parameters or any(p.arg == name for p in (*unit.positional, *unit.node.args.kwonlyargs)):
+            return False
+        if any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in _own(unit)):
+            return False
+        unit = unit.parent if unit.parent is not None else unit.module
+    return True
+
+
+def _own(unit: Function) -> Iterator[ast.AST]:
+    from migrate.analysis.syntax import own_nodes
+
+    return own_nodes(unit.node)
+
+
+def _is_text(conversion: Conversion, choice: Choice) -> bool:
+    """Whether the variable held a text, "cuda", which the program may compare or print as such."""
+    values = frozenset().union(*(conversion.facts.values(node) for node in _reads(conversion, choice)))
+    return bool(values) and roles(values) == {Role.TEXT}
+
+
+def _can_inline(conversion: Conversion, choice: Choice, left: list[ast.expr]) -> bool:
+    """`if device == "cuda"`: the comparison can ask the accelerator itself."""
+    return (
+        len(left) <= INLINED
+        and _is_text(conversion, choice)
+        and all(isinstance(conversion.facts.tree(node).parents[node], ast.Compare) for node in left)
+        and all(conversion.access.can_reach(node) for node in left)
+    )
+
+
+def _redirect_parameters(conversion: Conversion, draft: Draft) -> None:
+    """In a function whose device parameter gives way: what still reads it reads the accelerator's device."""
+    facts = conversion.facts
+    gone = {id(inner) for call in dropped(conversion) for given in _given(call) for inner in ast.walk(given)}
+    gone |= {id(inner) for given in _replaced_arguments(conversion) for inner in ast.walk(given)}
+    for parameter in conversion.access.parameters.values():
+        if parameter.replaces is None:
+            continue
+        for node in ast.walk(parameter.unit.node):
+            if isinstance(node, ast.Name) and node.id == parameter.replaces.arg and id(node) not in gone:
+                if isinstance(node.ctx, ast.Load) and _sees(facts.unit(node), parameter.unit, node.id):
+                    draft.rewrite(node, f"{conversion.access.name(node)}.device")
+
+
+__all__ = ["argument_for", "device_argument", "device_choice", "device_line"]

@@ -1,0 +1,27 @@
+"""Imports that an edit leaves without a use."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from migrate.programs.conversion import Conversion
+from migrate.rules.draft import Draft
+
+
+def drop_unused(conversion: Conversion, draft: Draft, gone: Iterable[ast.expr]) -> None:
+    """Drop `from m import name` where every use of the name is among the expressions that go away."""
+    names: dict[tuple[ast.Module, str], set[int]] = {}
+    for node in gone:
+        if isinstance(node, ast.Name):
+            root = conversion.facts.tree(node).root
+            names.setdefault((root, node.id), set()).add(id(node))
+    for (root, name), ids in names.items():
+        nodes = conversion.facts.tree(root).nodes
+        read = {id(n) for n in nodes if isinstance(n, ast.Name) and n.id == name}
+        exported = any(isinstance(n, ast.Constant) and n.value == name for n in nodes)
+        if read != ids or exported:
+            continue
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom) and any((a.asname or a.name) == name for a in node.names):
+                draft.drop_import(node, name)

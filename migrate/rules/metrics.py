@@ -1,0 +1,74 @@
+"""metrics: numbers that are printed, logged or decided by are those of the whole data set, on every process.
+
+An evaluation loop is shared out where that is proven safe; right after the model's call every process gets the whole
+batch back, so all that follows is as on one process:
+
+    output = model(data)
+                               ->   output, target = accelerator.gather_for_metrics((output, target))
+
+An evaluation loop that looks at the batch in other ways is run in full by every process: right, not faster; the report
+says why. What a training loop adds up and reads afterwards is joined after the loop:
+
+    total_loss += loss.item()  ->   total_loss = sum(accelerator.gather_for_metrics([total_loss]))
+
+Left alone: numbers that a training loop shows while it runs (progress bars) are those of one process's share.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.programs.accumulators import Accumulator, Joined, accumulators
+from migrate.programs.conversion import Conversion
+from migrate.programs.evaluation import Shared
+from migrate.rules.draft import Draft
+from migrate.rules.layout import assignment
+from migrate.rules.rule import rule
+
+
+@rule("MIG114", "metrics")
+def metrics(conversion: Conversion, draft: Draft) -> None:
+    """Gather in evaluation loops, join after training loops."""
+    for shared in conversion.shared:
+        _gather(conversion, draft, shared)
+    for whole in conversion.in_full:
+        draft.note(whole.loop.node, f"every process runs this evaluation in full: {whole.why}")
+    for loop in conversion.program.training:
+        if loop.loaders & conversion.loader_origins:
+            for accumulator in accumulators(conversion.facts, loop):
+                _join(conversion, draft, accumulator)
+
+
+def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
+    accelerator = conversion.access.name(shared.after)
+    names = list(shared.names)
+    code = assignment(names, f"{accelerator}.gather_for_metrics", names, shared.after.col_offset, as_tuple=True)
+    draft.after(shared.after, code)
+
+
+def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> None:
+    name, loop = accumulator.name, accumulator.loop.node
+    if accumulator.read_inside:
+        draft.note(loop, f"while this loop runs, {name} is that of the process's own share of the data")
+    if accumulator.joined is None:
+        return
+    if accumulator.is_number is None:
+        draft.left(
+            loop,
+            f"{name} is added up from this process's batches only, and whether it is a number or a tensor is not known",
+            f"join it after the loop: {name} = accelerator.reduce({name}), if it is a tensor",
+        )
+        return
+    draft.after(loop, _joining(conversion, accumulator, conversion.access.name(loop)))
+
+
+def _joining(conversion: Conversion, accumulator: Accumulator, accelerator: str) -> str:
+    name = accumulator.name
+    if not accumulator.is_number:
+        assert accumulator.joined is not None
+        return f'{name} = {accelerator}.reduce({name}, reduction="{accumulator.joined.value}")'
+    share = f" / {accelerator}.num_processes" if accumulator.joined is Joined.MEAN else ""
+    return f"{name} = sum({accelerator}.gather_for_metrics([{name}])){share}"
+
+
+_ = ast

@@ -1,0 +1,24 @@
+"""model-placement: the model is no longer moved by hand.
+
+    model = Net().to(device)            ->   model = Net()
+    model.cuda()                        ->   (gone)
+    model = model.to(device, dtype)     ->   model = model.to(dtype)
+
+prepare places it. Kept, to the accelerator's device: models that are not trained here, and models whose weights are
+drawn after the move (`net.apply(init)`): moved later, they would be drawn from another random stream.
+Safe: prepare moves the same model to the same device before it is first used.
+"""
+
+from __future__ import annotations
+
+from migrate.programs.conversion import Conversion
+from migrate.programs.moves import Fate
+from migrate.rules.draft import Draft
+from migrate.rules.placing import drop
+from migrate.rules.rule import rule
+
+
+@rule("MIG102", "model-placement")
+def model_placement(conversion: Conversion, draft: Draft) -> None:
+    """Drop the moves of trained models, and of loss functions that hold no tensors."""
+    drop(conversion, draft, [m.node for m in conversion.moves if m.fate in (Fate.MODEL, Fate.CRITERION)])

@@ -1,0 +1,112 @@
+"""output: one process speaks.
+
+    print(...)                         ->   accelerator.print(...)
+    torch.save(state, path)            ->   accelerator.save(state, path)
+    writer.add_scalar(...)             ->   if accelerator.is_main_process:
+                                                writer.add_scalar(...)
+    for x, y in tqdm(loader):          ->   for x, y in tqdm(loader, disable=not accelerator.is_local_main_process):
+
+Files, directories, figures and writers are left to the main process; so are the project's own functions that do nothing
+but write. Statements that also run the model or a loop over a loader stay outside: all processes must enter those.
+Left alone, and said: what is printed before the accelerator exists, and what both writes and trains.
+Safe: on one process that process is the main process.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from migrate.analysis.syntax import FUNCTIONS, blocks
+from migrate.analysis.units import Function, Module, Unit
+from migrate.programs.conversion import Conversion
+from migrate.programs.voice import Voice
+from migrate.rules.draft import Draft
+from migrate.rules.rule import rule
+
+
+@rule("MIG117", "output", optional=True)
+def output(conversion: Conversion, draft: Draft) -> None:
+    """Give every statement of output to one process."""
+    voice = Voice(conversion)
+    for unit in _speakers(conversion, voice):
+        _block(conversion, draft, voice, _body(unit), unit)
+    for bar in voice.bars():
+        if conversion.facts.unit(bar) in conversion.units and conversion.access.can_reach(bar):
+            draft.add_keyword(bar, "disable", f"not {conversion.access.name(bar)}.is_local_main_process")
+
+
+def _speakers(conversion: Conversion, voice: Voice) -> list[Unit]:
+    """The program's units whose output is handled inside: those with the accelerator, and those that do more than speak."""
+    units = sorted(conversion.units, key=_line)
+    speaking = [
+        unit
+        for unit in units
+        if conversion.access.has(unit)
+        or (
+            isinstance(unit, Function)
+            and not voice.only_speaks(unit)
+            and voice.speaks(unit)
+            and conversion.access.can_reach(unit.body[0])
+        )
+    ]
+    return [unit for unit in speaking if not isinstance(unit, Function) or not isinstance(unit.node, ast.Lambda)]
+
+
+def _line(unit: Unit) -> int:
+    return 0 if isinstance(unit, Module) else unit.node.lineno
+
+
+def _body(unit: Unit) -> list[ast.stmt]:
+    return unit.tree.body if isinstance(unit, Module) else unit.body
+
+
+def _block(conversion: Conversion, draft: Draft, voice: Voice, body: Iterable[ast.stmt], unit: Unit) -> None:
+    run: list[ast.stmt] = []
+    for statement in body:
+        if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            _flush(conversion, draft, voice, run)
+            continue
+        if _is_output(conversion, voice, statement):
+            run.append(statement)
+            continue
+        _flush(conversion, draft, voice, run)
+        if voice.is_print(statement) and _exists(conversion, draft, statement):
+            call = statement.value  # type: ignore[attr-defined]
+            draft.rewrite(call.func, f"{conversion.access.name(call)}.print")
+        for inner in blocks(statement):
+            _block(conversion, draft, voice, inner, unit)
+    _flush(conversion, draft, voice, run)
+
+
+def _is_output(conversion: Conversion, voice: Voice, statement: ast.stmt) -> bool:
+    if not voice.only_outputs(statement) and not voice.is_save(statement):
+        return False
+    return not voice.is_collective(statement) and _runs_after(conversion, statement)
+
+
+def _flush(conversion: Conversion, draft: Draft, voice: Voice, run: list[ast.stmt]) -> None:
+    """Guard a run of statements; a run of plain saves has a form of its own."""
+    if run and all(voice.is_save(statement) for statement in run):
+        for statement in run:
+            call = statement.value  # type: ignore[attr-defined]
+            draft.rewrite(call.func, f"{conversion.access.name(call)}.save")
+    elif run:
+        draft.guard(list(run), f"{conversion.access.name(run[0])}.is_main_process")
+    run.clear()
+
+
+def _runs_after(conversion: Conversion, statement: ast.stmt) -> bool:
+    """Whether the accelerator exists when the statement runs."""
+    spot = conversion.placement.accelerator
+    home = conversion.program.home
+    if conversion.facts.unit(statement) is not home:
+        return True
+    return statement.lineno > spot.statement.lineno or (spot.where == "before" and statement is spot.statement)
+
+
+def _exists(conversion: Conversion, draft: Draft, statement: ast.stmt) -> bool:
+    if _runs_after(conversion, statement):
+        return True
+    draft.note(statement, "every process prints this: it runs before the accelerator exists")
+    return False

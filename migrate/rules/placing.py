@@ -1,0 +1,175 @@
+"""Calls that give way to what they are called on, and statements that say nothing without them.
+
+`x = x.to(device)` without the move is `x = x`, which nobody would write; `model.to(device)` is `model`. Such statements
+go away with the calls.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterable
+
+from migrate.analysis.known.tensors import VARIABLE
+from migrate.analysis.known.training import DATA_PARALLEL
+from migrate.analysis.roles import Role, origins
+from migrate.programs.conversion import Conversion
+from migrate.programs.devices import device_argument
+from migrate.programs.moves import Fate, Move
+from migrate.rules.draft import Draft
+
+
+def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> None:
+    """Let the calls give way, and their statements where nothing is left of them."""
+    gone = dropped(conversion)
+    for statement, mine in _by_statement(conversion, calls).items():
+        if any(call not in gone for call in mine):
+            raise AssertionError(f"line {statement.lineno}: a call is dropped that was not decided to be")
+        if _says_nothing(statement, gone):
+            draft.remove(statement)
+            continue
+        for call in mine:
+            _give_way(conversion, draft, call)
+        _fold_choices(conversion, draft, statement, gone)
+
+
+def dropped(conversion: Conversion) -> set[ast.Call]:
+    """Every call of the program that gives way to what it is called on, whichever rule does it."""
+    return {
+        *(move.node for move in conversion.moves if move.is_dropped),
+        *wrappers(conversion),
+        *variables(conversion),
+    }
+
+
+def wrappers(conversion: Conversion) -> list[ast.Call]:
+    """DataParallel around a trained model."""
+    return [
+        use.node
+        for use in conversion.facts.calls
+        if use.unit in conversion.units
+        and conversion.facts.called(use.node) & DATA_PARALLEL
+        and len(use.node.args) >= 1
+        and not any(keyword.arg in ("dim", None) for keyword in use.node.keywords)
+    ]
+
+
+def variables(conversion: Conversion) -> list[ast.Call]:
+    """`Variable(x)` around a batch of a prepared loader: since PyTorch 0.4 it is `x`."""
+    facts = conversion.facts
+    return [
+        use.node
+        for use in facts.calls
+        if use.unit in conversion.units
+        and facts.called(use.node) & VARIABLE
+        and len(use.node.args) == 1
+        and not use.node.keywords
+        and origins(facts.values(use.node.args[0]), Role.BATCH, Role.SAMPLES) & conversion.loader_origins
+    ]
+
+
+def _by_statement(conversion: Conversion, calls: Iterable[ast.Call]) -> dict[ast.stmt, list[ast.Call]]:
+    found: dict[ast.stmt, list[ast.Call]] = {}
+    for call in calls:
+        found.setdefault(conversion.facts.tree(call).statement(call), []).append(call)
+    return found
+
+
+def _give_way(conversion: Conversion, draft: Draft, call: ast.Call) -> None:
+    """The call, or of a move with a dtype only its device."""
+    names = conversion.facts.called(call)
+    if names & DATA_PARALLEL or names & VARIABLE:
+        draft.unwrap_call(call)
+        return
+    device = device_argument(conversion.facts, call)
+    given = [*call.args, *call.keywords]
+    kept = [g for g in given if not _is_device_or_option(g, device)]
+    if not kept or isinstance(call.func, ast.Attribute) and call.func.attr != "to":
+        draft.drop_method(call)
+        return
+    for argument in given:
+        if argument not in kept:
+            draft.remove_argument(call, argument)
+
+
+def _is_device_or_option(given: ast.expr | ast.keyword, device: ast.expr | None) -> bool:
+    if isinstance(given, ast.keyword):
+        return given.arg in ("device", "non_blocking", "copy")
+    return given is device or isinstance(given, ast.Constant)
+
+
+# --- what is left of a statement ------------------------------------------------------------------------------------
+
+
+def _says_nothing(statement: ast.stmt, gone: set[ast.Call]) -> bool:
+    """Whether a statement without the calls assigns names to themselves, or computes nothing."""
+    if isinstance(statement, ast.Expr):
+        return isinstance(_without(statement.value, gone), (ast.Name, ast.Attribute))
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return ast.unparse(statement.targets[0]).strip("()") == ast.unparse(_without(statement.value, gone)).strip("()")
+    return False
+
+
+def _without(node: ast.expr, gone: set[ast.Call]) -> ast.expr:
+    """A copy of an expression in which the calls have given way and what became an identity is simplified."""
+    places = {(call.lineno, call.col_offset, call.end_lineno, call.end_col_offset) for call in gone}
+    result = _Without(lambda call: (call.lineno, call.col_offset, call.end_lineno, call.end_col_offset) in places)
+    made = result.visit(copy.deepcopy(node))
+    assert isinstance(made, ast.expr)
+    return made
+
+
+class _Without(ast.NodeTransformer):
+    def __init__(self, is_gone: Callable[[ast.Call], bool]) -> None:
+        self._is_gone = is_gone
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        gone = self._is_gone(node)
+        self.generic_visit(node)
+        if gone:
+            is_method = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "xpu")
+            return node.func.value if is_method and isinstance(node.func, ast.Attribute) else node.args[0]
+        if isinstance(node.func, ast.Name) and node.func.id in ("tuple", "list", "dict") and len(node.args) == 1:
+            inner = node.args[0]
+            if isinstance(inner, (ast.Name, ast.Attribute)) and not node.keywords:
+                return inner  # tuple(t for t in batch) is batch, as far as unpacking it goes
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        return node.body if ast.unparse(node.body) == ast.unparse(node.orelse) else node
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        return self._identity(node)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        return self._identity(node)
+
+    def _identity(self, node: ast.ListComp | ast.GeneratorExp) -> ast.AST:
+        self.generic_visit(node)
+        one = node.generators[0]
+        is_same = len(node.generators) == 1 and not one.ifs and ast.unparse(node.elt) == ast.unparse(one.target)
+        return one.iter if is_same else node
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
+        self.generic_visit(node)
+        one = node.generators[0]
+        pair = ast.unparse(ast.Tuple([node.key, node.value], ast.Load()))
+        items = one.iter
+        if len(node.generators) == 1 and not one.ifs and pair.strip("()") == ast.unparse(one.target).strip("()"):
+            if isinstance(items, ast.Call) and isinstance(items.func, ast.Attribute) and items.func.attr == "items":
+                return items.func.value
+        return node
+
+
+def _fold_choices(conversion: Conversion, draft: Draft, statement: ast.stmt, gone: set[ast.Call]) -> None:
+    """`x.cuda() if cuda else x` is `x`, wherever in the statement it stands."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.IfExp) and any(inner in gone for inner in ast.walk(node.body)):
+            if ast.unparse(_without(node, gone)) == ast.unparse(node.orelse):
+                draft.rewrite(node, ast.unparse(node.orelse))
+
+
+def kept_moves(conversion: Conversion) -> list[Move]:
+    """Moves that stay, to the accelerator's device."""
+    return [move for move in conversion.moves if move.fate is Fate.ELSEWHERE]

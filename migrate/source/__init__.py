@@ -1,0 +1,1 @@
+"""Files and what they say before anybody asks what it means."""

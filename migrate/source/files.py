@@ -1,0 +1,141 @@
+"""Files in: which ones, and their bytes. (`source/save.py` is the way out.)
+
+Folders are walked in sorted order, without installations, build results and hidden folders, and without following
+links to folders. A path that is named is taken at its word: any name, any link.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from migrate.errors import SourceError
+from migrate.source.project import SourceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+# Folders that hold nobody's own sources; hidden ones are left out as well.
+PRUNED = frozenset({"venv", "node_modules", "site-packages", "__pycache__", "build", "dist"})
+
+
+@dataclass(slots=True)
+class Found:
+    """The files of a run, what could not be read, and what to say about paths."""
+
+    files: list[SourceFile] = field(default_factory=list)
+    errors: list[SourceError] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: Path
+    walked: bool
+
+
+def load(paths: Sequence[str], progress: Callable[[int], None] = lambda _: None) -> Found:
+    """The Python files that `paths` name or contain, each once, with their bytes.
+
+    `progress` is told how many were read so far. What cannot be read becomes an error and stops nothing.
+    """
+    found = Found()
+    seen: set[Path] = set()
+    for path in paths:
+        for entry in _entries(path, found):
+            real = entry.path.resolve()
+            if real in seen:
+                continue
+            seen.add(real)
+            if file := _read(entry, real, found):
+                found.files.append(file)
+                progress(len(found.files))
+    return found
+
+
+def _entries(path: str, found: Found) -> Iterator[_Entry]:
+    """The files that one argument stands for."""
+    place = Path(path)
+    try:
+        mode = place.stat().st_mode
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in a name
+        found.errors.append(_unreadable(place, error))
+        return
+    if not stat.S_ISDIR(mode):
+        yield _Entry(place, walked=False)
+        return
+    count = 0
+    for entry in _walk(place, place.resolve(), found):
+        count += 1
+        yield entry
+    if not count:
+        found.remarks.append(f"{path}: no Python files in this folder")
+
+
+def _walk(folder: Path, top: Path, found: Found) -> Iterator[_Entry]:
+    """The `*.py` files below a folder, in sorted order: the files of a folder before its subfolders."""
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except OSError as error:
+        found.errors.append(_unreadable(folder, error))
+        return
+    subfolders = []
+    for entry in entries:
+        path = folder / entry.name
+        if entry.is_dir(follow_symlinks=False):
+            if not entry.name.startswith(".") and entry.name not in PRUNED:
+                subfolders.append(path)
+        elif entry.name.endswith(".py") and _is_ours(entry, path, top, found):
+            yield _Entry(path, walked=True)
+    for path in subfolders:
+        yield from _walk(path, top, found)
+
+
+def _is_ours(entry: os.DirEntry[str], path: Path, top: Path, found: Found) -> bool:
+    """Whether a directory entry is a file of this tree; says so where a link leads elsewhere."""
+    if not entry.is_symlink():
+        return entry.is_file(follow_symlinks=False)
+    try:
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
+        found.remarks.append(f"{path}: skipped, a link that leads nowhere")
+        return False
+    if not real.is_file():
+        return False
+    if not real.is_relative_to(top):
+        found.remarks.append(f"{path}: skipped, a link out of the folder to {real}. Name it to have it converted")
+        return False
+    return True
+
+
+def _read(entry: _Entry, real: Path, found: Found) -> SourceFile | None:
+    path = str(entry.path)
+    if entry.path.suffix == ".ipynb":
+        way_out = f"Export it first: jupyter nbconvert --to script {path}"
+        found.errors.append(SourceError("this is a notebook, and migrate reads scripts", way_out, path=path))
+        return None
+    if not real.is_file():
+        found.errors.append(SourceError("this is not a regular file", "Name a Python file or a folder.", path=path))
+        return None
+    try:
+        content = real.read_bytes()
+    except OSError as error:
+        found.errors.append(_unreadable(entry.path, error))
+        return None
+    return SourceFile(path, content, real=real, found=entry.walked)
+
+
+WAYS_OUT: tuple[tuple[type[OSError], str], ...] = (
+    (FileNotFoundError, "Check the spelling; paths are relative to the current folder."),
+    (PermissionError, "Give yourself permission to read it, or leave it out."),
+)
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> SourceError:
+    reason = ((error.strerror if isinstance(error, OSError) else None) or str(error)).lower()
+    way_out = next((text for kind, text in WAYS_OUT if isinstance(error, kind)), "Leave it out.")
+    return SourceError(f"cannot be read: {reason}", way_out, path=str(path))

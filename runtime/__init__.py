@@ -1,0 +1,58 @@
+"""Run a PyTorch training script on one device or on many: `from runtime import Accelerator`.
+
+Names are imported when they are used (PEP 562), so `import runtime` loads no torch and the command line starts at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from runtime.accelerator import Accelerator
+    from runtime.collectives import gather_object
+    from runtime.config import DistributedType
+    from runtime.handlers import (
+        AutocastKwargs,
+        DataLoaderConfiguration,
+        DistributedDataParallelKwargs,
+        GradScalerKwargs,
+        InitProcessGroupKwargs,
+    )
+    from runtime.seed import set_seed
+
+_HOME = {
+    "Accelerator": "runtime.accelerator",
+    "AutocastKwargs": "runtime.handlers",
+    "DataLoaderConfiguration": "runtime.handlers",
+    "DistributedDataParallelKwargs": "runtime.handlers",
+    "DistributedType": "runtime.config",
+    "GradScalerKwargs": "runtime.handlers",
+    "InitProcessGroupKwargs": "runtime.handlers",
+    "gather_object": "runtime.collectives",
+    "set_seed": "runtime.seed",
+}
+
+__all__ = [
+    "Accelerator",
+    "AutocastKwargs",
+    "DataLoaderConfiguration",
+    "DistributedDataParallelKwargs",
+    "DistributedType",
+    "GradScalerKwargs",
+    "InitProcessGroupKwargs",
+    "gather_object",
+    "set_seed",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'runtime' has no attribute {name!r}. It has: {', '.join(__all__)}.")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value  # the next look-up does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

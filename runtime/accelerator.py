@@ -1,0 +1,427 @@
+"""`Accelerator`: what a training script talks to. It composes; the parts decide.
+
+    config.resolve(arguments, environment)      → Config, and where each value came from
+    devices.pick(config)                        → Device
+    World.from_environment(environ).join(...)   → World, a process group only for several processes
+    PRECISIONS[...] · strategy_for(world)       → Precision · Strategy
+    Passes · Accumulation                       → which step a loop is in · whether the optimizer may step
+
+Names, arguments and meaning are those of Hugging Face Accelerate. On one process `prepare` gives the objects back as they
+are, the model on its device.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+from torch.utils.data import DataLoader
+
+from runtime import collectives, save
+from runtime.accumulation import Accumulation
+from runtime.config import DistributedType, data_settings, refuse_unsupported, resolve
+from runtime.data.feeds import Dealing
+from runtime.data.loader import Prepared, prepared_loader
+from runtime.data.passes import Passes
+from runtime.devices import pick
+from runtime.errors import ConfigurationError, PrecisionError, PrepareError
+from runtime.handlers import AutocastKwargs, DataLoaderConfiguration, Handlers
+from runtime.metrics import gather_for_metrics
+from runtime.optimizer import Following, following, hold_back
+from runtime.precision import PRECISIONS, Fp16, restore
+from runtime.processes import Processes
+from runtime.strategies import strategy_for, unwrapped
+from runtime.world import World, leave
+
+T = TypeVar("T")
+
+
+class Accelerator(Processes):
+    """Runs a training script on one device or on many.
+
+    Args:
+        device_placement: move models and batches to the device; `prepare` can say otherwise for single objects.
+        split_batches: older place of `DataLoaderConfiguration(split_batches=...)`.
+        mixed_precision: "no", "bf16" or "fp16"; also from ACCELERATE_MIXED_PRECISION.
+        gradient_accumulation_steps: micro-steps per optimizer step in `accumulate`, and what `backward` divides by;
+            also from ACCELERATE_GRADIENT_ACCUMULATION_STEPS.
+        cpu: use the CPU even if there is a GPU; also from ACCELERATE_USE_CPU.
+        dataloader_config: how data are divided over the processes.
+        step_scheduler_with_optimizer: False leaves schedulers as they are in `prepare`.
+        kwargs_handlers: arguments for PyTorch's DDP, gradient scaler, process group and autocast.
+
+    Raises:
+        ConfigurationError: a value that cannot be used here; `UnsupportedArgument` for what only Accelerate has.
+    """
+
+    def __init__(
+        self,
+        device_placement: bool = True,
+        split_batches: bool | None = None,
+        mixed_precision: str | None = None,
+        gradient_accumulation_steps: int = 1,
+        cpu: bool = False,
+        dataloader_config: DataLoaderConfiguration | None = None,
+        step_scheduler_with_optimizer: bool = True,
+        kwargs_handlers: list[Any] | None = None,
+        **unsupported: Any,
+    ) -> None:
+        refuse_unsupported(unsupported)
+        given = {
+            "device_placement": device_placement,
+            "mixed_precision": mixed_precision,
+            "gradient_accumulation_steps": gradient_accumulation_steps,
+            "cpu": cpu,
+            "step_scheduler_with_optimizer": step_scheduler_with_optimizer,
+            **data_settings(dataloader_config, split_batches),
+        }
+        self.config = resolve(given, os.environ)
+        self._handlers = Handlers.sorted_from(kwargs_handlers)
+        alone = World.from_environment(os.environ)
+        self._device = pick(self.config.cpu, alone.size)
+        refusal = self._device.refusal(self.config.mixed_precision)
+        if refusal is not None:
+            raise ConfigurationError(f"{refusal} It came from: {self.config.origin['mixed_precision']}.")
+        self.device = self._device.own(alone.local_rank, alone.size)
+        super().__init__(alone.join(self._device, self.device, self._handlers.group))
+        self._compose()
+
+    def _compose(self) -> None:
+        world, config = self._world, self.config
+        precision = PRECISIONS[config.mixed_precision]
+        self._precision = precision(self.device, self._handlers.autocast, self._handlers.scaler)
+        self._strategy = strategy_for(world)(world, self._device, self.device, self._handlers.ddp)
+        self._passes = Passes(world.rank)
+        self._accumulation = Accumulation(config.gradient_accumulation_steps, self._passes)
+        self.mixed_precision = config.mixed_precision.value
+        self.split_batches = config.split_batches
+        self.even_batches = config.even_batches
+        self.device_placement = config.device_placement
+        self.step_scheduler_with_optimizer = config.step_scheduler_with_optimizer
+        self.distributed_type = self._device.distributed_type if world.size > 1 else DistributedType.NO
+        self.scaler = self._precision.scaler
+        self._models: list[nn.Module] = []
+        self._optimizers: list[Optimizer] = []
+        self._schedulers: list[LRScheduler] = []
+        self._dataloaders: list[DataLoader[Any]] = []
+        self._custom_objects: list[Any] = []
+        self._results: dict[int, tuple[Any, Any]] = {}  # id of what was prepared, or came out → (that object, the result)
+        self._undo: list[Callable[[], None]] = []
+
+    # prepare
+
+    def prepare(self, *args: Any, device_placement: list[bool] | None = None) -> Any:
+        """The objects, ready for this device and all processes, in the order given; a single one without a tuple.
+
+        Models, optimizers, schedulers and data loaders are prepared, anything else comes back as it is. Preparing an
+        object again gives the first result.
+
+        Args:
+            device_placement: for every object, whether it is moved to the device.
+
+        Raises:
+            PrepareError: a container with objects to prepare; it would have been left as it is.
+        """
+        if device_placement is not None and len(device_placement) != len(args):
+            raise ConfigurationError(
+                f"device_placement has {len(device_placement)} entries for {len(args)} objects. Give one for each."
+            )
+        placements: list[bool | None] = [None] * len(args) if device_placement is None else list(device_placement)
+        for position, item in enumerate(args):
+            _refuse_container(item, position)
+        results = list(args)
+        for kind, prepare_one in (
+            (nn.Module, self.prepare_model),
+            (DataLoader, self.prepare_data_loader),
+            (Optimizer, self.prepare_optimizer),  # after models, so that its state follows the parameters
+            (LRScheduler, self._prepare_scheduler),  # after optimizers, which it follows
+        ):
+            for position, item in enumerate(args):
+                if isinstance(item, kind):
+                    results[position] = prepare_one(item, placements[position])
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def prepare_model(
+        self, model: nn.Module, device_placement: bool | None = None, evaluation_mode: bool = False
+    ) -> Any:
+        """The model on the device, in the precision in use, and as one of the replicas of all processes.
+
+        Args:
+            evaluation_mode: True for a model that is not trained: no replica is made.
+        """
+        if (known := self._known(model)) is not None:
+            return known
+        if self.device_placement if device_placement is None else device_placement:
+            model = model.to(self.device)
+        inner = unwrapped(model)
+        self._precision.apply(inner)
+        result = model if evaluation_mode else self._strategy.wrap(model)
+        self._passes.models.append(inner)
+        self._models.append(result)
+        return self._remember(model, result)
+
+    def prepare_optimizer(self, optimizer: Optimizer, device_placement: bool | None = None) -> Optimizer:
+        """The optimizer itself. It steps only when gradients are complete and finite."""
+        if (known := self._known(optimizer)) is not None:
+            return known
+        if optimizer.state and (self.device_placement if device_placement is None else device_placement):
+            optimizer.load_state_dict(optimizer.state_dict())  # moves its state to where the parameters are
+        optimizer.step_was_skipped = False  # type: ignore[attr-defined]
+        if self._accumulation.steps > 1 or isinstance(self._precision, Fp16):
+            self._undo.append(hold_back(optimizer, self._precision, self._accumulation))
+        self._optimizers.append(optimizer)
+        return self._remember(optimizer, optimizer)
+
+    def prepare_data_loader(
+        self, data_loader: DataLoader[Any], device_placement: bool | None = None
+    ) -> DataLoader[Any]:
+        """A loader that gives each process its share, on its device; see `runtime.data.loader`."""
+        if isinstance(data_loader, Prepared):
+            return data_loader
+        if (known := self._known(data_loader)) is not None:
+            return known
+        moves = self.device_placement if device_placement is None else device_placement
+        result = prepared_loader(
+            data_loader,
+            world=self._world,
+            passes=self._passes,
+            accumulation=self._accumulation,
+            dealing=Dealing(self.split_batches, self.even_batches),
+            device=self.device if moves and self._device.needs_copies else None,
+            non_blocking=self.config.non_blocking,
+        )
+        self._dataloaders.append(result)
+        return self._remember(data_loader, result)
+
+    def prepare_scheduler(self, scheduler: LRScheduler) -> LRScheduler:
+        """The scheduler, stepping with its optimizer and once per process, since it counts samples.
+
+        Itself where that changes nothing: on one process without accumulation and gradient scaler.
+        """
+        if isinstance(scheduler, Following):
+            return scheduler
+        if (known := self._known(scheduler)) is not None:
+            return known
+        times = 1 if self.split_batches else self.num_processes
+        is_direct = times == 1 and self._accumulation.steps == 1 and not isinstance(self._precision, Fp16)
+        result = scheduler
+        if self.step_scheduler_with_optimizer and not is_direct:
+            own = [o for o in self._optimizers if o is getattr(scheduler, "optimizer", None)]
+            result = following(scheduler, own or self._optimizers, self._accumulation, times)
+        self._schedulers.append(result)
+        return self._remember(scheduler, result)
+
+    def _prepare_scheduler(self, scheduler: LRScheduler, device_placement: bool | None) -> LRScheduler:
+        return self.prepare_scheduler(scheduler)
+
+    def _known(self, item: Any) -> Any:
+        return self._results.get(id(item), (None, None))[1]
+
+    def _remember(self, item: Any, result: T) -> T:
+        self._results[id(item)] = (item, result)
+        self._results[id(result)] = (result, result)
+        return result
+
+    # the training step
+
+    def backward(self, loss: Tensor, **kwargs: Any) -> None:
+        """Gradients of `loss`, averaged over the processes; `kwargs` go to `Tensor.backward`.
+
+        The loss is divided by `gradient_accumulation_steps`. Where the processes hold parts of one batch that differ in
+        size (`split_batches`), it is weighted so that the average is the gradient of the mean over the batch.
+        """
+        if self._accumulation.steps > 1:
+            loss = loss / self._accumulation.steps
+        if self._passes.weight != 1.0:
+            loss = loss * self._passes.weight
+        self._precision.backward(loss, **kwargs)
+
+    def accumulate(self, *models: nn.Module) -> AbstractContextManager[None]:
+        """A context for one micro-step; sets `sync_gradients`, which is True in the last one of a window.
+
+        The last batch of the innermost pass over a prepared loader always ends a window. Every set of models counts for
+        itself.
+        """
+        return self._accumulation.window(models, self._strategy.no_sync)
+
+    def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
+        """A context in which `backward` does not average the model's gradients."""
+        return self._strategy.no_sync(model)
+
+    def autocast(self, autocast_handler: AutocastKwargs | None = None) -> AbstractContextManager[Any]:
+        """The context for computations outside of a prepared model's forward in the precision in use."""
+        return self._precision.autocast(autocast_handler)
+
+    def clip_grad_norm_(
+        self, parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2
+    ) -> Tensor:
+        """`torch.nn.utils.clip_grad_norm_` on unscaled gradients: the total norm before clipping."""
+        parameters = self._unscaled(parameters)
+        return nn.utils.clip_grad_norm_(parameters, max_norm, norm_type=norm_type)
+
+    def clip_grad_value_(self, parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+        """`torch.nn.utils.clip_grad_value_` on unscaled gradients."""
+        nn.utils.clip_grad_value_(self._unscaled(parameters), clip_value)
+
+    def _unscaled(self, parameters: Tensor | Iterable[Tensor]) -> Tensor | Iterable[Tensor]:
+        if not isinstance(self._precision, Fp16):
+            return parameters
+        if not self.sync_gradients:
+            raise PrecisionError(
+                "gradients that are still being accumulated cannot be unscaled with mixed_precision='fp16'. "
+                "Clip under `if accelerator.sync_gradients:`."
+            )
+        parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+        clipped = set(map(id, parameters))
+        for optimizer in self._optimizers:
+            if any(id(p) in clipped for group in optimizer.param_groups for p in group["params"]):
+                self._precision.unscale([optimizer])
+        return parameters
+
+    @property
+    def sync_gradients(self) -> bool:
+        """Whether this micro-step ends with an optimizer step; True outside of `accumulate`."""
+        return self._accumulation.is_due
+
+    @sync_gradients.setter
+    def sync_gradients(self, value: bool) -> None:
+        self._accumulation.is_due = value
+
+    @property
+    def gradient_accumulation_steps(self) -> int:
+        """Micro-steps per optimizer step."""
+        return self._accumulation.steps
+
+    @gradient_accumulation_steps.setter
+    def gradient_accumulation_steps(self, value: int) -> None:
+        if value < 1:
+            raise ConfigurationError(f"gradient_accumulation_steps={value!r} is not a whole number of at least 1.")
+        if value > 1 and self._accumulation.steps == 1 and self._optimizers:
+            raise PrepareError(
+                f"gradient_accumulation_steps={value} is set after an optimizer was prepared to step every time. "
+                "Set it before prepare, or pass it to Accelerator()."
+            )
+        self._accumulation.steps = value
+
+    @property
+    def optimizer_step_was_skipped(self) -> bool:
+        """Whether a prepared optimizer left its last step out because gradients were not finite."""
+        return any(getattr(optimizer, "step_was_skipped", False) for optimizer in self._optimizers)
+
+    # between processes
+
+    def gather(self, tensor: Any) -> Any:
+        """The tensors of all processes joined in rank order, padding included; the input itself on one process."""
+        return collectives.gather(self._world, tensor)
+
+    def gather_for_metrics(self, input_data: Any, use_gather_object: bool = False) -> Any:
+        """What all processes computed in this step, every sample once; see `runtime.metrics`."""
+        if self.num_processes == 1:
+            return input_data
+        current = self._passes.current
+        return gather_for_metrics(self._world, input_data, current and current.share, use_gather_object)
+
+    def reduce(self, tensor: Any, reduction: str = "sum", scale: float = 1.0) -> Any:
+        """Tensors and numbers summed ("sum") or averaged ("mean") over the processes, and multiplied by `scale`."""
+        return collectives.reduce(self._world, tensor, reduction, scale)
+
+    def pad_across_processes(self, tensor: Any, dim: int = 0, pad_index: int = 0, pad_first: bool = False) -> Any:
+        """Tensors filled up along `dim` to the largest size of any process."""
+        return collectives.pad_across_processes(self._world, tensor, dim, pad_index, pad_first)
+
+    # models and files
+
+    def unwrap_model(self, model: Any, keep_fp32_wrapper: bool = True, keep_torch_compile: bool = True) -> Any:
+        """The model that was given to `prepare`, without DistributedDataParallel or DataParallel around it.
+
+        Args:
+            keep_fp32_wrapper: False gives the model its own `forward` back, without mixed precision.
+            keep_torch_compile: False takes the wrapper of `torch.compile` off, too.
+        """
+        inner = unwrapped(model, keep_torch_compile)
+        if not keep_fp32_wrapper:
+            restore(inner)
+        return inner
+
+    def get_state_dict(self, model: nn.Module, unwrap: bool = True) -> dict[str, Any]:
+        """The state dictionary with the keys of the original model (or those of `model` as it is)."""
+        source = unwrapped(model, keep_torch_compile=False) if unwrap else model
+        return dict(source.state_dict())
+
+    def save(self, obj: Any, f: str | os.PathLike[str] | IO[bytes], safe_serialization: bool = False) -> None:
+        """`torch.save` by the main process, into a file that is either whole or not there."""
+        if self.is_main_process:
+            save.save(obj, f, safe_serialization)
+
+    def save_model(
+        self,
+        model: nn.Module,
+        save_directory: str | os.PathLike[str],
+        max_shard_size: int | str = "10GB",
+        safe_serialization: bool = True,
+    ) -> None:
+        """The model's weights into a folder, as `model.safetensors` or `pytorch_model.bin`."""
+        state = self.get_state_dict(model)
+        if self.is_main_process:
+            save.save_weights(state, Path(save_directory), max_shard_size, safe_serialization)
+
+    def register_for_checkpointing(self, *objects: Any) -> None:
+        """Keep objects whose state belongs into checkpoints.
+
+        Raises:
+            ConfigurationError: one has no `state_dict` or no `load_state_dict`.
+        """
+        bad = [o for o in objects if not all(callable(getattr(o, n, None)) for n in ("state_dict", "load_state_dict"))]
+        if bad:
+            raise ConfigurationError(
+                f"{', '.join(repr(o) for o in bad)}: no state_dict() and load_state_dict(). Only objects with both can be "
+                "registered."
+            )
+        self._custom_objects.extend(objects)
+
+    def free_memory(self, *objects: Any) -> list[None]:
+        """Forget everything prepared, and give memory back: `model, optimizer = accelerator.free_memory(model, optimizer)`.
+
+        Returns:
+            One None for every object.
+        """
+        for undo in self._undo:
+            undo()
+        for kept in (
+            self._undo, self._models, self._optimizers, self._schedulers, self._dataloaders, self._passes.models
+        ):  # fmt: skip
+            kept.clear()
+        self._results.clear()
+        self._accumulation.forget()
+        count = len(objects)
+        del objects
+        gc.collect()
+        self._device.empty_cache()
+        return [None] * count
+
+    def end_training(self) -> None:
+        """Leave the process group; the script may go on alone."""
+        if self.num_processes > 1:
+            self.wait_for_everyone()
+            leave()
+
+
+def _refuse_container(item: Any, position: int) -> None:
+    """Raise for a list, tuple or dictionary that holds something to prepare."""
+    if not isinstance(item, (list, tuple, dict)):
+        return
+    inside = item.values() if isinstance(item, dict) else item
+    found = [v for v in inside if isinstance(v, (nn.Module, Optimizer, DataLoader, LRScheduler))]
+    if found:
+        raise PrepareError(
+            f"prepare() got a {type(item).__name__} with a {type(found[0]).__name__} at position {position}. "
+            "Pass the objects themselves: prepare(model, *loaders)."
+        )

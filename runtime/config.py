@@ -1,0 +1,217 @@
+"""The settings of an `Accelerator`, and where each came from: arguments > environment > default.
+
+An argument left at its default counts as not given, so `ACCELERATE_MIXED_PRECISION=bf16` decides for `Accelerator()`
+and not for `Accelerator(mixed_precision="no")`. No torch in here: the launcher reads the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from runtime.errors import ConfigurationError, UnsupportedArgument
+from runtime.handlers import DataLoaderConfiguration
+
+
+class DistributedType(str, Enum):
+    """What the processes of this run are."""
+
+    NO = "NO"
+    MULTI_CPU = "MULTI_CPU"
+    MULTI_GPU = "MULTI_GPU"
+
+
+class MixedPrecision(str, Enum):
+    """The number format of a model's forward pass; parameters stay in float32."""
+
+    NO = "no"
+    BF16 = "bf16"
+    FP16 = "fp16"
+
+
+class Source(str, Enum):
+    """Where a setting came from."""
+
+    ARGUMENT = "argument"
+    ENVIRONMENT = "environment"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a setting came from, in words: `environment (ACCELERATE_USE_CPU)`."""
+
+    source: Source
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.source.value} ({self.name})" if self.name else self.source.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The settings of one `Accelerator`."""
+
+    mixed_precision: MixedPrecision
+    cpu: bool
+    gradient_accumulation_steps: int
+    split_batches: bool
+    even_batches: bool
+    non_blocking: bool
+    device_placement: bool
+    step_scheduler_with_optimizer: bool
+    origin: Mapping[str, Provenance]
+
+    def explain(self) -> str:
+        """Every setting with its value and where it came from, a line each."""
+        rows = [(name, getattr(self, name), origin) for name, origin in self.origin.items()]
+        return "\n".join(f"{name} = {getattr(value, 'value', value)}    from {origin}" for name, value, origin in rows)
+
+
+def _precision(value: object) -> MixedPrecision:
+    text = str(getattr(value, "value", value)).lower()
+    known = ", ".join(kind.value for kind in MixedPrecision)
+    if text not in {kind.value for kind in MixedPrecision}:
+        raise ConfigurationError(f"mixed_precision={text!r} is not known. Known: {known}.")
+    return MixedPrecision(text)
+
+
+OFF = {"", "0", "false", "no", "off", "n", "f"}
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    if text in {"1", "true", "yes", "y", "on", "t"}:
+        return True
+    if text in OFF:
+        return False
+    raise ConfigurationError(f"{value!r} is neither yes nor no. Write true or false.")
+
+
+def _steps(value: object) -> int:
+    try:
+        steps = int(str(value))
+    except ValueError:
+        steps = 0
+    if steps < 1:
+        raise ConfigurationError(f"gradient_accumulation_steps={value!r} is not a whole number of at least 1.")
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting: its default, the variable that may set it, and how a value is read."""
+
+    name: str
+    default: Any
+    read: Callable[[object], Any]
+    variable: str | None = None
+
+
+OPTIONS = (
+    Option("mixed_precision", "no", _precision, "ACCELERATE_MIXED_PRECISION"),
+    Option("cpu", False, _flag, "ACCELERATE_USE_CPU"),
+    Option("gradient_accumulation_steps", 1, _steps, "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"),
+    Option("split_batches", False, _flag),
+    Option("even_batches", True, _flag),
+    Option("non_blocking", False, _flag),
+    Option("device_placement", True, _flag),
+    Option("step_scheduler_with_optimizer", True, _flag),
+)
+
+UNSUPPORTED_VARIABLES = {  # set by `accelerate launch`; a run that asks for them must not silently do without
+    "ACCELERATE_USE_FSDP": "Launch without FSDP.",
+    "ACCELERATE_USE_DEEPSPEED": "Launch without DeepSpeed.",
+    "ACCELERATE_USE_MEGATRON_LM": "Launch without Megatron-LM.",
+    "ACCELERATE_USE_PARALLELISM_CONFIG": "Launch without a parallelism configuration.",
+    "ACCELERATE_DYNAMO_BACKEND": "Compile the model in the script: model = torch.compile(model).",
+}
+
+_COMPILER = "Compile the model yourself: model = torch.compile(model)."
+_TRACKER = "Create the tracker yourself, under `if accelerator.is_main_process:`."
+_FOLDER = "Keep the folder in a variable of the script."
+_ENGINE = "Models are replicated with DistributedDataParallel: leave it out."
+
+UNSUPPORTED_ARGUMENTS = {  # arguments of Accelerate's constructor that are not here, each with the way out
+    "deepspeed_plugin": _ENGINE,
+    "deepspeed_plugins": _ENGINE,
+    "fsdp_plugin": _ENGINE,
+    "megatron_lm_plugin": _ENGINE,
+    "torch_tp_plugin": _ENGINE,
+    "parallelism_config": _ENGINE,
+    "dynamo_backend": _COMPILER,
+    "dynamo_plugin": _COMPILER,
+    "log_with": _TRACKER,
+    "project_dir": _FOLDER,
+    "project_config": _FOLDER,
+    "rng_types": "The order of the samples is agreed on in each epoch, other random numbers stay per process: leave it out.",
+    "gradient_accumulation_plugin": "Pass gradient_accumulation_steps=k.",
+}
+
+
+def refuse_unsupported(arguments: Mapping[str, object]) -> None:
+    """Raise for arguments of Accelerate that are not here, unless they are None, and for unknown ones.
+
+    Raises:
+        UnsupportedArgument: the argument exists in Accelerate.
+        TypeError: nobody knows the argument.
+    """
+    for name, value in arguments.items():
+        if name not in UNSUPPORTED_ARGUMENTS:
+            raise TypeError(f"Accelerator() has no argument {name!r}.")
+        if value is not None:
+            raise UnsupportedArgument(f"Accelerator({name}=...)", UNSUPPORTED_ARGUMENTS[name])
+
+
+def resolve(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> Config:
+    """The settings, each from the first place that gives it.
+
+    Args:
+        arguments: the constructor's arguments by name; None and the default count as not given.
+        environ: the variables of this process.
+
+    Raises:
+        ConfigurationError: a value that is not understood; the message names where it came from.
+    """
+    for variable, way_out in UNSUPPORTED_VARIABLES.items():
+        if environ.get(variable, "").lower() not in OFF:
+            raise UnsupportedArgument(f"{variable}={environ[variable]}", way_out)
+    values: dict[str, Any] = {}
+    origin: dict[str, Provenance] = {}
+    for option in OPTIONS:
+        values[option.name], origin[option.name] = _resolve_one(option, arguments, environ)
+    return Config(**values, origin=origin)
+
+
+def _resolve_one(option: Option, arguments: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[Any, Provenance]:
+    argument = arguments.get(option.name)
+    found, origin = option.default, Provenance(Source.DEFAULT)
+    is_given = argument is not None and (argument != option.default or option.name == "mixed_precision")
+    if is_given:
+        found, origin = argument, Provenance(Source.ARGUMENT)
+    elif option.variable and option.variable in environ:
+        found, origin = environ[option.variable], Provenance(Source.ENVIRONMENT, option.variable)
+    try:
+        return option.read(found), origin
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{error} It came from: {origin}.") from None
+
+
+def data_settings(configuration: DataLoaderConfiguration | None, split_batches: bool | None) -> dict[str, bool]:
+    """The settings of `dataloader_config`, with the constructor's own (older) `split_batches` merged in.
+
+    Raises:
+        ConfigurationError: both say something different.
+    """
+    chosen = configuration or DataLoaderConfiguration()
+    if split_batches is not None and configuration is not None and split_batches != configuration.split_batches:
+        raise ConfigurationError(
+            f"split_batches={split_batches} contradicts DataLoaderConfiguration(split_batches="
+            f"{configuration.split_batches}). Keep the one in DataLoaderConfiguration."
+        )
+    split = chosen.split_batches if split_batches is None else split_batches
+    return {"split_batches": split, "even_batches": chosen.even_batches, "non_blocking": chosen.non_blocking}

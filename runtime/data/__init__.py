@@ -1,0 +1,1 @@
+"""Which samples each process reads, in which order, and which of them count."""

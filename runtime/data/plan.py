@@ -1,0 +1,158 @@
+"""Which rows a process computes in each step, and which of them count.
+
+Two ways to divide the batches of the original loader, both pure functions of the stream of batches:
+
+* *sharing out* (evaluation, and training with `split_batches`): every batch is cut into contiguous parts, one per
+  rank, whose sizes differ by at most one. Joined in rank order the parts are the batch again. A rank that would be
+  left without a row gets a copy of a real one that does not count.
+* *dealing* (training): batch i goes to rank i % world. The last round is completed with samples from the start of the
+  epoch, which do not count either, so that all ranks take the same number of steps.
+
+`Share` says, for every rank, how many rows it holds and how many of them count; they always come first. All ranks
+compute the same `Share`, so nobody has to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Any
+
+Batch = Sequence[Any]  # what a batch sampler yields: the indices of the samples
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One step over all ranks: `rows[r]` rows are on rank r, the first `valid[r]` of them count."""
+
+    rows: tuple[int, ...]
+    valid: tuple[int, ...]
+    is_one_batch: bool  # the ranks hold parts of one batch, so their losses weigh as many rows as they have
+
+    def weight(self, rank: int) -> float:
+        """What this rank's mean counts in the mean of all ranks' means, so that the result is the mean over the batch."""
+        total = sum(self.valid)
+        if not self.is_one_batch or total == 0:
+            return 1.0
+        return self.valid[rank] * len(self.valid) / total
+
+
+def part(count: int, rank: int, world: int) -> tuple[int, int]:
+    """The start and stop of the rows of `rank`, out of `count`: the first `count % world` ranks have one more."""
+    size, extra = divmod(count, world)
+    start = rank * size + min(rank, extra)
+    return start, start + size + (rank < extra)
+
+
+def share_of(count: int, world: int) -> Share:
+    """How a batch of `count` rows is shared out."""
+    bounds = [part(count, rank, world) for rank in range(world)]
+    valid = tuple(stop - start for start, stop in bounds)
+    rows = tuple(max(size, 1) for size in valid) if count else valid
+    return Share(rows, valid, is_one_batch=True)
+
+
+def own_rows(batch: Batch, rank: int, world: int) -> Batch:
+    """The rows of `rank`; the first of the batch where there are fewer rows than ranks."""
+    start, stop = part(len(batch), rank, world)
+    return batch[start:stop] if stop > start else batch[:1]
+
+
+def share_out(batches: Iterable[Batch], rank: int, world: int) -> Iterator[tuple[Batch, Share]]:
+    """Every batch, cut into parts: the part of `rank` and the share of all."""
+    known: dict[int, Share] = {}
+    for batch in batches:
+        count = len(batch)
+        if count not in known:
+            known[count] = share_of(count, world)
+        yield own_rows(batch, rank, world), known[count]
+
+
+def deal_rows(
+    batches: Iterable[Batch], rank: int, world: int, *, size: int, even: bool, drop_last: bool
+) -> Iterator[tuple[Batch, Share]]:
+    """Batches of `size` indices dealt in turn; the last round is completed row by row, as Accelerate does.
+
+    A short last batch is filled up and the missing ones are made, with the first indices of the epoch, again and again
+    if they are fewer. With `drop_last` an incomplete round is left out; without `even` it is handed out as it is, and
+    some ranks take one step less.
+    """
+    full = Share((size,) * world, (size,) * world, is_one_batch=False)
+    first: list[Any] = []
+    for group in _rounds(batches, world):
+        if not first:
+            first = [index for batch in group for index in batch]
+        if len(group) == world and len(group[-1]) == size:
+            yield group[rank], full
+            continue
+        if drop_last:
+            return
+        if not even:
+            if rank < len(group):
+                yield group[rank], _incomplete([len(batch) for batch in group], world)
+            return
+        valid = tuple(len(batch) for batch in group) + (0,) * (world - len(group))
+        filling = cycle(first)
+        whole = [[*batch, *islice(filling, size - len(batch))] for batch in [*group, *[[]] * (world - len(group))]]
+        yield whole[rank], Share((size,) * world, valid, is_one_batch=False)
+
+
+def deal_whole(
+    items: Iterable[Any],
+    rank: int,
+    world: int,
+    *,
+    even: bool,
+    drop_last: bool = False,
+    count: Callable[[Any], int] = len,
+) -> Iterator[tuple[Any, Share]]:
+    """Items dealt in turn, whatever they are; the last round is completed with whole items from the start.
+
+    For batch samplers whose batches have no fixed size, for streams (of batches or of samples), and for loaders whose
+    inside is not known. `count` says how many rows an item has.
+    """
+    first: list[Any] = []  # the items that this rank may need again at the end
+    first_counts: list[int] = []
+    counts: list[int] = []  # of the items of this round
+    own: Any = None
+    for item in items:
+        counts.append(count(item))
+        if len(first_counts) < world:
+            first_counts.append(counts[-1])
+        if len(first) < min(max(rank, 1), len(first_counts)):
+            first.append(item)
+        if len(counts) == rank + 1:
+            own = item
+        if len(counts) == world:
+            yield own, Share(tuple(counts), tuple(counts), is_one_batch=False)
+            counts, own = [], None
+    missing = world - len(counts)
+    if not counts or drop_last:
+        return
+    if even:
+        again = [first_counts[i % len(first_counts)] for i in range(missing)]
+        mine = own if rank < len(counts) else first[(rank - len(counts)) % len(first_counts)]
+        yield mine, Share((*counts, *again), (*counts, *(0,) * missing), is_one_batch=False)
+    elif rank < len(counts):
+        yield own, _incomplete(counts, world)
+
+
+def _rounds(items: Iterable[Any], world: int) -> Iterator[list[Any]]:
+    source = iter(items)
+    while group := list(islice(source, world)):
+        yield group
+
+
+def _incomplete(counts: list[int], world: int) -> Share:
+    held = (*counts, *(0,) * (world - len(counts)))
+    return Share(held, held, is_one_batch=False)
+
+
+def dealt_steps(batches: int, world: int, *, drop_last: bool, even: bool, rank: int) -> int:
+    """The number of steps of `rank` when `batches` batches are dealt."""
+    if drop_last:
+        return batches // world
+    if even:
+        return -(-batches // world)
+    return batches // world + (rank < batches % world)

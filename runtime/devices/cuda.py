@@ -1,0 +1,46 @@
+"""GPUs of NVIDIA and AMD: one process each, NCCL between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from runtime.config import DistributedType, MixedPrecision
+from runtime.devices.base import Device
+from runtime.errors import WorldError
+
+
+class Cuda(Device):
+    """The GPU with the number of the process's local rank."""
+
+    kind = "cuda"
+    backend = "nccl"
+    distributed_type = DistributedType.MULTI_GPU
+
+    @classmethod
+    def is_available(cls) -> bool:
+        return torch.cuda.is_available()
+
+    def own(self, local_rank: int, world_size: int) -> torch.device:
+        if world_size == 1:
+            return torch.device("cuda")  # as the plain program: the current one
+        if local_rank >= torch.cuda.device_count():
+            raise WorldError(
+                f"local rank {local_rank} has no GPU: this machine shows {torch.cuda.device_count()}. "
+                "Start at most one process per GPU, or pass cpu=True."
+            )
+        device = torch.device("cuda", local_rank)
+        torch.cuda.set_device(device)
+        return device
+
+    def refusal(self, precision: MixedPrecision) -> str | None:
+        if precision is MixedPrecision.BF16 and not torch.cuda.is_bf16_supported():
+            return "mixed_precision='bf16' is not supported by this GPU. Use mixed_precision='fp16'."
+        return None
+
+    def ddp_arguments(self, device: torch.device) -> dict[str, Any]:
+        return {"device_ids": [device.index], "output_device": device.index}
+
+    def empty_cache(self) -> None:
+        torch.cuda.empty_cache()

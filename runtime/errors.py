@@ -1,0 +1,51 @@
+"""What the runtime raises.
+
+    AcceleratorError                  anything below; `except AcceleratorError` catches all of it
+    ├── ConfigurationError            (ValueError)   a setting whose value cannot be used here
+    │   └── UnsupportedArgument                      an argument that Accelerate has and this runtime does not
+    ├── PrepareError                  (TypeError)    an object that `prepare` cannot take, or not any more
+    ├── WorldError                    (RuntimeError) the processes cannot be joined, or not in this way
+    ├── CollectiveError               (RuntimeError) the processes disagree on what they exchange
+    ├── PrecisionError                (RuntimeError) a call that the numeric precision in use cannot serve
+    └── SaveError                     (RuntimeError) an object that cannot be written in the format asked for
+
+Each class also is the built-in error in brackets, so code written against Accelerate catches what it caught before.
+"""
+
+from __future__ import annotations
+
+
+class AcceleratorError(Exception):
+    """The base of every error of the runtime."""
+
+
+class ConfigurationError(AcceleratorError, ValueError):
+    """A setting has a value that cannot be used on this device or in this world."""
+
+
+class UnsupportedArgument(ConfigurationError):
+    """An argument, handler or variable that Accelerate understands and this runtime does not (yet)."""
+
+    def __init__(self, name: str, way_out: str) -> None:
+        super().__init__(f"{name} is not supported by this runtime. {way_out}")
+        self.name = name
+
+
+class PrepareError(AcceleratorError, TypeError):
+    """An object cannot be prepared."""
+
+
+class WorldError(AcceleratorError, RuntimeError):
+    """The process group cannot be joined."""
+
+
+class CollectiveError(AcceleratorError, RuntimeError):
+    """The processes disagree on the tensors that they exchange."""
+
+
+class PrecisionError(AcceleratorError, RuntimeError):
+    """A call that the precision in use cannot serve."""
+
+
+class SaveError(AcceleratorError, RuntimeError):
+    """An object cannot be saved in the format asked for."""

@@ -1,0 +1,144 @@
+"""The configuration objects a script passes to `Accelerator`: names, defaults and meaning as in Accelerate.
+
+A field that Accelerate has and this runtime does not raises `UnsupportedArgument` as soon as it is given another value
+than its default; nothing is accepted and ignored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from runtime.errors import ConfigurationError, UnsupportedArgument
+
+
+@dataclass(kw_only=True)
+class Handler:
+    """What all handlers share: the fields that are only accepted at their default, and the arguments to pass on."""
+
+    only_default: ClassVar[dict[str, str]] = {}  # field → the way out
+
+    def __post_init__(self) -> None:
+        for option in dataclasses.fields(self):
+            if option.name in self.only_default and getattr(self, option.name) != option.default:
+                raise UnsupportedArgument(f"{type(self).__name__}({option.name}=...)", self.only_default[option.name])
+
+    def arguments(self) -> dict[str, Any]:
+        """The fields that this runtime uses, as keyword arguments."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in self.only_default}
+
+
+@dataclass(kw_only=True)
+class DataLoaderConfiguration(Handler):
+    """How `prepare` shares the data of a loader out over the processes."""
+
+    only_default = {
+        "dispatch_batches": "Every process reads its own share: leave dispatch_batches out or set it to False.",
+        "use_seedable_sampler": "The order of the samples already is the same on any number of processes: leave it out.",
+        "data_seed": "Seed the sampler's generator: DataLoader(..., generator=torch.Generator().manual_seed(seed)).",
+        "use_stateful_dataloader": "Leave it out.",
+    }
+
+    split_batches: bool = False
+    """True: the loader's batch size is the global one, every batch is cut into one part per process.
+    False: it is the size per process, whole batches are dealt to the processes in turn."""
+    dispatch_batches: bool | None = None
+    even_batches: bool = True
+    """True: the last round of batches is completed with samples from the start of the epoch, so that every process
+    takes the same number of steps."""
+    use_seedable_sampler: bool = False
+    data_seed: int | None = None
+    non_blocking: bool = False
+    """Copy batches to the device without waiting (use with pin_memory=True)."""
+    use_stateful_dataloader: bool = False
+
+    def __post_init__(self) -> None:
+        if self.dispatch_batches is False:
+            self.dispatch_batches = None
+        super().__post_init__()
+
+
+@dataclass(kw_only=True)
+class DistributedDataParallelKwargs(Handler):
+    """Arguments of `torch.nn.parallel.DistributedDataParallel`."""
+
+    only_default = {
+        "comm_hook": "Register it yourself: model.register_comm_hook(state, hook) after prepare.",
+        "comm_wrapper": "Register the hook yourself: model.register_comm_hook(state, hook) after prepare.",
+        "comm_state_option": "Register the hook yourself: model.register_comm_hook(state, hook) after prepare.",
+        "dim": "Put the batch dimension first.",
+        "check_reduction": "PyTorch no longer uses it: leave it out.",
+    }
+
+    dim: int = 0
+    broadcast_buffers: bool = True
+    bucket_cap_mb: int = 25  # PyTorch's default
+    find_unused_parameters: bool = False
+    check_reduction: bool = False
+    gradient_as_bucket_view: bool = False
+    static_graph: bool = False
+    comm_hook: str = "no"
+    comm_wrapper: str = "no"
+    comm_state_option: dict[str, Any] | None = None
+
+
+@dataclass(kw_only=True)
+class GradScalerKwargs(Handler):
+    """Arguments of `torch.amp.GradScaler`, used with mixed_precision="fp16"."""
+
+    init_scale: float = 65536.0  # 2**16, PyTorch's default
+    growth_factor: float = 2.0
+    backoff_factor: float = 0.5
+    growth_interval: int = 2000
+    enabled: bool = True
+
+
+@dataclass(kw_only=True)
+class InitProcessGroupKwargs(Handler):
+    """Arguments of `torch.distributed.init_process_group`; None leaves the choice to the device and to PyTorch."""
+
+    backend: str | None = None
+    init_method: str | None = None
+    timeout: timedelta | None = None
+
+
+@dataclass(kw_only=True)
+class AutocastKwargs(Handler):
+    """Arguments of `torch.autocast`."""
+
+    enabled: bool = True
+    cache_enabled: bool | None = None
+
+
+HANDLERS = (DistributedDataParallelKwargs, GradScalerKwargs, InitProcessGroupKwargs, AutocastKwargs)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Handlers:
+    """At most one handler of each kind; the defaults where none was given."""
+
+    ddp: DistributedDataParallelKwargs = field(default_factory=DistributedDataParallelKwargs)
+    scaler: GradScalerKwargs = field(default_factory=GradScalerKwargs)
+    group: InitProcessGroupKwargs = field(default_factory=InitProcessGroupKwargs)
+    autocast: AutocastKwargs = field(default_factory=AutocastKwargs)
+
+    @classmethod
+    def sorted_from(cls, handlers: list[Any] | None) -> Handlers:
+        """Sort `kwargs_handlers` by kind.
+
+        Raises:
+            ConfigurationError: an object of another kind, or two of one kind.
+        """
+        slots = dict(zip(HANDLERS, ("ddp", "scaler", "group", "autocast")))
+        given: dict[str, Any] = {}
+        for handler in handlers or []:
+            slot = slots.get(type(handler))
+            known = ", ".join(kind.__name__ for kind in HANDLERS)
+            if slot is None:
+                raise ConfigurationError(f"kwargs_handlers has a {type(handler).__name__}. Known: {known}.")
+            if slot in given:
+                raise ConfigurationError(f"kwargs_handlers has two {type(handler).__name__}. Pass one of each kind.")
+            given[slot] = handler
+        return cls(**given)

@@ -1,0 +1,14 @@
+"""Starting a script: on one process by becoming it, on several through torch elastic.
+
+    start       the steps of a launch, in order
+    spec        what was asked for, checked
+    machine     what this machine has
+    share       how many processes run here, and with how many threads
+    env         the variables the processes see; the only writer of an environment
+    single      one process: this one turns into the script
+    agent       several: torch elastic starts, watches and stops them
+    child       what a worker runs: the script, and a note if it fails
+    failure     which of the failed processes was the cause
+
+Nothing here imports torch before processes have to be counted on a machine with a GPU, or started by elastic.
+"""

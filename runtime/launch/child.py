@@ -1,0 +1,128 @@
+"""What a worker process runs: the user's script as `__main__`, and a note to the launcher if it fails.
+
+    python child.py <pid of the launcher> script|module <target> <arguments of the script> ...
+
+Of several failing workers one has the cause, the others have errors that follow from it. So no worker prints its own traceback:
+it leaves a note with the time in TORCHELASTIC_ERROR_FILE (in torch elastic's format, plus our keys), and the launcher
+prints the earliest one (`failure.py`).
+
+This file is started by its name and imports nothing but the standard library: the script's own folder, not the
+current one, decides what `import` finds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+import types
+
+
+def main() -> None:
+    launcher, kind, target, *arguments = sys.argv[1:]
+    _end_with(int(launcher))
+    sys.excepthook = _note_exception
+    # Whole lines in one write: lines of several processes on one terminal or pipe do not mix, and appear at once. Under
+    # PYTHONUNBUFFERED a line and its newline would be two writes.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, write_through=False)
+    prepare = {"script": _script, "module": _module}[kind]
+    try:
+        code, module = prepare(target, arguments)
+        sys.modules["__main__"] = module
+        exec(code, module.__dict__)  # noqa: S102 - running the user's program is what this file is for
+    except SystemExit as error:
+        _note_exit(error)
+        raise
+
+
+def _end_with(launcher: int) -> None:
+    """Have Linux end this process when the launcher dies without a word (kill -9): no orphan keeps a GPU."""
+    if sys.platform != "linux":
+        return
+    import ctypes  # late: only here
+
+    set_parent_death_signal = 1  # PR_SET_PDEATHSIG, linux/prctl.h
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
+    if os.getppid() != launcher:  # it died before the call
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _script(target: str, arguments: list[str]) -> tuple[types.CodeType, types.ModuleType]:
+    """The code and the `__main__` that `python script.py` would make."""
+    path = os.path.abspath(target)
+    sys.argv = [target, *arguments]
+    _replace_first_path(os.path.dirname(os.path.realpath(target)))
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__file__=path, __cached__=None, __spec__=None, __builtins__=__builtins__)
+    with io.open_code(path) as file:
+        return compile(file.read(), path, "exec", dont_inherit=True), module
+
+
+def _module(target: str, arguments: list[str]) -> tuple[types.CodeType, types.ModuleType]:
+    """The code and the `__main__` that `python -m package.module` would make."""
+    _replace_first_path(os.getcwd())
+    spec = importlib.util.find_spec(target)
+    if spec is not None and spec.submodule_search_locations is not None:
+        spec = importlib.util.find_spec(f"{target}.__main__")
+    code = spec.loader.get_code(spec.name) if spec is not None and hasattr(spec.loader, "get_code") else None
+    if spec is None or code is None:
+        raise SystemExit(f"No module named {target!r} that can be run in {os.getcwd()} or on the import path.")
+    sys.argv = [spec.origin or target, *arguments]
+    module = importlib.util.module_from_spec(spec)
+    module.__name__ = "__main__"
+    return code, module
+
+
+def _replace_first_path(folder: str) -> None:
+    """Put `folder` where Python put the folder of this file, which it did unless it runs in safe-path mode."""
+    if sys.path and os.path.realpath(sys.path[0]) == os.path.dirname(os.path.realpath(__file__)):
+        sys.path[0] = folder
+
+
+def _note_exception(kind: type[BaseException], error: BaseException, tb: types.TracebackType | None) -> None:
+    """The exception hook: a note instead of a print. A Ctrl-C is the user's wish and needs no traceback."""
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    while tb is not None and tb.tb_frame.f_code.co_filename == __file__:
+        tb = tb.tb_next
+    text = "".join(traceback.TracebackException(kind, error, tb).format())
+    if not _note(text, message=f"{kind.__name__}: {error}", status=1):
+        sys.stderr.write(text)
+
+
+def _note_exit(error: SystemExit) -> None:
+    """`sys.exit("message")` prints its message in every process: note it, and leave with the status alone."""
+    if error.code is None or error.code == 0:
+        return
+    status = error.code & 0xFF if isinstance(error.code, int) else 1
+    text = "" if isinstance(error.code, int) else f"{error.code}\n"
+    if _note(text, message=f"SystemExit: {error.code}", status=status):
+        error.code = status
+
+
+def _note(text: str, *, message: str, status: int) -> bool:
+    """True if the launcher will find the note, so that nothing has to be printed here."""
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if not path:
+        return False
+    now_ns = time.time_ns()
+    extra = {"py_callstack": text, "timestamp": str(now_ns // 10**9)}
+    note = {"message": {"message": message, "extraInfo": extra}, "time_ns": now_ns, "status": status, "text": text}
+    try:
+        with open(f"{path}.part", "w", encoding="utf-8", errors="backslashreplace") as file:
+            json.dump(note, file)
+        os.replace(f"{path}.part", path)  # the launcher never reads half a note
+    except OSError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""The environment of launched processes: the only module that writes one.
+
+A script learns its settings the way it does under `torchrun` and `accelerate launch`: RANK, WORLD_SIZE, LOCAL_RANK,
+MASTER_ADDR and MASTER_PORT (set per process by torch elastic), and the ACCELERATE_* variables below.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from runtime.launch.share import Share
+from runtime.launch.spec import LaunchSpec
+
+# A launch inside a launched process (a job step, a notebook) must not inherit the place of its parent.
+PLACEMENT = (
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "GROUP_RANK",
+    "GROUP_WORLD_SIZE",
+    "ROLE_RANK",
+    "ROLE_WORLD_SIZE",
+    "ROLE_NAME",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "TORCHELASTIC_ERROR_FILE",
+    "TORCHELASTIC_MAX_RESTARTS",
+    "TORCHELASTIC_RESTART_COUNT",
+    "TORCHELASTIC_RUN_ID",
+    "TORCHELASTIC_USE_AGENT_STORE",
+)
+
+
+def child_environment(spec: LaunchSpec, share: Share, environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` as the launched processes see it: without a parent's placement, with the settings that were given."""
+    kept = {name: value for name, value in environ.items() if name not in PLACEMENT}
+    return kept | _settings(spec, share)
+
+
+@contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Make `variables` the environment, for torch elastic: its workers inherit that of the launching process."""
+    before = dict(os.environ)
+    _become(variables)
+    try:
+        yield
+    finally:
+        _become(before)
+
+
+def _settings(spec: LaunchSpec, share: Share) -> dict[str, str]:
+    values = {
+        "ACCELERATE_USE_CPU": "true" if spec.cpu else None,
+        "ACCELERATE_MIXED_PRECISION": spec.mixed_precision and spec.mixed_precision.value,
+        "ACCELERATE_DEBUG_MODE": "true" if spec.debug else None,
+        "CUDA_VISIBLE_DEVICES": spec.gpu_ids and ",".join(spec.gpu_ids),
+        "OMP_NUM_THREADS": share.threads and str(share.threads),
+        # Torch's agent reuses one store for all attempts, and Gloo finds the addresses of the dead there (seen with torch
+        # 2.13: a restart hangs or fails). Without sharing, process 0 opens a fresh store each time.
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1" if spec.max_restarts else None,
+    }
+    return {name: str(value) for name, value in values.items() if value}
+
+
+def _become(variables: Mapping[str, str]) -> None:
+    for name in set(os.environ) - set(variables):
+        del os.environ[name]
+    os.environ.update(variables)

@@ -1,0 +1,84 @@
+"""How the processes of a launch are shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runtime.launch import machine
+from runtime.launch.spec import LaunchError, LaunchSpec
+
+DEFAULT_PORT = 29500  # torchrun's and Accelerate's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    processes: int
+    """Over all machines."""
+    processes_here: int
+    threads: int | None
+    """OpenMP threads of each process; None leaves torch's own default."""
+    notice: str | None = None
+    """One line for the user, or nothing."""
+
+
+def divide(spec: LaunchSpec, environ: Mapping[str, str]) -> Share:
+    """The processes that this machine runs for `spec`.
+
+    Raises:
+        LaunchError: more processes than GPUs, a GPU that is not there, or a port that is taken.
+    """
+    cpu = spec.cpu or environ.get("ACCELERATE_USE_CPU", "").lower() in {"1", "true", "yes", "on", "y", "t"}
+    gpus = 0 if cpu or not _gpus_matter(spec) else _usable_gpus(spec, environ)
+    here = gpus or 1 if spec.num_processes is None else spec.num_processes // spec.num_machines
+    if gpus and here > gpus:
+        raise LaunchError(
+            f"{here} processes on this machine, which has {_count(gpus, 'GPU')} to use: each process needs its own; "
+            f"use --num_processes {gpus * spec.num_machines}, or --cpu"
+        )
+    _check_port(spec)
+    falls_back = not cpu and not gpus and here > 1
+    return Share(
+        processes=here * spec.num_machines,
+        processes_here=here,
+        threads=_threads(spec, here, environ),
+        notice=f"no GPU found: {here} processes on the CPU (--cpu says so without this line)" if falls_back else None,
+    )
+
+
+def _gpus_matter(spec: LaunchSpec) -> bool:
+    """Counting may cost an import of torch: not for one process that takes whatever device there is."""
+    return spec.num_processes != spec.num_machines or spec.gpu_ids is not None
+
+
+def _usable_gpus(spec: LaunchSpec, environ: Mapping[str, str]) -> int:
+    present = machine.gpu_count()
+    if spec.gpu_ids is None:
+        return present
+    if (
+        "CUDA_VISIBLE_DEVICES" not in environ
+    ):  # else torch counted what is visible, and --gpu_ids names what is installed
+        missing = [name for name in spec.gpu_ids if name.isdigit() and int(name) >= present]
+        if missing:
+            has = f"GPUs 0 to {present - 1}" if present else "no GPU that torch can use"
+            raise LaunchError(f"--gpu_ids names {', '.join(missing)}, and this machine has {has}")
+    return len(spec.gpu_ids)
+
+
+def _threads(spec: LaunchSpec, here: int, environ: Mapping[str, str]) -> int | None:
+    """One process keeps torch's default: another number of threads would add up floats in another order."""
+    if spec.threads_per_process is not None:
+        return spec.threads_per_process
+    if here == 1 or "OMP_NUM_THREADS" in environ:
+        return None
+    return max(1, machine.core_count() // here)
+
+
+def _check_port(spec: LaunchSpec) -> None:
+    port = spec.main_process_port
+    if port and spec.num_machines == 1 and not machine.port_is_free(port):
+        raise LaunchError(f"--main_process_port {port} is in use; leave it out, and a free one is picked")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -1,0 +1,71 @@
+"""`gather_for_metrics`: what all processes computed in a step, without the rows that do not count.
+
+The pass that is going on knows how many rows each rank holds and how many of them count (`Share`); they come first. So
+padding is dropped whatever the sampler, the shapes or the place of the call in the loop are:
+
+* A rank none of whose rows count contributes nothing, whatever it brings (rows, a mean over its rows, an object).
+* A rank some of whose rows count (a completed batch in training) contributes those, where the first dimension is rows.
+* A single row whose batch dimension was squeezed away gets it back when other ranks have one dimension more.
+
+Outside of a pass, and in one whose sharing is not known, nothing is dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from runtime.collectives import all_objects, concatenated, exchange, flattened, on_tensors, tensor_leaves
+from runtime.data.plan import Share
+from runtime.world import World
+
+ACTION = "gather_for_metrics"
+
+
+def gather_for_metrics(world: World, data: Any, share: Share | None, use_gather_object: bool = False) -> Any:
+    """`data` of all processes in rank order, without padding; the input itself on one process.
+
+    Tensors are joined along their first dimension, those without dimensions become one element per rank. Other objects
+    come back as one list, lists joined.
+
+    Raises:
+        CollectiveError: tensors and other objects in one container; shapes that cannot be joined.
+    """
+    if world.size == 1:
+        return data
+    if use_gather_object or tensor_leaves(data, ACTION) is None:
+        return flattened(_counting_objects(all_objects(world, data), share))
+    return on_tensors(
+        data, lambda own: [concatenated(counting(p, share), ACTION) for p in exchange(world, own)], ACTION
+    )
+
+
+def counting(pieces: list[Tensor], share: Share | None) -> list[Tensor]:
+    """What counts of one tensor's pieces, one piece per rank that has something."""
+    if share is None:
+        return pieces
+    pieces = _with_batch_dimension(pieces, share)
+    has_rows = all(p.ndim and p.shape[0] == rows for p, rows in zip(pieces, share.rows))
+    return [
+        piece[:valid] if has_rows else piece
+        for piece, valid, rows in zip(pieces, share.valid, share.rows)
+        if valid or not rows
+    ] or pieces[:1]
+
+
+def _with_batch_dimension(pieces: list[Tensor], share: Share) -> list[Tensor]:
+    most = max(piece.ndim for piece in pieces)
+    return [
+        piece.unsqueeze(0) if rows == 1 and piece.ndim == most - 1 else piece
+        for piece, rows in zip(pieces, share.rows)
+    ]
+
+
+def _counting_objects(objects: list[Any], share: Share | None) -> list[Any]:
+    if share is None:
+        return objects
+    has_rows = all(isinstance(o, (list, tuple)) and len(o) == rows for o, rows in zip(objects, share.rows))
+    return [
+        item[:valid] if has_rows else item for item, valid, rows in zip(objects, share.valid, share.rows) if valid or not rows
+    ]

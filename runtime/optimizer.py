@@ -1,0 +1,97 @@
+"""Optimizers that step when gradients are complete and finite, and schedulers that follow them.
+
+An optimizer is never replaced by another object: where steps have to be held back (gradient accumulation, a gradient
+scaler) its `step` and `zero_grad` are covered on the object itself, the way PyTorch's schedulers cover `step`. So its
+class, its hooks, its own methods and whatever else holds it stay as they are, and schedulers made before or after
+`prepare` work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, cast
+
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+from runtime.accumulation import Accumulation
+from runtime.precision import Precision
+
+
+def hold_back(optimizer: Optimizer, precision: Precision, accumulation: Accumulation) -> Callable[[], None]:
+    """Let the optimizer step only when the micro-step is due, through the precision.
+
+    Its attribute `step_was_skipped` says whether the last step was left out for gradients that were not finite.
+
+    Returns:
+        A function that takes the cover off again.
+    """
+    run, clear = optimizer.step, optimizer.zero_grad
+    covered = {name: optimizer.__dict__.get(name) for name in ("step", "zero_grad")}
+
+    def step(self: Optimizer, *arguments: Any, **options: Any) -> Any:
+        if not accumulation.is_due:
+            return None
+        result, self.step_was_skipped = precision.step(self, run, (*arguments, *options.values()))  # type: ignore[attr-defined]
+        return result
+
+    def zero_grad(self: Optimizer, *arguments: Any, **options: Any) -> None:
+        if accumulation.is_due:
+            clear(*arguments, **options)
+
+    if hasattr(run, "_wrapped_by_lr_sched"):  # a scheduler made earlier looks for its mark
+        step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+    optimizer.__dict__["step"] = MethodType(step, optimizer)
+    optimizer.__dict__["zero_grad"] = MethodType(zero_grad, optimizer)
+
+    def uncover() -> None:
+        for name, before in covered.items():
+            if before is None:
+                optimizer.__dict__.pop(name, None)
+            else:
+                optimizer.__dict__[name] = before
+
+    return uncover
+
+
+class Following:
+    """What a prepared scheduler does differently from the class it is mixed into: when it steps, and how often."""
+
+    __slots__ = ()
+    _optimizers: list[Optimizer]
+    _accumulation: Accumulation
+    _times: int
+    scheduler: LRScheduler
+
+    def step(self, *arguments: Any, **options: Any) -> None:
+        """Step as often as the data of all processes ask for; not between optimizer steps, nor after a skipped one."""
+        if not self._accumulation.is_due or any(getattr(o, "step_was_skipped", False) for o in self._optimizers):
+            return
+        scheduler: Any = self.scheduler
+        for _ in range(self._times):
+            total = getattr(scheduler, "total_steps", None)  # OneCycleLR raises when it is stepped further
+            if total is None or scheduler._step_count <= total:
+                scheduler.step(*arguments, **options)
+
+
+def following(
+    scheduler: LRScheduler, optimizers: list[Optimizer], accumulation: Accumulation, times: int
+) -> LRScheduler:
+    """`scheduler` prepared: an instance of its class that shares its state.
+
+    Args:
+        times: steps per call, the number of processes where each process takes batches of the original size: a
+            schedule is counted in samples, and N processes go through them N times as fast.
+    """
+    rest = {
+        "__doc__": type(scheduler).__doc__,
+        "_optimizers": optimizers,
+        "_accumulation": accumulation,
+        "_times": times,
+        "scheduler": scheduler,
+    }  # on the class, because state_dict returns all that is on the object
+    kind = type(type(scheduler).__name__, (Following, type(scheduler)), rest)
+    result = kind.__new__(kind)
+    object.__setattr__(result, "__dict__", scheduler.__dict__)
+    return cast(LRScheduler, result)

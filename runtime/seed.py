@@ -1,0 +1,30 @@
+"""One seed for every generator a training script uses."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+
+import torch
+
+from runtime.world import current_world
+
+
+def set_seed(seed: int, device_specific: bool = False, deterministic: bool = False) -> None:
+    """Seed `random`, NumPy where it is installed, and PyTorch on every device.
+
+    Args:
+        seed: the same on all processes gives all of them the same random numbers.
+        device_specific: add the process's rank, so that each process has numbers of its own (augmentation, dropout).
+        deterministic: also make PyTorch use deterministic algorithms, or raise where there is none.
+    """
+    if device_specific:
+        seed += current_world().rank
+    random.seed(seed)
+    if importlib.util.find_spec("numpy") is not None:
+        import numpy  # here, because the runtime does not depend on it
+
+        numpy.random.seed(seed)
+    torch.manual_seed(seed)
+    if deterministic:
+        torch.use_deterministic_algorithms(True)

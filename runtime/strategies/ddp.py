@@ -1,0 +1,52 @@
+"""Every process holds the whole model; gradients are averaged in backward (PyTorch's DistributedDataParallel)."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from runtime.collectives import broadcast_tensors
+from runtime.strategies.base import Strategy
+from runtime.world import World
+
+
+class Replica(DistributedDataParallel):
+    """PyTorch's wrapper, with buffers (running statistics) kept equal in another way.
+
+    Rank 0's buffers are sent after a training forward instead of before every forward. So they are equal on all ranks
+    whenever a model is evaluated, a forward without gradients exchanges nothing and may run on some ranks only, and two
+    forwards before one backward do not touch what the backward needs (pytorch/pytorch#22095).
+    """
+
+    def __init__(self, module: nn.Module, world: World, *, broadcast_buffers: bool, **arguments: Any) -> None:
+        super().__init__(module, broadcast_buffers=False, **arguments)
+        self._world = world
+        self._kept_equal: list[Tensor] = list(self.modules_buffers) if broadcast_buffers else []
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        if not torch.is_grad_enabled():
+            return self.module(*inputs, **kwargs)
+        output = super().forward(*inputs, **kwargs)
+        if self._kept_equal and self.training and self.require_backward_grad_sync:
+            broadcast_tensors(self._world, [buffer.data for buffer in self._kept_equal])
+        return output
+
+
+class Ddp(Strategy):
+    """Replicas of models that train; other models only start equal."""
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        if isinstance(model, DistributedDataParallel):
+            return model
+        if not any(parameter.requires_grad for parameter in model.parameters()):
+            broadcast_tensors(self._world, [t.data for t in (*model.parameters(), *model.buffers())])
+            return model
+        arguments = {**self._options.arguments(), **self._device.ddp_arguments(self._own)}
+        return Replica(model, self._world, **arguments)
+
+    def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
+        return model.no_sync() if isinstance(model, DistributedDataParallel) else nullcontext()

@@ -1,0 +1,120 @@
+"""The processes of a run: how many there are, which one this is, and the group that joins them."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from runtime.devices import Device
+from runtime.errors import WorldError
+from runtime.handlers import InitProcessGroupKwargs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """This process among all: `rank` of `size`, `local_rank` of `local_size` on its machine.
+
+    `device` is where the tensors of a collective must live: that of the process for NCCL, the CPU for gloo.
+    """
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    local_size: int = 1
+    device: torch.device = torch.device("cpu")
+    backend: str | None = None
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> World:
+        """What torchrun's variables say (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE); nothing is joined.
+
+        A process group that the script has already made decides over the variables.
+
+        Raises:
+            WorldError: WORLD_SIZE says several, but RANK is missing, or a variable is not a number.
+        """
+        if dist.is_available() and dist.is_initialized():
+            rank, size = dist.get_rank(), dist.get_world_size()
+        else:
+            size = _number(environ, "WORLD_SIZE", 1)
+            rank = _number(environ, "RANK", None if size > 1 else 0)
+        if size == 1:
+            return cls()
+        return cls(
+            rank=rank,
+            size=size,
+            local_rank=_number(environ, "LOCAL_RANK", rank),
+            local_size=_number(environ, "LOCAL_WORLD_SIZE", size),
+        )
+
+    def join(self, device: Device, own: torch.device, options: InitProcessGroupKwargs) -> World:
+        """This world with its process group; a group that exists already is used as it is."""
+        if self.size == 1:
+            return self
+        if not dist.is_initialized():
+            _start_group(self, options.backend or device.backend or "gloo", options)
+        backend = dist.get_backend()
+        on_device = own if "nccl" in backend else torch.device("cpu")
+        return World(
+            rank=self.rank,
+            size=self.size,
+            local_rank=self.local_rank,
+            local_size=self.local_size,
+            device=on_device,
+            backend=backend,
+        )
+
+    def barrier(self) -> None:
+        """Wait until every process is here."""
+        if self.size == 1 or not dist.is_initialized():
+            return
+        dist.barrier(device_ids=[self.local_rank] if self.backend == "nccl" else None)
+
+
+def current_world() -> World:
+    """The world of the process group that is there, for functions called without an `Accelerator`."""
+    if not (dist.is_available() and dist.is_initialized()):
+        return World()
+    backend = dist.get_backend()
+    on_device = torch.device("cuda", torch.cuda.current_device()) if "nccl" in backend else torch.device("cpu")
+    return World(rank=dist.get_rank(), size=dist.get_world_size(), device=on_device, backend=backend)
+
+
+def leave() -> None:
+    """Destroy the process group, if there is one."""
+    if dist.is_available() and dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def _number(environ: Mapping[str, str], name: str, default: int | None) -> int:
+    text = environ.get(name)
+    if text is None:
+        if default is None:
+            raise WorldError(f"WORLD_SIZE is set, but {name} is not. Start with `runtime launch` or torchrun.")
+        return default
+    try:
+        return int(text)
+    except ValueError:
+        raise WorldError(f"{name}={text!r} is not a number. Start with `runtime launch` or torchrun.") from None
+
+
+def _start_group(world: World, backend: str, options: InitProcessGroupKwargs) -> None:
+    arguments: dict[str, Any] = {"backend": backend}
+    if options.timeout is not None:
+        arguments["timeout"] = options.timeout
+    if options.init_method is not None:
+        arguments["init_method"] = options.init_method
+    try:
+        dist.init_process_group(rank=world.rank, world_size=world.size, **arguments)
+    except ValueError as error:
+        raise WorldError(
+            f"rank {world.rank} of {world.size} cannot join the others: {error} Start with `runtime launch` or torchrun."
+        ) from error
+    owner = os.getpid()
+    atexit.register(lambda: leave() if os.getpid() == owner else None)

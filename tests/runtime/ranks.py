@@ -1,0 +1,99 @@
+"""Run a function on N processes joined by gloo, and get what each returned.
+
+A fork server imports torch once, so a run costs a fraction of a second after the first. The function is found again by
+file and name in the child, so it must be at module level of a file that can be imported alone.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import multiprocessing
+import os
+import socket
+import sys
+import traceback
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+TIMEOUT_S = 120
+
+
+def run_ranks(function: Any, size: int, *arguments: Any, timeout_s: float = TIMEOUT_S) -> list[Any]:
+    """What `function(*arguments)` returns on each of `size` ranks; the first failure is raised with its traceback."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch", "torch.distributed", "torch.optim", "torch.utils.data"])
+    place = (inspect.getfile(function), function.__name__)
+    variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(size)}
+    processes, pipes = [], []
+    for rank in range(size):
+        receiver, sender = context.Pipe(duplex=False)
+        own = {**variables, "RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size)}
+        process = context.Process(target=_child, args=(place, arguments, own, sender), daemon=True)
+        process.start()
+        sender.close()
+        processes.append(process)
+        pipes.append(receiver)
+    try:
+        return _collected(pipes, timeout_s)
+    finally:
+        for process in processes:
+            process.join(5)
+            if process.is_alive():
+                process.kill()
+
+
+def _collected(pipes: list[Connection], timeout_s: float) -> list[Any]:
+    results: dict[int, Any] = {}
+    while len(results) < len(pipes):
+        missing = [pipe for rank, pipe in enumerate(pipes) if rank not in results]
+        ready = wait(missing, timeout_s)
+        if not ready:
+            raise TimeoutError(f"ranks {sorted(set(range(len(pipes))) - set(results))} gave no answer in {timeout_s} s")
+        for pipe in ready:
+            rank = pipes.index(pipe)
+            try:
+                is_fine, value = pipe.recv()
+            except EOFError:
+                raise AssertionError(f"rank {rank} died without an answer") from None
+            if not is_fine:
+                raise AssertionError(f"rank {rank} failed:\n{value}")
+            results[rank] = value
+    return [results[rank] for rank in range(len(pipes))]
+
+
+def _child(place: tuple[str, str], arguments: tuple[Any, ...], variables: dict[str, str], sender: Connection) -> None:
+    os.environ.update(variables)
+    import torch
+
+    torch.set_num_threads(1)
+    try:
+        sender.send((True, _load(*place)(*arguments)))
+    except BaseException:
+        sender.send((False, traceback.format_exc()))
+        os._exit(1)  # the other ranks must not wait for this one
+    finally:
+        sender.close()
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()  # multiprocessing leaves without running exit handlers
+
+
+def _load(path: str, name: str) -> Any:
+    for folder in (str(Path(path).parent), str(Path(__file__).parent), str(Path(__file__).parents[2])):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(f"_ranks_{Path(path).stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return getattr(module, name)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

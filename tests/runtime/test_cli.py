@@ -1,0 +1,88 @@
+"""The command line of the runtime, in process."""
+
+import pytest
+from typer.testing import CliRunner
+
+from runtime.cli import app
+from runtime.launch.spec import MixedPrecision
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Runs a command line; gives the result and the spec that would have been launched."""
+    seen = []
+    monkeypatch.setattr("runtime.cli.launch.launch", lambda spec: seen.append(spec) or 7)
+
+    def invoke(*arguments):
+        result = CliRunner().invoke(app, ["launch", *arguments])
+        return result, seen[-1] if seen else None
+
+    return invoke
+
+
+def test_all_options_reach_the_launch(run):
+    text = (
+        "-n 4 --num_machines 2 --machine_rank 1 --main_process_ip 10.0.0.1 --main_process_port 1234 --cpu "
+        "--mixed_precision bf16 --num_cpu_threads_per_process 3 --max_restarts 2 --debug --gpu_ids 0,1 -m package.train --x -n 9"
+    )
+    result, spec = run(*text.split())
+    assert result.exit_code == 7, "the status of the script is ours"
+    assert (spec.num_processes, spec.num_machines, spec.machine_rank) == (4, 2, 1)
+    assert (spec.main_process_ip, spec.main_process_port) == ("10.0.0.1", 1234)
+    assert (spec.cpu, spec.mixed_precision, spec.gpu_ids) == (True, MixedPrecision.BF16, ("0", "1"))
+    assert (spec.threads_per_process, spec.max_restarts, spec.debug) == (3, 2, True)
+    assert (spec.as_module, spec.target, spec.arguments) == (True, "package.train", ("--x", "-n", "9"))
+
+
+def test_nothing_given_leaves_the_choice_open(run):
+    _, spec = run("train.py")
+    assert (spec.num_processes, spec.mixed_precision, spec.gpu_ids, spec.main_process_port) == (None,) * 4
+    assert (spec.num_machines, spec.max_restarts, spec.cpu, spec.arguments) == (1, 0, False, ())
+
+
+@pytest.mark.parametrize("option", ["--num_processes", "--num-processes", "-n"])
+def test_dashes_and_underscores(run, option):
+    _, spec = run(option, "3", "train.py", "--num-processes", "7")
+    assert (spec.num_processes, spec.arguments) == (3, ("--num-processes", "7"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--no_such_option", "train.py"], "--no_such_option"),
+        (["-n", "many", "train.py"], "--num_processes"),
+        (["--mixed_precision", "fp8", "train.py"], "fp16"),
+        (["--gpu_ids", "0,", "train.py"], "--gpu_ids 0,1"),
+        ([], "SCRIPT"),
+    ],
+)
+def test_wrong_usage_is_status_2(run, arguments, said):
+    result, spec = run(*arguments)
+    assert (result.exit_code, spec) == (2, None)
+    assert said in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_refusal_is_one_line_and_status_2(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["launch", "missing.py"])
+    assert result.exit_code == 2
+    assert result.output.startswith("runtime launch: no such file: missing.py; ")
+    assert result.output.count("\n") == 1
+
+
+def test_help_teaches(run):
+    result, _ = run("--help")
+    assert result.exit_code == 0
+    assert "runtime launch --cpu -n 2 train.py" in result.output
+    assert CliRunner().invoke(app, ["--help"]).output.count("runtime launch") >= 2
+
+
+def test_env_names_what_a_report_needs(monkeypatch):
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    monkeypatch.setenv("SECRET_TOKEN", "hunter2")
+    result = CliRunner().invoke(app, ["env"])
+    assert result.exit_code == 0
+    for expected in ("python: 3.", "torch: ", "cores: ", "gpus: ", "ACCELERATE_MIXED_PRECISION: bf16"):
+        assert expected in result.output
+    assert "hunter2" not in result.output

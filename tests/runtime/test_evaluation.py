@@ -1,0 +1,112 @@
+"""Evaluation sees every sample exactly once, in the original batches, on any number of processes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from ranks import run_ranks
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+
+from runtime import Accelerator
+
+SIZES = range(1, 41)
+BATCH_SIZES = (1, 3, 8)
+
+
+class Stream(IterableDataset):
+    def __init__(self, data):
+        self.data = data
+
+    def __iter__(self):
+        return iter(zip(*self.data))
+
+
+class Reversed(torch.utils.data.Sampler):
+    """A sampler the runtime knows nothing of, over a part of the data."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __iter__(self):
+        return iter(range(self.size - 1, self.size // 3, -1))
+
+    def __len__(self):
+        return self.size - 1 - self.size // 3
+
+
+class Chunks(DataLoader):
+    """A loader with an iteration of its own."""
+
+    def __iter__(self):
+        for start in range(0, len(self.dataset), self.batch_size):
+            yield [t[start : start + self.batch_size] for t in self.dataset.tensors]
+
+
+def data_of(size):
+    generator = torch.Generator().manual_seed(size)
+    return torch.randn(size, 4, generator=generator), torch.randint(0, 3, (size,), generator=generator)
+
+
+LOADERS = {
+    "in order": lambda data, batch: DataLoader(TensorDataset(*data), batch_size=batch),
+    "shuffled": lambda data, batch: DataLoader(TensorDataset(*data), batch_size=batch, shuffle=True),
+    "drop last": lambda data, batch: DataLoader(TensorDataset(*data), batch_size=batch, shuffle=True, drop_last=True),
+    "generator": lambda data, batch: DataLoader(
+        TensorDataset(*data), batch_size=batch, shuffle=True, generator=torch.Generator().manual_seed(5)
+    ),
+    "own sampler": lambda data, batch: DataLoader(
+        TensorDataset(*data), batch_size=batch, sampler=Reversed(len(data[0]))
+    ),
+    "stream": lambda data, batch: DataLoader(Stream(data), batch_size=batch),
+    "own loader": lambda data, batch: Chunks(TensorDataset(*data), batch_size=batch),
+}
+
+
+def evaluate(accelerator, loader, weights, *, has_length):
+    """What a script prints after an evaluation: everything that must not depend on the number of processes."""
+    correct, count, loss_sum, batch_means, predictions, sizes, objects = 0, 0, 0.0, [], [], [], []
+    with torch.no_grad():
+        for x, y in loader:
+            output = x @ weights
+            losses = torch.nn.functional.cross_entropy(output, y, reduction="none")
+            gathered = accelerator.gather_for_metrics({"output": output, "target": y, "loss": losses})
+            names = accelerator.gather_for_metrics([f"{int(value)}" for value in y])
+            correct += (gathered["output"].argmax(1) == gathered["target"]).sum().item()
+            count += len(gathered["target"])
+            loss_sum += gathered["loss"].sum().item()
+            batch_means.append(gathered["loss"].mean().item())
+            predictions += gathered["output"].argmax(1).tolist()
+            sizes.append(len(gathered["target"]))
+            objects += names
+    return {
+        "correct": correct, "count": count, "loss": loss_sum, "means": batch_means, "predictions": predictions,
+        "sizes": sizes, "objects": objects, "length": len(loader) if has_length else None,
+    }  # fmt: skip
+
+
+def evaluate_all(kind):
+    torch.manual_seed(0)
+    accelerator = Accelerator(cpu=True)
+    weights = torch.randn(4, 3)
+    results = {}
+    for size in SIZES:
+        for batch_size in BATCH_SIZES:
+            loader = LOADERS[kind](data_of(size), batch_size)
+            prepared = accelerator.prepare(loader)
+            torch.manual_seed(size)
+            results[size, batch_size] = evaluate(accelerator, prepared, weights, has_length=kind != "stream")
+            accelerator.free_memory()
+    return results
+
+
+@pytest.fixture(scope="module")
+def one_process():
+    return {kind: evaluate_all(kind) for kind in LOADERS}
+
+
+@pytest.mark.parametrize("world", [2, 3])
+@pytest.mark.parametrize("kind", LOADERS)
+def test_evaluation_is_that_of_one_process_when_shared_out(kind, world, one_process):
+    """Sums, counts, means of batch means, the order of predictions and the number of steps do not depend on the world."""
+    for results in run_ranks(evaluate_all, world, kind):
+        assert results == one_process[kind]

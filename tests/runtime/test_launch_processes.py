@@ -1,0 +1,298 @@
+"""Real launches of tiny scripts: arguments, environment, failures, signals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 90
+
+SHOW = """
+    import json, os, sys
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_PORT", "OMP_NUM_THREADS", "ACCELERATE_USE_CPU", "ACCELERATE_MIXED_PRECISION")
+    print(json.dumps({"argv": sys.argv, "path": sys.path[0], "name": __name__, "file": __file__,
+                      "env": {name: os.environ[name] for name in names if name in os.environ}}))
+"""
+JOIN = """
+    import os, sys
+    import torch
+    import torch.distributed as dist
+    dist.init_process_group("gloo")
+    ones = torch.ones(1)
+    dist.all_reduce(ones)
+"""
+
+
+@pytest.fixture
+def launch(tmp_path):
+    """Starts `runtime launch` in a scratch folder; what still runs at the end of the test is killed."""
+    started = []
+
+    def start(*arguments, **variables):
+        command = [sys.executable, "-m", "runtime", "launch", *arguments]
+        environ = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables}
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(*parts, name="train.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(textwrap.dedent(part) for part in parts))
+        return name
+
+    return write
+
+
+def finish(process):
+    out, err = process.communicate(timeout=LIMIT_S)
+    return process.returncode, out, err
+
+
+def rows(out):
+    return sorted((json.loads(line) for line in out.splitlines()), key=lambda row: row["env"].get("RANK", ""))
+
+
+PASSED = ["--num_processes", "7", "--", "-x", "--help", "$HOME ${local_rank} $$", "", "a b"]
+
+
+def test_one_process_is_the_script_itself(launch, script, tmp_path):
+    status, out, err = finish(launch("-n", "1", "--cpu", script(SHOW), *PASSED))
+    assert (status, err) == (0, "")
+    (row,) = rows(out)
+    assert row["argv"] == ["train.py", *PASSED]
+    assert (row["path"], row["name"], row["file"]) == (str(tmp_path), "__main__", str(tmp_path / "train.py"))
+    assert row["env"] == {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+
+
+def test_one_process_inherits_no_placement(launch, script):
+    variables = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "3", "MASTER_PORT": "1"}
+    _, out, _ = finish(launch("-n", "1", script(SHOW), **variables))
+    assert rows(out)[0]["env"] == {"OMP_NUM_THREADS": "1"}
+
+
+def test_two_processes_get_arguments_and_environment(launch, script, tmp_path):
+    options = ["--num-processes", "2", "--cpu", "--mixed-precision", "bf16", "--num-cpu-threads-per-process", "3"]
+    status, out, err = finish(launch(*options, script(SHOW), *PASSED))
+    assert (status, err) == (0, "")
+    first, second = rows(out)
+    for row in (first, second):
+        assert row["argv"] == ["train.py", *PASSED]
+        assert (row["path"], row["name"], row["file"]) == (str(tmp_path), "__main__", str(tmp_path / "train.py"))
+        assert row["env"]["WORLD_SIZE"] == "2"
+        assert row["env"]["OMP_NUM_THREADS"] == "3"
+        assert row["env"]["ACCELERATE_MIXED_PRECISION"] == "bf16"
+    assert [first["env"]["LOCAL_RANK"], second["env"]["LOCAL_RANK"]] == ["0", "1"]
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_module_in_a_package(launch, script, processes):
+    script("", name="package/__init__.py")
+    script("VALUE = 3", name="package/sibling.py")
+    script("from .sibling import VALUE", SHOW, name="package/train.py")
+    status, out, err = finish(launch("-n", processes, "--cpu", "-m", "package.train", "--x", "1"))
+    assert (status, err) == (0, "")
+    assert len(rows(out)) == int(processes)
+    assert all(row["argv"][1:] == ["--x", "1"] and row["name"] == "__main__" for row in rows(out))
+
+
+def test_main_can_be_pickled_and_spawned(launch, script):
+    body = """
+        import multiprocessing
+
+        def double(value):
+            return 2 * value
+
+        if __name__ == "__main__":
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                print(pool.map(double, [4]))
+    """
+    assert finish(launch("-n", "2", "--cpu", script(body))) == (0, "[8]\n[8]\n", "")
+
+
+def test_two_launches_at_once_reduce_apart(launch, script):
+    body = "assert int(ones) == 2\nprint(os.environ['MASTER_PORT'])\ndist.destroy_process_group()"
+    name = script(JOIN, body)
+    both = [launch("-n", "2", "--cpu", name) for _ in range(2)]
+    results = [finish(process) for process in both]
+    assert [status for status, _, _ in results] == [0, 0]
+    ports = [set(out.split()) for _, out, _ in results]
+    assert all(len(found) == 1 for found in ports)
+    assert ports[0] != ports[1]
+
+
+def test_two_machines_keep_their_ranks(launch, script, unused_port):
+    options = [
+        "-n",
+        "2",
+        "--cpu",
+        "--num_machines",
+        "2",
+        "--main_process_ip",
+        "127.0.0.1",
+        "--main_process_port",
+        unused_port,
+    ]
+    name = script(JOIN, "print(dist.get_rank(), int(ones))\ndist.destroy_process_group()")
+    machines = [launch(*options, "--machine_rank", rank, name) for rank in ("1", "0")]
+    assert [finish(process)[:2] for process in machines] == [(0, "1 2\n"), (0, "0 2\n")]
+
+
+@pytest.fixture
+def unused_port():
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def test_a_failure_is_shown_once(launch, script):
+    body = """
+        def train():
+            if dist.get_rank() == 1:
+                raise ValueError("boom")
+            dist.all_reduce(ones)
+
+        train()
+    """
+    status, out, err = finish(launch("-n", "2", "--cpu", script(JOIN, body)))
+    assert (status, out) == (1, "")
+    assert err.count("Traceback") == 1
+    assert err.count("ValueError: boom") == 1
+    assert "in train" in err
+    assert "child.py" not in err, "our own frames are no news"
+    assert "elastic" not in err
+    assert err.endswith(
+        "ValueError: boom\nruntime launch: process 1 of 2 failed with exit status 1 (above); the others were stopped\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "said"),
+    [
+        ("sys.exit(5)", 5, "runtime launch: process"),
+        ("sys.exit('no data in ./data')", 1, "no data in ./data\nruntime launch: process"),
+        ("os._exit(7)", 7, "failed with exit status 7"),
+        ("os.kill(os.getpid(), 9)", 137, "was killed by SIGKILL"),
+        ("sys.exit()", 0, ""),
+        ("def broken(:", 1, "SyntaxError"),
+    ],
+)
+def test_exit_status(launch, script, ending, status, said):
+    found, out, err = finish(launch("-n", "2", "--cpu", script("import os, sys", ending)))
+    assert (found, out) == (status, "")
+    assert said in err
+    assert err.count(said.split("\n")[0]) == (1 if said else len(err) + 1)
+
+
+def test_the_exit_status_of_one_process(launch, script):
+    assert finish(launch("-n", "1", script("import sys; sys.exit(5)")))[0] == 5
+    assert finish(launch("-n", "1", script("import os; os.kill(os.getpid(), 9)")))[0] == -9
+
+
+def test_a_restart_after_a_failure(launch, script):
+    body = """
+        if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+            raise RuntimeError("first attempt")
+        print("finished")
+        dist.destroy_process_group()
+    """
+    status, out, err = finish(launch("-n", "2", "--cpu", "--max_restarts", "1", script(JOIN, body)))
+    assert (status, out) == (0, "finished\nfinished\n")
+    assert err.count("RuntimeError: first attempt") == 1
+    assert "starting again (restart 1 of 1)" in err
+
+
+SLEEP = """
+    import os, time
+    print(os.getpid())
+    time.sleep(120)
+"""
+
+
+def is_running(pid):
+    """False also for a zombie: it has ended, and waits for whoever adopted it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until_gone(pids):
+    deadline = time.monotonic() + 10
+    while any(is_running(pid) for pid in pids):
+        assert time.monotonic() < deadline, "workers are still there"
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)],
+    ids=lambda value: str(value),
+)
+def test_a_signal_ends_the_workers(launch, script, sent, status):
+    process = launch("-n", "2", "--cpu", script(SLEEP))
+    workers = [int(process.stdout.readline()) for _ in range(2)]
+    assert all(is_running(pid) for pid in workers)
+    process.send_signal(sent)
+    found, _, err = finish(process)
+    assert found == status
+    assert "Traceback" not in err
+    wait_until_gone(workers)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_signal_reaches_one_process(launch, script):
+    process = launch("-n", "1", script(SLEEP))
+    assert int(process.stdout.readline()) == process.pid, "the launcher became the script"
+    process.send_signal(signal.SIGTERM)
+    assert finish(process)[0] == -signal.SIGTERM
+
+
+def test_workers_can_finish_their_work_on_a_signal(launch, script):
+    body = """
+        import signal, sys, time
+
+        def save(*_):
+            print("saved")
+            sys.exit(0)
+
+        signal.signal(signal.SIGTERM, save)
+        print("ready")
+        time.sleep(120)
+    """
+    process = launch("-n", "2", "--cpu", script(body))
+    assert [process.stdout.readline() for _ in range(2)] == ["ready\n", "ready\n"]
+    process.send_signal(signal.SIGTERM)
+    status, out, _ = finish(process)
+    assert (status, out) == (143, "saved\nsaved\n")
+
+
+def test_lines_of_processes_do_not_mix(launch, script):
+    body = """
+        for step in range(300):
+            print("x" * 80, end="")
+            print("y" * 80)
+    """
+    _, out, _ = finish(launch("-n", "2", "--cpu", script(body), PYTHONUNBUFFERED="1"))
+    assert set(out.splitlines()) == {"x" * 80 + "y" * 80}

@@ -1,0 +1,227 @@
+"""What is refused before anything starts, and how processes and settings are shared out."""
+
+import os
+import signal
+import socket
+
+import pytest
+
+from runtime.launch import machine
+from runtime.launch.env import child_environment, environment
+from runtime.launch.failure import Exit, Note, cause, describe, read_note
+from runtime.launch.share import Share, divide
+from runtime.launch.single import command
+from runtime.launch.spec import LaunchError, LaunchSpec, MixedPrecision, check, parse_gpu_ids
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("pass\n")
+    return str(path)
+
+
+@pytest.fixture
+def two_gpus(monkeypatch):
+    monkeypatch.setattr(machine, "gpu_count", lambda: 2)
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    monkeypatch.setattr(machine, "gpu_count", lambda: 0)
+
+
+SEVERAL = {"num_machines": 2, "main_process_ip": "10.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"num_processes": 0}, "at least 1 is needed; leave it out for one process per GPU"),
+        ({"num_machines": 0}, "leave it out for this machine alone"),
+        ({"machine_rank": 1}, "ranks are 0 to 0"),
+        ({"num_machines": 2}, "need --main_process_ip"),
+        ({**SEVERAL, "machine_rank": 2}, "ranks are 0 to 1"),
+        ({**SEVERAL, "main_process_port": 0}, "have to name the same port"),
+        ({**SEVERAL, "num_processes": 3}, "use a multiple of 2"),
+        ({**SEVERAL, "max_restarts": 1}, "one machine only"),
+        ({"main_process_port": 65536}, "ports are 1 to 65535"),
+        ({"cpu": True, "mixed_precision": MixedPrecision.FP16}, "with --cpu use --mixed_precision bf16"),
+        ({"cpu": True, "gpu_ids": ("0",)}, "exclude each other"),
+        ({"threads_per_process": 0}, "at least 1 is needed"),
+        ({"max_restarts": -1}, "0 or more is needed"),
+    ],
+)
+def test_check_refuses(script, wrong, message):
+    with pytest.raises(LaunchError, match=message) as caught:
+        check(LaunchSpec(target=script, **wrong))
+    assert "\n" not in str(caught.value)
+
+
+def test_check_accepts(script):
+    check(LaunchSpec(target=script))
+    check(LaunchSpec(target=script, **SEVERAL, machine_rank=1, num_processes=4))
+    check(LaunchSpec(target="package.train", as_module=True))
+
+
+def test_a_missing_script_names_the_similar_one(script, tmp_path):
+    with pytest.raises(LaunchError, match=r"no such file: .*trian\.py; did you mean .*train\.py\?"):
+        check(LaunchSpec(target=str(tmp_path / "trian.py")))
+    with pytest.raises(LaunchError, match="the script comes after the options"):
+        check(LaunchSpec(target=str(tmp_path / "nothing_like_it" / "x.py")))
+
+
+def test_a_directory_is_refused(tmp_path):
+    with pytest.raises(LaunchError, match="is a directory; name the script in it"):
+        check(LaunchSpec(target=str(tmp_path)))
+
+
+@pytest.mark.parametrize("text", ["", "0,", "0,,1", "1,1"])
+def test_gpu_ids_are_refused(text):
+    with pytest.raises(LaunchError, match="not a list of different GPUs"):
+        parse_gpu_ids(text)
+
+
+def test_gpu_ids():
+    assert parse_gpu_ids("0, 2") == ("0", "2")
+    assert parse_gpu_ids("GPU-8a2b") == ("GPU-8a2b",)
+    assert parse_gpu_ids("all") is None
+    assert parse_gpu_ids(None) is None
+
+
+def test_processes_default_to_one_per_gpu(script, two_gpus):
+    assert divide(LaunchSpec(target=script), {}).processes == 2
+    assert divide(LaunchSpec(target=script, cpu=True), {}).processes == 1
+    assert divide(LaunchSpec(target=script), {"ACCELERATE_USE_CPU": "true"}).processes == 1
+    assert divide(LaunchSpec(target=script, gpu_ids=("1",)), {}).processes == 1
+    both = divide(LaunchSpec(target=script, **SEVERAL), {})
+    assert (both.processes, both.processes_here) == (4, 2)
+
+
+def test_processes_default_to_one_without_gpus(script, no_gpu):
+    share = divide(LaunchSpec(target=script), {})
+    assert (share.processes, share.notice) == (1, None)
+
+
+def test_more_processes_than_gpus_are_refused(script, two_gpus):
+    with pytest.raises(LaunchError, match="which has 2 GPUs to use.*use --num_processes 2, or --cpu"):
+        divide(LaunchSpec(target=script, num_processes=3), {})
+    with pytest.raises(LaunchError, match="has 1 GPU to use"):
+        divide(LaunchSpec(target=script, num_processes=2, gpu_ids=("0",)), {})
+    assert divide(LaunchSpec(target=script, num_processes=3, cpu=True), {}).processes == 3
+
+
+def test_a_gpu_that_is_not_there_is_refused(script, two_gpus):
+    with pytest.raises(LaunchError, match="names 2, and this machine has GPUs 0 to 1"):
+        divide(LaunchSpec(target=script, gpu_ids=("0", "2")), {})
+
+
+def test_several_processes_without_a_gpu_say_so(script, no_gpu):
+    assert "2 processes on the CPU" in divide(LaunchSpec(target=script, num_processes=2), {}).notice
+    assert divide(LaunchSpec(target=script, num_processes=2, cpu=True), {}).notice is None
+
+
+def test_one_process_counts_no_gpus(script, monkeypatch):
+    monkeypatch.setattr(machine, "gpu_count", lambda: pytest.fail("torch would be imported for nothing"))
+    assert divide(LaunchSpec(target=script, num_processes=1), {}).processes == 1
+
+
+def test_a_taken_port_is_refused(script):
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        with pytest.raises(LaunchError, match="is in use; leave it out"):
+            divide(LaunchSpec(target=script, num_processes=1, main_process_port=taken.getsockname()[1]), {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "environ", "threads"),
+    [
+        ({"num_processes": 1}, {}, None),  # torch's default: other threads, other sums
+        ({"num_processes": 2}, {}, 4),
+        ({"num_processes": 16}, {}, 1),
+        ({"num_processes": 2}, {"OMP_NUM_THREADS": "3"}, None),
+        ({"num_processes": 2, "threads_per_process": 5}, {"OMP_NUM_THREADS": "3"}, 5),
+    ],
+)
+def test_threads(script, monkeypatch, settings, environ, threads):
+    monkeypatch.setattr(machine, "core_count", lambda: 8)
+    assert divide(LaunchSpec(target=script, cpu=True, **settings), environ).threads == threads
+
+
+def test_the_environment_of_children():
+    spec = LaunchSpec(target="x.py", cpu=True, mixed_precision=MixedPrecision.BF16, debug=True)
+    share = Share(processes=2, processes_here=2, threads=3)
+    inherited = {"RANK": "5", "WORLD_SIZE": "9", "MASTER_PORT": "1", "HOME": "/home/x", "ACCELERATE_LOG_LEVEL": "INFO"}
+    assert child_environment(spec, share, inherited) == {
+        "HOME": "/home/x",
+        "ACCELERATE_LOG_LEVEL": "INFO",
+        "ACCELERATE_USE_CPU": "true",
+        "ACCELERATE_MIXED_PRECISION": "bf16",
+        "ACCELERATE_DEBUG_MODE": "true",
+        "OMP_NUM_THREADS": "3",
+    }
+
+
+def test_settings_that_were_not_given_are_not_set():
+    share = Share(processes=1, processes_here=1, threads=None)
+    assert child_environment(LaunchSpec(target="x.py"), share, {}) == {}
+    gpus = child_environment(LaunchSpec(target="x.py", gpu_ids=("0", "2")), share, {})
+    assert gpus == {"CUDA_VISIBLE_DEVICES": "0,2"}
+
+
+def test_environment_is_restored(monkeypatch):
+    monkeypatch.setenv("STAYS", "1")
+    before = dict(os.environ)
+    with pytest.raises(ZeroDivisionError), environment({"ONLY": "this"}):
+        assert dict(os.environ) == {"ONLY": "this"}
+        raise ZeroDivisionError
+    assert dict(os.environ) == before
+
+
+def test_command_of_one_process():
+    assert command(LaunchSpec(target="x.py", arguments=("-m", "--")))[1:] == ["x.py", "-m", "--"]
+    assert command(LaunchSpec(target="a.b", as_module=True, arguments=("1",)))[1:] == ["-m", "a.b", "1"]
+
+
+def note(time_s, status=1, text="Traceback\n"):
+    return Note(time_ns=time_s * 10**9, status=status, text=text)
+
+
+NOW_NS = 100 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("exits", "rank", "status"),
+    [
+        ([Exit(0, 1, note(99)), Exit(1, 1, note(98))], 1, 1),  # the earlier traceback
+        ([Exit(0, -signal.SIGTERM), Exit(1, 1, note(98))], 1, 1),  # 0 was stopped by the agent
+        ([Exit(0, 1, note(99)), Exit(1, -signal.SIGKILL)], 1, 137),  # out of memory; 0 lost its peer
+        ([Exit(0, 1, note(60)), Exit(1, -signal.SIGKILL)], 0, 1),  # 1 was killed by the agent after its patience
+        ([Exit(0, -signal.SIGABRT), Exit(1, 1, note(99))], 1, 1),  # NCCL aborts because 1 is gone
+        ([Exit(0, -signal.SIGSEGV, note(98)), Exit(1, 1, note(99))], 0, 1),  # crashed while ending after its error
+        ([Exit(0, 1, note(99)), Exit(1, 7)], 1, 7),  # os._exit
+        ([Exit(0, -signal.SIGTERM), Exit(1, -signal.SIGTERM)], 0, 143),
+        ([Exit(0, 4, note(99, status=4, text=""))], 0, 4),
+    ],
+)
+def test_cause(exits, rank, status):
+    found = cause(exits, NOW_NS)
+    assert (found.rank, found.status) == (rank, status)
+
+
+def test_describe():
+    assert describe(Exit(1, 1, note(1, text="Boom\n")), 2) == (
+        "Boom\nruntime launch: process 1 of 2 failed with exit status 1 (above); the others were stopped\n"
+    )
+    assert describe(Exit(0, -signal.SIGTERM), 1, "restart 1 of 2") == (
+        "runtime launch: process 0 of 1 was killed by SIGTERM; starting again (restart 1 of 2)\n"
+    )
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", '{"message": "elastic wrote it"}', '{"time_ns": "soon"}'])
+def test_a_broken_note_is_no_note(tmp_path, content):
+    path = tmp_path / "error.json"
+    if content is not None:
+        path.write_text(content)
+    assert read_note(path) is None

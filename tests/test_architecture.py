@@ -1,0 +1,255 @@
+"""The shape of both packages, checked: layers, cycles, sizes, names, and what may be imported when."""
+
+import ast
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+import typer
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("migrate", "runtime")
+MAX_MODULE_LINES = 400
+MAX_BODY_LINES = 60  # of a function, without its signature and docstring
+VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "handler"}
+
+# From the top to the bottom: a module imports from its own line or from a lower one, never from a higher one.
+LAYERS = {
+    "migrate": (
+        {"__main__"},
+        {"cli"},
+        {"pipeline"},
+        {"engine"},
+        {"rules", "selfcheck"},
+        {"programs", "report"},
+        {"edits", "analysis"},
+        {"source"},
+        {"options"},
+        {"errors", "__init__"},
+    ),
+    "runtime": (
+        {"__init__", "__main__"},  # __init__ names everything lazily
+        {"cli"},
+        {"launch"},
+        {"accelerator"},
+        {"strategies", "optimizer", "metrics", "data", "accumulation", "save"},
+        {"precision", "collectives", "processes", "seed"},
+        {"world"},
+        {"devices"},
+        {"config"},
+        {"handlers", "tree", "log"},
+        {"errors"},
+    ),
+}
+LIBCST_ONLY_IN = "migrate/edits/"
+
+LAUNCH_OPTIONS = {
+    "--num_processes",
+    "-n",
+    "--cpu",
+    "--mixed_precision",
+    "--gpu_ids",
+    "-m",
+    "--module",
+    "--num_cpu_threads_per_process",
+    "--max_restarts",
+    "--num_machines",
+    "--machine_rank",
+    "--main_process_ip",
+    "--main_process_port",
+    "--debug",
+}
+MIGRATE_OPTIONS = {
+    "--check",
+    "--color",
+    "--diff",
+    "--explain",
+    "--ignore",
+    "--quiet",
+    "-q",
+    "--review",
+    "--rules",
+    "--select",
+    "--stdin-filename",
+    "--target",
+    "--traceback",
+    "--verbose",
+    "-v",
+    "--version",
+    "--write",
+    "-w",
+}
+
+
+def sources():
+    return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+
+def relative(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+class Imports(ast.NodeVisitor):
+    """The modules that a file imports when it runs, at any level; what is only there for types does not count."""
+
+    def __init__(self):
+        self.found = set()
+
+    def visit_If(self, node):  # noqa: N802 - the name that ast calls
+        if "TYPE_CHECKING" in ast.unparse(node.test):
+            for other in node.orelse:
+                self.visit(other)
+        else:
+            self.generic_visit(node)
+
+    def visit_Import(self, node):  # noqa: N802
+        self.found.update(alias.name for alias in node.names)
+
+    def visit_ImportFrom(self, node):  # noqa: N802
+        assert node.level == 0, "imports are absolute"
+        self.found.update(f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imports(path):
+    visitor = Imports()
+    visitor.visit(ast.parse(path.read_text(encoding="utf-8")))
+    return visitor.found
+
+
+def graph():
+    """Module -> the modules of ours that it imports."""
+    known = {module_name(path) for path in sources()}
+    edges = {}
+    for path in sources():
+        names = {name if name in known else name.rpartition(".")[0] for name in imports(path)}
+        edges[module_name(path)] = (names & known) - {module_name(path)}
+    return edges
+
+
+def unit(name):
+    package, _, rest = name.partition(".")
+    return package, rest.partition(".")[0] or "__init__"
+
+
+def test_sources_are_found():
+    assert len(sources()) > 20
+
+
+def test_every_module_has_a_layer():
+    missing = {unit(name) for name in graph() if not any(unit(name)[1] in layer for layer in LAYERS[unit(name)[0]])}
+    assert not missing, "add it to LAYERS, at its place"
+
+
+def test_imports_go_down():
+    wrong = []
+    for name, imported in graph().items():
+        for other in imported:
+            (package, above), (other_package, below) = unit(name), unit(other)
+            if package != other_package:
+                wrong.append(f"{name} imports {other}: the packages know nothing of each other")
+                continue
+            place = {member: index for index, layer in enumerate(LAYERS[package]) for member in layer}
+            if below != "__init__" and place[above] > place[below]:
+                wrong.append(f"{name} imports {other}, which is above it")
+    assert not wrong
+
+
+def test_no_import_cycles():
+    # A package's __init__ may export its modules: the edge from the module back to its own package is no dependency.
+    edges = {name: {other for other in others if not name.startswith(f"{other}.")} for name, others in graph().items()}
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        pytest.fail(f"import cycle: {' <- '.join(error.args[1])}")
+
+
+@pytest.mark.parametrize("path", sources(), ids=relative)
+def test_sizes_and_names(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MAX_MODULE_LINES, "split it along its nouns"
+    assert path.stem not in VAGUE_NAMES, "name it after what it holds"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            lines = node.end_lineno - body[0].lineno + 1 if body else 0
+            assert lines <= MAX_BODY_LINES, f"{node.name} has {lines} lines"
+
+
+@pytest.mark.parametrize("path", sources(), ids=relative)
+def test_foreign_imports_stay_in_their_place(path):
+    tops = {name.partition(".")[0] for name in imports(path)}
+    place = relative(path)
+    assert not tops & {"click", "accelerate"}, "typer brings its own click; accelerate is no dependency"
+    assert "libcst" not in tops or place.startswith(LIBCST_ONLY_IN)
+    assert "typer" not in tops or place.split("/")[1].startswith("cli")
+    if place.startswith("migrate/"):
+        assert not tops & {"torch", "numpy", "runtime"}
+    else:
+        assert not tops & {"libcst", "migrate"}
+
+
+@pytest.mark.parametrize("path", sources(), ids=relative)
+def test_only_the_launcher_writes_the_environment(path):
+    if relative(path) == "runtime/launch/env.py":
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            assert ast.unparse(node.value) != "os.environ", f"line {node.lineno}"
+        if isinstance(node, ast.Call):
+            writers = {f"os.environ.{name}" for name in ("update", "setdefault", "pop", "clear")} | {"os.putenv"}
+            assert ast.unparse(node.func) not in writers, f"line {node.lineno}"
+
+
+def loaded_after(code):
+    """The top-level modules that are loaded after `code` ran in a fresh interpreter, whatever it exits with."""
+    wrapped = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nprint('LOADED', *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", wrapped], cwd=ROOT, capture_output=True, text=True, check=True)
+    line = next(line for line in done.stdout.splitlines() if line.startswith("LOADED"))
+    return {name.partition(".")[0] for name in line.split()[1:]}
+
+
+def run_main(module, *arguments):
+    return f"sys.argv = {['x', *arguments]!r}; from {module} import main; main()"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["launch", "--help"], ["env", "--help"], ["launch", "missing.py"]])
+def test_runtime_commands_start_without_torch(arguments):
+    loaded = loaded_after(run_main("runtime.cli", *arguments))
+    assert "typer" in loaded
+    assert not loaded & {"torch", "numpy", "libcst", "migrate"}
+
+
+def test_import_runtime_loads_no_torch():
+    assert not loaded_after("import runtime") & {"torch", "numpy", "typer"}
+
+
+def test_migrate_help_loads_neither_torch_nor_libcst():
+    loaded = loaded_after(run_main("migrate.cli", "--help"))
+    assert "typer" in loaded
+    assert not loaded & {"torch", "numpy", "libcst", "runtime"}
+
+
+def option_names(command):
+    return {name for parameter in command.params for name in parameter.opts if name.startswith("-")}
+
+
+def test_runtime_options_are_frozen():
+    from runtime.cli import app
+
+    command = typer.main.get_command(app)
+    assert set(command.commands) == {"launch", "env"}
+    assert option_names(command.commands["launch"]) == LAUNCH_OPTIONS
+    assert option_names(command.commands["env"]) == set()
+
+
+def test_migrate_options_are_frozen():
+    from migrate.cli import app
+
+    assert option_names(typer.main.get_command(app)) == MIGRATE_OPTIONS
