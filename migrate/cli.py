@@ -250,7 +250,8 @@ def _print_report(report: Report, mode: Mode, printing: Printing) -> None:
     parts: list[str] = []
     if mode in {Mode.PREVIEW, Mode.WRITE} and not printing.quiet:
         parts.append(text.summaries(report) if mode is Mode.PREVIEW or style.verbose else "")
-        parts.append(text.findings(report, _kinds(mode, style), style))
+        shown = report.remaining() if mode is Mode.WRITE and not style.verbose else report
+        parts.append(text.findings(shown, _kinds(mode, style), style))
         parts.append(text.lost_comments(report.changes))
     elif mode is not Mode.CHECK:
         parts.append(text.findings(report.only(OUR_BUG), Kind, style))
@@ -280,10 +281,12 @@ def _progress(printing: Printing) -> Callable[[int], None]:
 
 def _table(rules: Sequence[Documented]) -> str:
     width = max((len(rule.name) for rule in rules), default=0)
-    return "".join(f"{rule.code}  {rule.name:{width}}  {rule.summary}\n" for rule in rules)
+    return "".join(
+        f"{rule.code}  {rule.name:{width}}  {rule.summary}\n" for rule in sorted(rules, key=lambda rule: rule.code)
+    )
 
 
 def _explained(word: str, rules: Sequence[Documented]) -> str:
     wanted = codes([word], {rule.name: rule.code for rule in rules})
     matching = [rule for rule in rules if rule.code.startswith(wanted)]
-    return "\n".join(f"{rule.code} {rule.name}\n\n{rule.documentation}\n" for rule in matching)
+    return "\n".join(f"{rule.code} {rule.documentation}\n" for rule in matching)

@@ -56,17 +56,19 @@ def _plan(project: Project, options: Options) -> Conversion:
 def _apply(file: SourceFile, conversion: Conversion) -> Applied:
     from migrate.edits.apply import apply  # imports libcst, which a run without edits does not need
 
-    if conversion.plan is None:
-        raise ValueError(
-            f"{file.path} is to be edited, and there is no plan. Plan first: ENGINE.plan(project, options)."
-        )
-    return apply(file, conversion.plan)
+    return apply(file, _plan_of(file, conversion))
 
 
 def _check(file: SourceFile, change: Change, conversion: Conversion) -> list[str]:
     from migrate.selfcheck import check
 
-    return check(file, change, conversion)
+    return check(change.old, change.new, file, _plan_of(file, conversion))
+
+
+def _plan_of(file: SourceFile, conversion: Conversion) -> Plan:
+    if conversion.plan is None:
+        raise ValueError(f"{file.path} is to be edited, and there is no plan. Make one: ENGINE.plan(project, options).")
+    return conversion.plan
 
 
 ENGINE = Engine(_plan, _apply, _check)

@@ -6,8 +6,8 @@
     PRECISIONS[...] · strategy_for(world)       → Precision · Strategy
     Passes · Accumulation                       → which step a loop is in · whether the optimizer may step
 
-Names, arguments and meaning are those of Hugging Face Accelerate. On one process `prepare` gives the objects back as they
-are, the model on its device.
+Names, arguments and meaning are those of Hugging Face Accelerate. On one process `prepare` gives the objects back as
+they are, the model on its device.
 """
 
 from __future__ import annotations
@@ -16,16 +16,14 @@ import gc
 import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
-import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader
 
-from runtime import collectives, save
+from runtime import collectives
 from runtime.accumulation import Accumulation
 from runtime.config import DistributedType, data_settings, refuse_unsupported, resolve
 from runtime.data.feeds import Dealing
@@ -33,18 +31,18 @@ from runtime.data.loader import Prepared, prepared_loader
 from runtime.data.passes import Passes
 from runtime.devices import pick
 from runtime.errors import ConfigurationError, PrecisionError, PrepareError
+from runtime.files import Files
 from runtime.handlers import AutocastKwargs, DataLoaderConfiguration, Handlers
 from runtime.metrics import gather_for_metrics
 from runtime.optimizer import Following, following, hold_back
-from runtime.precision import PRECISIONS, Fp16, restore
-from runtime.processes import Processes
+from runtime.precision import PRECISIONS, Fp16
 from runtime.strategies import strategy_for, unwrapped
 from runtime.world import World, leave
 
 T = TypeVar("T")
 
 
-class Accelerator(Processes):
+class Accelerator(Files):
     """Runs a training script on one device or on many.
 
     Args:
@@ -112,8 +110,9 @@ class Accelerator(Processes):
         self._optimizers: list[Optimizer] = []
         self._schedulers: list[LRScheduler] = []
         self._dataloaders: list[DataLoader[Any]] = []
-        self._custom_objects: list[Any] = []
-        self._results: dict[int, tuple[Any, Any]] = {}  # id of what was prepared, or came out → (that object, the result)
+        self._results: dict[
+            int, tuple[Any, Any]
+        ] = {}  # id of what was prepared, or came out → (that object, the result)
         self._undo: list[Callable[[], None]] = []
 
     # prepare
@@ -137,13 +136,14 @@ class Accelerator(Processes):
         placements: list[bool | None] = [None] * len(args) if device_placement is None else list(device_placement)
         for position, item in enumerate(args):
             _refuse_container(item, position)
-        results = list(args)
-        for kind, prepare_one in (
+        table: tuple[tuple[type[Any], Callable[[Any, bool | None], Any]], ...] = (
             (nn.Module, self.prepare_model),
             (DataLoader, self.prepare_data_loader),
             (Optimizer, self.prepare_optimizer),  # after models, so that its state follows the parameters
-            (LRScheduler, self._prepare_scheduler),  # after optimizers, which it follows
-        ):
+            (LRScheduler, lambda scheduler, _: self.prepare_scheduler(scheduler)),  # after optimizers, which it follows
+        )
+        results = list(args)
+        for kind, prepare_one in table:
             for position, item in enumerate(args):
                 if isinstance(item, kind):
                     results[position] = prepare_one(item, placements[position])
@@ -219,13 +219,10 @@ class Accelerator(Processes):
         self._schedulers.append(result)
         return self._remember(scheduler, result)
 
-    def _prepare_scheduler(self, scheduler: LRScheduler, device_placement: bool | None) -> LRScheduler:
-        return self.prepare_scheduler(scheduler)
-
-    def _known(self, item: Any) -> Any:
+    def _known(self, item: T) -> T | None:
         return self._results.get(id(item), (None, None))[1]
 
-    def _remember(self, item: Any, result: T) -> T:
+    def _remember(self, item: T, result: T) -> T:
         self._results[id(item)] = (item, result)
         self._results[id(result)] = (result, result)
         return result
@@ -260,9 +257,7 @@ class Accelerator(Processes):
         """The context for computations outside of a prepared model's forward in the precision in use."""
         return self._precision.autocast(autocast_handler)
 
-    def clip_grad_norm_(
-        self, parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2
-    ) -> Tensor:
+    def clip_grad_norm_(self, parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2) -> Tensor:
         """`torch.nn.utils.clip_grad_norm_` on unscaled gradients: the total norm before clipping."""
         parameters = self._unscaled(parameters)
         return nn.utils.clip_grad_norm_(parameters, max_norm, norm_type=norm_type)
@@ -327,7 +322,8 @@ class Accelerator(Processes):
         if self.num_processes == 1:
             return input_data
         current = self._passes.current
-        return gather_for_metrics(self._world, input_data, current and current.share, use_gather_object)
+        share = None if current is None else current.share
+        return gather_for_metrics(self._world, input_data, share, use_gather_object)
 
     def reduce(self, tensor: Any, reduction: str = "sum", scale: float = 1.0) -> Any:
         """Tensors and numbers summed ("sum") or averaged ("mean") over the processes, and multiplied by `scale`."""
@@ -337,58 +333,8 @@ class Accelerator(Processes):
         """Tensors filled up along `dim` to the largest size of any process."""
         return collectives.pad_across_processes(self._world, tensor, dim, pad_index, pad_first)
 
-    # models and files
-
-    def unwrap_model(self, model: Any, keep_fp32_wrapper: bool = True, keep_torch_compile: bool = True) -> Any:
-        """The model that was given to `prepare`, without DistributedDataParallel or DataParallel around it.
-
-        Args:
-            keep_fp32_wrapper: False gives the model its own `forward` back, without mixed precision.
-            keep_torch_compile: False takes the wrapper of `torch.compile` off, too.
-        """
-        inner = unwrapped(model, keep_torch_compile)
-        if not keep_fp32_wrapper:
-            restore(inner)
-        return inner
-
-    def get_state_dict(self, model: nn.Module, unwrap: bool = True) -> dict[str, Any]:
-        """The state dictionary with the keys of the original model (or those of `model` as it is)."""
-        source = unwrapped(model, keep_torch_compile=False) if unwrap else model
-        return dict(source.state_dict())
-
-    def save(self, obj: Any, f: str | os.PathLike[str] | IO[bytes], safe_serialization: bool = False) -> None:
-        """`torch.save` by the main process, into a file that is either whole or not there."""
-        if self.is_main_process:
-            save.save(obj, f, safe_serialization)
-
-    def save_model(
-        self,
-        model: nn.Module,
-        save_directory: str | os.PathLike[str],
-        max_shard_size: int | str = "10GB",
-        safe_serialization: bool = True,
-    ) -> None:
-        """The model's weights into a folder, as `model.safetensors` or `pytorch_model.bin`."""
-        state = self.get_state_dict(model)
-        if self.is_main_process:
-            save.save_weights(state, Path(save_directory), max_shard_size, safe_serialization)
-
-    def register_for_checkpointing(self, *objects: Any) -> None:
-        """Keep objects whose state belongs into checkpoints.
-
-        Raises:
-            ConfigurationError: one has no `state_dict` or no `load_state_dict`.
-        """
-        bad = [o for o in objects if not all(callable(getattr(o, n, None)) for n in ("state_dict", "load_state_dict"))]
-        if bad:
-            raise ConfigurationError(
-                f"{', '.join(repr(o) for o in bad)}: no state_dict() and load_state_dict(). Only objects with both can be "
-                "registered."
-            )
-        self._custom_objects.extend(objects)
-
     def free_memory(self, *objects: Any) -> list[None]:
-        """Forget everything prepared, and give memory back: `model, optimizer = accelerator.free_memory(model, optimizer)`.
+        """Forget everything prepared, and give memory back: `model, loader = accelerator.free_memory(model, loader)`.
 
         Returns:
             One None for every object.

@@ -50,13 +50,13 @@ def _exchange_some(world: World, tensors: list[Tensor], total: int) -> list[list
     heads = [_read_header(row) for row in first.cpu()]
     _check_heads(heads)
     sizes = [head.payload_bytes for head in heads]
-    if all(head.numel + size <= SMALL for head, size in zip(heads, sizes)):
+    if all(head.numel + size <= SMALL for head, size in zip(heads, sizes, strict=True)):
         starts, rows = [head.numel for head in heads], first
     else:
         message = torch.zeros(max(sizes), dtype=torch.uint8, device=world.device)
         _fill(message, parts)
         starts, rows = [0] * world.size, _all_gather(world, message)
-    pieces = [_unpacked(row, start, head) for row, start, head in zip(rows, starts, heads)]
+    pieces = [_unpacked(row, start, head) for row, start, head in zip(rows, starts, heads, strict=True)]
     return [[own[i].to(tensor.device) for own in pieces] for i, tensor in enumerate(tensors)]
 
 
@@ -85,8 +85,8 @@ def _aligned(count: int) -> int:
 def _bytes_of(tensor: Tensor, device: torch.device) -> Tensor:
     if tensor.dtype not in DTYPES or tensor.layout is not torch.strided or tensor.ndim > MAX_DIMS:
         raise CollectiveError(
-            f"a tensor of dtype {tensor.dtype}, layout {tensor.layout} and {tensor.ndim} dimensions cannot be exchanged. "
-            f"Make it dense, of a plain dtype, and of at most {MAX_DIMS} dimensions."
+            f"a tensor of dtype {tensor.dtype}, layout {tensor.layout} and {tensor.ndim} dimensions cannot be "
+            f"exchanged. Make it dense, of a plain dtype, and of at most {MAX_DIMS} dimensions."
         )
     flat = tensor.detach().resolve_conj().resolve_neg().to(device).contiguous().reshape(-1).view(torch.uint8)
     padding = _aligned(flat.numel()) - flat.numel()
@@ -106,12 +106,14 @@ def _read_header(row: Tensor) -> _Head:
 
 
 def _check_heads(heads: list[_Head]) -> None:
-    for name, seen in (("numbers of tensors", [h.total for h in heads]), ("dtypes", [h.dtypes for h in heads])):
-        if any(value != seen[0] for value in seen):
-            if name == "dtypes":
-                seen = [[DTYPES[code] for code in own] for own in seen]  # type: ignore[union-attr]
-            told = ", ".join(f"rank {rank}: {value}" for rank, value in enumerate(seen))
-            raise CollectiveError(f"the processes gather different {name}: {told}. Gather the same on every process.")
+    _check_same("numbers of tensors", [head.total for head in heads])
+    _check_same("dtypes", [[DTYPES[code] for code in head.dtypes] for head in heads])
+
+
+def _check_same(name: str, seen: list[Any]) -> None:
+    if any(value != seen[0] for value in seen):
+        told = ", ".join(f"rank {rank}: {value}" for rank, value in enumerate(seen))
+        raise CollectiveError(f"the processes gather different {name}: {told}. Gather the same on every process.")
 
 
 def _fill(message: Tensor, parts: list[Tensor]) -> None:
@@ -129,7 +131,7 @@ def _all_gather(world: World, message: Tensor) -> Tensor:
 
 def _unpacked(row: Tensor, start: int, head: _Head) -> list[Tensor]:
     result = []
-    for code, shape in zip(head.dtypes, head.shapes):
+    for code, shape in zip(head.dtypes, head.shapes, strict=True):
         dtype = DTYPES[code]
         count = torch.Size(shape).numel() * dtype.itemsize
         result.append(row[start : start + count].view(dtype).reshape(shape))
@@ -150,8 +152,8 @@ def tensor_leaves(data: Any, action: str) -> list[Tensor] | None:
     if len(tensors) < len(found):
         other = next(leaf for leaf in found if not isinstance(leaf, Tensor))
         raise CollectiveError(
-            f"{action} got tensors and a {type(other).__name__} in one container. Make two calls, one for the tensors and "
-            "one for the rest."
+            f"{action} got tensors and a {type(other).__name__} in one container. "
+            "Make two calls, one for the tensors and one for the rest."
         )
     return tensors
 
@@ -212,7 +214,7 @@ def flattened(objects: list[Any]) -> list[Any]:
     return result
 
 
-def gather_object(object: Any) -> Any:
+def gather_object(object: Any) -> Any:  # noqa: A002  the name in Accelerate
     """The objects of all processes in one list (lists are joined); the input itself on one process."""
     world = current_world()
     if world.size == 1:
@@ -235,7 +237,7 @@ def reduce(world: World, data: Any, reduction: str = "sum", scale: float = 1.0) 
     tensors = [_as_summand(leaf) for leaf in own]
     if world.size > 1:
         _all_reduce(world, [tensor for tensor in tensors if tensor is not None])
-    results = [_finished(t, leaf, reduction, world.size, scale) for t, leaf in zip(tensors, own)]
+    results = [_finished(t, leaf, reduction, world.size, scale) for t, leaf in zip(tensors, own, strict=True)]
     return with_leaves(data, iter(results))
 
 
@@ -278,7 +280,7 @@ def pad_across_processes(world: World, data: Any, dim: int = 0, pad_index: float
 
     def padded(tensors: list[Tensor]) -> Iterator[Tensor]:
         sizes = [torch.tensor(t.shape[dim] if -t.ndim <= dim < t.ndim else -1) for t in tensors]
-        for tensor, everywhere in zip(tensors, exchange(world, sizes)):
+        for tensor, everywhere in zip(tensors, exchange(world, sizes), strict=True):
             yield _padded(tensor, max(int(size) for size in everywhere), dim, pad_index, pad_first)
 
     return on_tensors(data, padded, "pad_across_processes")
@@ -301,7 +303,7 @@ def broadcast_tensors(world: World, tensors: list[Tensor]) -> None:
     message = torch.cat(parts)
     dist.broadcast(message, src=0)
     at = 0
-    for tensor, part in zip(tensors, parts):
+    for tensor, part in zip(tensors, parts, strict=True):
         count = tensor.numel() * tensor.dtype.itemsize
         if world.rank != 0:
             tensor.copy_(message[at : at + count].view(tensor.dtype).reshape(tensor.shape))

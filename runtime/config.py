@@ -148,7 +148,7 @@ UNSUPPORTED_ARGUMENTS = {  # arguments of Accelerate's constructor that are not 
     "log_with": _TRACKER,
     "project_dir": _FOLDER,
     "project_config": _FOLDER,
-    "rng_types": "The order of the samples is agreed on in each epoch, other random numbers stay per process: leave it out.",
+    "rng_types": "The order of samples is agreed on, other random numbers belong to their process: leave it out.",
     "gradient_accumulation_plugin": "Pass gradient_accumulation_steps=k.",
 }
 

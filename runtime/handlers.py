@@ -34,9 +34,9 @@ class Handler:
 class DataLoaderConfiguration(Handler):
     """How `prepare` shares the data of a loader out over the processes."""
 
-    only_default = {
+    only_default: ClassVar[dict[str, str]] = {
         "dispatch_batches": "Every process reads its own share: leave dispatch_batches out or set it to False.",
-        "use_seedable_sampler": "The order of the samples already is the same on any number of processes: leave it out.",
+        "use_seedable_sampler": "The order of samples is the same on any number of processes: leave it out.",
         "data_seed": "Seed the sampler's generator: DataLoader(..., generator=torch.Generator().manual_seed(seed)).",
         "use_stateful_dataloader": "Leave it out.",
     }
@@ -64,7 +64,7 @@ class DataLoaderConfiguration(Handler):
 class DistributedDataParallelKwargs(Handler):
     """Arguments of `torch.nn.parallel.DistributedDataParallel`."""
 
-    only_default = {
+    only_default: ClassVar[dict[str, str]] = {
         "comm_hook": "Register it yourself: model.register_comm_hook(state, hook) after prepare.",
         "comm_wrapper": "Register the hook yourself: model.register_comm_hook(state, hook) after prepare.",
         "comm_state_option": "Register the hook yourself: model.register_comm_hook(state, hook) after prepare.",
@@ -131,7 +131,7 @@ class Handlers:
         Raises:
             ConfigurationError: an object of another kind, or two of one kind.
         """
-        slots = dict(zip(HANDLERS, ("ddp", "scaler", "group", "autocast")))
+        slots = dict(zip(HANDLERS, ("ddp", "scaler", "group", "autocast"), strict=True))
         given: dict[str, Any] = {}
         for handler in handlers or []:
             slot = slots.get(type(handler))

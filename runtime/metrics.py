@@ -46,10 +46,10 @@ def counting(pieces: list[Tensor], share: Share | None) -> list[Tensor]:
     if share is None:
         return pieces
     pieces = _with_batch_dimension(pieces, share)
-    has_rows = all(p.ndim and p.shape[0] == rows for p, rows in zip(pieces, share.rows))
+    has_rows = all(p.ndim and p.shape[0] == rows for p, rows in zip(pieces, share.rows, strict=True))
     return [
         piece[:valid] if has_rows else piece
-        for piece, valid, rows in zip(pieces, share.valid, share.rows)
+        for piece, valid, rows in zip(pieces, share.valid, share.rows, strict=True)
         if valid or not rows
     ] or pieces[:1]
 
@@ -58,14 +58,16 @@ def _with_batch_dimension(pieces: list[Tensor], share: Share) -> list[Tensor]:
     most = max(piece.ndim for piece in pieces)
     return [
         piece.unsqueeze(0) if rows == 1 and piece.ndim == most - 1 else piece
-        for piece, rows in zip(pieces, share.rows)
+        for piece, rows in zip(pieces, share.rows, strict=True)
     ]
 
 
 def _counting_objects(objects: list[Any], share: Share | None) -> list[Any]:
     if share is None:
         return objects
-    has_rows = all(isinstance(o, (list, tuple)) and len(o) == rows for o, rows in zip(objects, share.rows))
+    has_rows = all(isinstance(o, (list, tuple)) and len(o) == rows for o, rows in zip(objects, share.rows, strict=True))
     return [
-        item[:valid] if has_rows else item for item, valid, rows in zip(objects, share.valid, share.rows) if valid or not rows
+        item[:valid] if has_rows else item
+        for item, valid, rows in zip(objects, share.valid, share.rows, strict=True)
+        if valid or not rows
     ]

@@ -41,7 +41,7 @@ def hold_back(optimizer: Optimizer, precision: Precision, accumulation: Accumula
             clear(*arguments, **options)
 
     if hasattr(run, "_wrapped_by_lr_sched"):  # a scheduler made earlier looks for its mark
-        step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+        step.__dict__["_wrapped_by_lr_sched"] = True
     optimizer.__dict__["step"] = MethodType(step, optimizer)
     optimizer.__dict__["zero_grad"] = MethodType(zero_grad, optimizer)
 
@@ -71,7 +71,7 @@ class Following:
         scheduler: Any = self.scheduler
         for _ in range(self._times):
             total = getattr(scheduler, "total_steps", None)  # OneCycleLR raises when it is stepped further
-            if total is None or scheduler._step_count <= total:
+            if total is None or scheduler._step_count <= total:  # noqa: SLF001  there is no public name
                 scheduler.step(*arguments, **options)
 
 
@@ -91,7 +91,7 @@ def following(
         "_times": times,
         "scheduler": scheduler,
     }  # on the class, because state_dict returns all that is on the object
-    kind = type(type(scheduler).__name__, (Following, type(scheduler)), rest)
-    result = kind.__new__(kind)
+    kind: type[Any] = type(type(scheduler).__name__, (Following, type(scheduler)), rest)
+    result = object.__new__(kind)
     object.__setattr__(result, "__dict__", scheduler.__dict__)
-    return cast(LRScheduler, result)
+    return cast("LRScheduler", result)

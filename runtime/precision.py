@@ -41,7 +41,7 @@ class Precision:
 
     def backward(self, loss: Tensor, **arguments: Any) -> None:
         """Gradients of `loss`, scaled if the precision scales."""
-        loss.backward(**arguments)
+        loss.backward(**arguments)  # type: ignore[no-untyped-call]
 
     def unscale(self, optimizers: Iterable[Optimizer]) -> None:
         """Take the scale off the gradients, so that they can be looked at or clipped."""
@@ -72,7 +72,7 @@ class Bf16(Precision):
             return in_float32(output)
 
         setattr(forward, _PATCHED, True)
-        # A bound method, not a closure over the model: a deep copy (an average of the weights) then runs its own weights.
+        # A bound method, no closure over the model: a deep copy (an average of the weights) then runs its own weights.
         model.forward = MethodType(forward, model)
 
 
@@ -92,7 +92,7 @@ class Fp16(Bf16):
 
     def backward(self, loss: Tensor, **arguments: Any) -> None:
         self.scaler.settle()
-        self.scaler.scale(loss).backward(**arguments)
+        self.scaler.scale(loss).backward(**arguments)  # type: ignore[no-untyped-call]
 
     def unscale(self, optimizers: Iterable[Optimizer]) -> None:
         for optimizer in optimizers:

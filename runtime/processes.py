@@ -33,7 +33,7 @@ class Processes:
     def print(self, *values: Any, **options: Any) -> None:
         """`print`, once per machine."""
         if self.is_local_main_process:
-            print(*values, **options)
+            print(*values, **options)  # noqa: T201  what it is for
 
     def on_main_process(self, function: Callable[P, R]) -> Callable[P, R | None]:
         """A decorator: the function runs on the main process and returns None on the others."""

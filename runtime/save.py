@@ -84,9 +84,7 @@ def without_aliases(state: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[s
     return {name: state[name] for name in state if name not in aliases}, aliases
 
 
-def save_weights(
-    state: dict[str, Any], folder: str | os.PathLike[str], max_shard_size: int | str, safe: bool
-) -> None:
+def save_weights(state: dict[str, Any], folder: str | os.PathLike[str], max_shard_size: int | str, safe: bool) -> None:
     """Write a model's state dictionary into `folder`, as `model.safetensors` or `pytorch_model.bin`.
 
     Raises:
@@ -95,8 +93,8 @@ def save_weights(
     size, limit = sum(_size_of(value) for value in state.values()), in_bytes(max_shard_size)
     if size > limit:
         raise SaveError(
-            f"the weights take {size} bytes, more than max_shard_size={max_shard_size!r}, and are written into one file. "
-            f"Pass max_shard_size={size} or more."
+            f"the weights take {size} bytes, more than max_shard_size={max_shard_size!r}, and are written into one "
+            f"file. Pass max_shard_size={size} or more."
         )
     if os.path.isfile(folder):
         raise SaveError(f"{os.fspath(folder)} is a file. Pass a folder.")

@@ -22,9 +22,9 @@ def set_seed(seed: int, device_specific: bool = False, deterministic: bool = Fal
         seed += current_world().rank
     random.seed(seed)
     if importlib.util.find_spec("numpy") is not None:
-        import numpy  # here, because the runtime does not depend on it
+        import numpy as np  # here, because the runtime does not depend on it
 
-        numpy.random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002  the generator that scripts use
     torch.manual_seed(seed)
     if deterministic:
         torch.use_deterministic_algorithms(True)

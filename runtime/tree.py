@@ -1,6 +1,6 @@
 """Nested containers: lists, tuples, named tuples, mappings and dataclasses, with values at their leaves.
 
-A container comes back as its own type, also `defaultdict`, frozen dataclasses and mapping classes with extra attributes.
+A container comes back as its own type, also `defaultdict`, frozen dataclasses and mappings with attributes of their own.
 Imports nothing of ours and no torch.
 """
 
@@ -32,13 +32,13 @@ def rebuilt(node: Any, values: list[Any]) -> Any:
     if isinstance(node, Mapping):
         return _rebuilt_mapping(node, values)
     result = copy.copy(node)
-    for field, value in zip(dataclasses.fields(node), values):
+    for field, value in zip(dataclasses.fields(node), values, strict=True):
         object.__setattr__(result, field.name, value)  # also for frozen dataclasses
     return result
 
 
 def _rebuilt_mapping(node: Mapping[Any, Any], values: list[Any]) -> Any:
-    pairs = dict(zip(node, values))
+    pairs = dict(zip(node, values, strict=True))
     if type(node) is dict:
         return pairs
     if not isinstance(node, MutableMapping):
@@ -55,7 +55,7 @@ def map_leaves(function: Callable[[Any], Any], node: Any) -> Any:
     if inside is None:
         return function(node)
     values = [map_leaves(function, value) for _, value in inside]
-    if all(new is old for new, (_, old) in zip(values, inside)):
+    if all(new is old for new, (_, old) in zip(values, inside, strict=True)):
         return node
     return rebuilt(node, values)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -27,7 +27,7 @@ class World:
     size: int = 1
     local_rank: int = 0
     local_size: int = 1
-    device: torch.device = torch.device("cpu")
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     backend: str | None = None
 
     @classmethod
@@ -114,7 +114,8 @@ def _start_group(world: World, backend: str, options: InitProcessGroupKwargs) ->
         dist.init_process_group(rank=world.rank, world_size=world.size, **arguments)
     except ValueError as error:
         raise WorldError(
-            f"rank {world.rank} of {world.size} cannot join the others: {error} Start with `runtime launch` or torchrun."
+            f"rank {world.rank} of {world.size} cannot join the others: {error} "
+            "Start with `runtime launch` or torchrun."
         ) from error
     owner = os.getpid()
     atexit.register(lambda: leave() if os.getpid() == owner else None)

@@ -102,17 +102,17 @@ class Imports(ast.NodeVisitor):
     def __init__(self):
         self.found = set()
 
-    def visit_If(self, node):  # noqa: N802 - the name that ast calls
+    def visit_If(self, node):
         if "TYPE_CHECKING" in ast.unparse(node.test):
             for other in node.orelse:
                 self.visit(other)
         else:
             self.generic_visit(node)
 
-    def visit_Import(self, node):  # noqa: N802
+    def visit_Import(self, node):
         self.found.update(alias.name for alias in node.names)
 
-    def visit_ImportFrom(self, node):  # noqa: N802
+    def visit_ImportFrom(self, node):
         assert node.level == 0, "imports are absolute"
         self.found.update(f"{node.module}.{alias.name}" for alias in node.names)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from migrate.analysis import known, members
 from migrate.analysis.known import tensors, training
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
 from migrate.analysis.units import Call, Class, Function, FunctionNode, module_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 
 def call(state: State, callees: Values, arguments: Arguments, frame: Frame) -> Values:
@@ -105,7 +108,7 @@ def _enter(state: State, callee: Value, arguments: Arguments, frame: Frame) -> V
 def _fill(state: State, unit: Function, positional: list[ast.arg], arguments: Arguments, frame: Frame) -> None:
     """Join the arguments of one call into the parameters."""
     node = arguments.node
-    for position, (argument, values) in enumerate(zip(node.args, arguments.positional)):
+    for position, (argument, values) in enumerate(zip(node.args, arguments.positional, strict=False)):
         if isinstance(argument, ast.Starred):
             inner = state.iterated(values)
             for parameter in positional[position:]:
@@ -339,10 +342,15 @@ def folds(name: str, arguments: Arguments) -> bool:
 
 def _is_function(node: ast.Call) -> bool:
     """torch.sum(x, 1) against x.sum(1)."""
-    return isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id in (
-        "torch",
-        "F",
-        "np",
+    return (
+        isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id
+        in (
+            "torch",
+            "F",
+            "np",
+        )
     )
 
 
@@ -353,7 +361,7 @@ def _method(state: State, receiver: Value, name: str, arguments: Arguments, fram
     handler = _METHODS.get(receiver.role)
     if handler is not None:
         return handler(state, receiver, name, arguments)
-    if name == "parse_args" or name == "parse_known_args":
+    if name in {"parse_args", "parse_known_args"}:
         return frozenset({Value(Role.HOLDER, arguments.node)})
     if receiver.role is Role.METHOD and receiver.receiver is not None and receiver.receiver.role in ROWS:
         return frozenset({Value(Role.STATISTIC, receiver.receiver.origin)})
@@ -471,5 +479,3 @@ _METHODS: dict[Role, Callable[[State, Value, str, Arguments], Values]] = {
     Role.CONTAINER: _of_container,
     Role.TEXT: _of_text,
 }
-
-

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from migrate.analysis import calls, members
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.state import ELEMENT, Frame, State
 from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def evaluate(state: State, node: ast.expr, frame: Frame) -> Values:
@@ -123,7 +126,7 @@ def _sequence(state: State, node: ast.expr, frame: Frame) -> Values:
 
 
 def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
-    for key, value in zip(node.keys, node.values):
+    for key, value in zip(node.keys, node.values, strict=False):
         values = evaluate(state, value, frame)
         if key is None:
             for other in values:
@@ -200,7 +203,7 @@ def _named(state: State, node: ast.NamedExpr, frame: Frame) -> Values:
 
 
 def _value(state: State, node: ast.expr, frame: Frame) -> Values:
-    """await x, *x: what is inside."""
+    """Await x, *x: what is inside."""
     return _parts(state, node, frame)
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from migrate.analysis.known import tensors
 from migrate.analysis.roles import NOTHING, Role, Value, Values, origins
 from migrate.analysis.state import OVER, Binding, State
 from migrate.analysis.syntax import FUNCTIONS, Tree, own_nodes
 from migrate.analysis.units import Call, Function, Module, Unit
-from migrate.source.project import Project, SourceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.source.project import Project, SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +218,8 @@ class Facts:
 
 
 def is_device_text(text: str) -> bool:
-    """"cuda", "cuda:0", "cpu"."""
-    return text.split(":")[0] in tensors.DEVICE_TEXT
+    """ "cuda", "cuda:0", "cpu"."""
+    return text.split(":", maxsplit=1)[0] in tensors.DEVICE_TEXT
 
 
 __all__ = ["FUNCTIONS", "Facts", "Use", "is_device_text"]

@@ -7,12 +7,13 @@ values are made at sites, so joins are unions and the solver comes to rest.
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import ast
+
     from migrate.analysis.units import Class, Function, Module
 
 

@@ -7,22 +7,26 @@ ever, and reaching it is reported.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from migrate.analysis.calls import role_of
 from migrate.analysis.roles import NOTHING, Certainty, Value
 from migrate.analysis.state import Frame, State
 from migrate.analysis.statements import run
 from migrate.analysis.units import Function, Module
-from migrate.source.project import Project
+
+if TYPE_CHECKING:
+    from migrate.source.project import Project
 
 ROUNDS = 16  # real programs rest after four to seven
 
 
-def solve(project: Project) -> tuple[State, bool]:
+def solve(project: Project, rounds: int = ROUNDS) -> tuple[State, bool]:
     """The picture of the program, and whether it is complete (False: the bound was reached)."""
     state = State(project)
     for file in project.files:
         state.module(file)
-    for round_number in range(ROUNDS):
+    for _round_number in range(rounds):
         state.changed = False
         _round(state)
         if state.changed:

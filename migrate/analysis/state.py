@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import NOTHING, Evidence, Role, Value, Values
 from migrate.analysis.units import Class, Function, FunctionNode, Module, Unit, join, module_of
-from migrate.source.project import Project, SourceFile
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable
+
+    from migrate.source.project import Project, SourceFile
 
 #: An expression that may be more things than this is treated as unknown from then on: it keeps the solver bounded.
 WIDEST = 48

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from migrate.analysis import calls, members
 from migrate.analysis.expressions import element_of, evaluate, unpack
 from migrate.analysis.roles import NOTHING, Role, Value, Values
 from migrate.analysis.state import ELEMENT, Frame, State
 from migrate.analysis.units import Class, Function, Module, module_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 def run(state: State, body: Sequence[ast.stmt], frame: Frame) -> None:
@@ -216,9 +219,9 @@ def _define(state: State, statement: ast.stmt, frame: Frame, owner: Class | None
 
 def _defaults(state: State, unit: Function, frame: Frame) -> None:
     arguments = unit.node.args
-    for parameter, default in zip(reversed(unit.positional), reversed(arguments.defaults)):
+    for parameter, default in zip(reversed(unit.positional), reversed(arguments.defaults), strict=False):
         state.join_parameter(unit, parameter.arg, evaluate(state, default, frame))
-    for parameter, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults):
+    for parameter, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=False):
         if keyword_default is not None:
             state.join_parameter(unit, parameter.arg, evaluate(state, keyword_default, frame))
 
@@ -263,7 +266,10 @@ def _import(state: State, statement: ast.stmt, frame: Frame) -> None:
             _imported(state, alias.asname, values, frame)
         else:
             _imported(
-                state, top, members.module_named(state, top, 0, frame) or frozenset({Value(Role.KNOWN, name=top)}), frame
+                state,
+                top,
+                members.module_named(state, top, 0, frame) or frozenset({Value(Role.KNOWN, name=top)}),
+                frame,
             )
 
 
@@ -287,7 +293,7 @@ def _import_from(state: State, statement: ast.stmt, frame: Frame) -> None:
 
 
 def _imported(state: State, name: str, values: Values, frame: Frame) -> None:
-    frame.names[name] = frame.names.get(name, NOTHING) | values if not values else values
+    frame.names[name] = values or frame.names.get(name, NOTHING) | values
     state.name(frame.unit, name, values)
 
 

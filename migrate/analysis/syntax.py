@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from typing import Union
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 Loop = Union[ast.For, ast.AsyncFor, ast.While]
 LOOPS = (ast.For, ast.AsyncFor, ast.While)

@@ -152,7 +152,7 @@ class _Ends(cst.CSTTransformer):
         super().__init__()
         self._newline = newline
 
-    def leave_Newline(self, original_node: cst.Newline, updated_node: cst.Newline) -> cst.Newline:  # noqa: N802, ARG002
+    def leave_Newline(self, original_node: cst.Newline, updated_node: cst.Newline) -> cst.Newline:  # noqa: N802
         return updated_node.with_changes(value=self._newline)
 
 
@@ -179,6 +179,8 @@ def assemble(template: str, parts: Mapping[str, Piece], *, mode: str = "eval") -
         template = re.sub(rf",?\s*\{{{name}\}}", "", template)
     texts = {name: piece.texts[-1] for name, piece in parts.items() if name not in empty}
     wanted = _parsed(fill(template, texts), mode)
+    if wanted is None:
+        raise ValueError(f"{fill(template, texts)!r} is not Python.")
     for name, piece in parts.items():
         for text in piece.texts[:-1] if name in texts else ():
             if _parsed(fill(template, {**texts, name: text}), mode) == wanted:
@@ -203,12 +205,13 @@ Space = cst.BaseParenthesizableWhitespace
 
 def inserted(items: Sequence[Item], place: int, new: Item, opening: Space | None = None) -> list[Item]:
     """The list with one more item, laid out like its neighbours. `opening` is the space after the bracket."""
-    found = list(items)
+    found: list[Item] = list(items)
     if not found:
         return [new]
-    separator = _separator(found, opening)
+    separator = _separator(items, opening)
     if place == 0:
-        return [new.with_changes(comma=separator), *found]
+        found.insert(0, new.with_changes(comma=separator))
+        return found
     before = found[place - 1]
     behind = BEHIND.get(type(new))
     if place < len(found):
@@ -252,7 +255,8 @@ def _describing(separator: cst.Comma, old: cst.Comma | cst.MaybeSentinel) -> cst
         return separator
     if not isinstance(here, cst.ParenthesizedWhitespace):
         return old if there.first_line.comment else separator
-    return separator.with_changes(whitespace_after=here.with_changes(first_line=there.first_line, empty_lines=there.empty_lines))
+    described = here.with_changes(first_line=there.first_line, empty_lines=there.empty_lines)
+    return separator.with_changes(whitespace_after=described)
 
 
 def without(items: Sequence[Item], gone: set[int]) -> list[Item]:
@@ -295,8 +299,10 @@ def edit_call(call: cst.Call, operations: Iterable[Operation]) -> cst.Call:
 def _replaced(arg: cst.Arg, operation: ReplaceArgument) -> cst.Arg:
     if operation.code is not None:
         return arg.with_changes(star="", keyword=None, value=cst.parse_expression(operation.code))
-    return arg.with_changes(keyword=cst.Name(operation.keyword or "")) if arg.keyword else arg.with_changes(
-        keyword=cst.Name(operation.keyword or ""), equal=_tight()
+    return (
+        arg.with_changes(keyword=cst.Name(operation.keyword or ""))
+        if arg.keyword
+        else arg.with_changes(keyword=cst.Name(operation.keyword or ""), equal=_tight())
     )
 
 
@@ -350,16 +356,7 @@ def add_parameter(function: cst.FunctionDef, original: cst.FunctionDef, operatio
     old = [param.name.value for param in original.params.params]
     added = len(params.params) - len(old)  # by edits before this one
     place = old.index(operation.after) + 1 if operation.after in old else len(old) + added
-    if _is_followed(params) and place == len(params.params):
-        separated = new.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-        found = [*params.params, separated]
-    else:
-        found = inserted(params.params, place, new, opening)
-    return function.with_deep_changes(params, params=found)
-
-
-def _is_followed(params: cst.Parameters) -> bool:
-    return bool(params.kwonly_params or params.star_kwarg or params.star_arg is not cst.MaybeSentinel.DEFAULT)
+    return function.with_deep_changes(params, params=inserted(params.params, place, new, opening))
 
 
 def _maybe(code: str | None) -> cst.BaseExpression | None:

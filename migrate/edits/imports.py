@@ -195,7 +195,7 @@ def _style(stmt: ast.stmt) -> bool:
 
 
 def _is_sorted(keys: list[str] | list[bool]) -> bool:
-    return all(one <= other for one, other in zip(keys, keys[1:], strict=False))
+    return sorted(keys) == keys
 
 
 def _line_start(stmts: Iterable[ast.stmt], stmt: ast.stmt) -> ast.stmt:

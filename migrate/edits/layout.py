@@ -5,10 +5,10 @@ are made of is the caller's business, so this is arithmetic and nothing else.
 
 * Without anything new: what remains of blank lines on both sides of removed statements is the larger side; nothing at
   the beginning and at the end of a block.
-* A new statement that is not `spaced` stands where it was put: before a statement it takes the blank lines and leaves the
-  comments below it; after a statement it follows directly.
-* A `spaced` one has at least one blank line on each side, one if it can be behind it, and before it the rest of what was
-  there; definitions at the top of a file keep two lines of distance.
+* A new statement that is not `spaced` stands where it was put: before a statement it takes the blank lines and leaves
+  the comments below it; after a statement it follows directly.
+* A `spaced` one has at least one blank line on each side, one if it can be behind it, and before it the rest of what
+  was there; definitions at the top of a file keep two lines of distance.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ class Layout(Generic[L, S]):
             head.append(news.pop(0))  # directly below the statement before
             segments.pop(0)
         while news and not news[-1].spaced and news[-1].is_before and Mark.GONE not in segments[-1]:
-            tail[:0] = [news.pop(), *self._lines(segments.pop())]  # directly above the statement behind, and its comments
+            tail[:0] = [
+                news.pop(),
+                *self._lines(segments.pop()),
+            ]  # directly above the statement behind, and its comments
         first, last = gap.is_first and not head, gap.is_last and not tail
         if any(new.spaced for new in news):
             definition = gap.before_definition and not tail, gap.after_definition and not head
@@ -82,9 +85,7 @@ class Layout(Generic[L, S]):
             middle = self._plain(segments, news, (first, last))
         return [*head, *middle, *tail]
 
-    def _plain(
-        self, segments: list[list[L | Mark]], news: list[New[S]], ends: tuple[bool, bool]
-    ) -> list[L | New[S]]:
+    def _plain(self, segments: list[list[L | Mark]], news: list[New[S]], ends: tuple[bool, bool]) -> list[L | New[S]]:
         out: list[L | New[S]] = []
         for number, segment in enumerate(segments):
             is_end = number == len(news)

@@ -72,6 +72,11 @@ def _branch(special: Special, field: str) -> Callable[[ast.AST], ast.AST | Speci
     return pick
 
 
+def _arguments(node: ast.AST) -> Special:
+    cast("ast.Call", node).args  # noqa: B018 (an AttributeError is what says that it is no call)
+    return Special.ARGUMENTS
+
+
 ITSELF = Selector("itself", lambda _: Special.ITSELF)
 FUNCTION = _field("function", "func")  # `a.f` of a.f(x)
 RECEIVER = _field("receiver", "func", "value")  # `a` of a.f(x)
@@ -82,7 +87,7 @@ RIGHT = Selector("right side", _right)  # `b` of a + b, a == b
 TEST = _field("test", "test")  # `t` of x if t else y, if t: ..., while t: ...
 BODY = Selector("body", _branch(Special.BODY, "body"))  # `x` of x if t else y; the statements of a body
 ORELSE = Selector("else part", _branch(Special.ORELSE, "orelse"))  # likewise
-ARGUMENTS = Selector("arguments", lambda node: cast("ast.Call", node).func and Special.ARGUMENTS)  # all, as written
+ARGUMENTS = Selector("arguments", _arguments)  # all of a call, as written
 
 
 def argument(which: int | str) -> Selector:
@@ -91,7 +96,7 @@ def argument(which: int | str) -> Selector:
     def pick(node: ast.AST) -> ast.AST:
         call = cast("ast.Call", node)
         if isinstance(which, str):
-            return [keyword.value for keyword in call.keywords if keyword.arg == which][0]
+            return {keyword.arg: keyword.value for keyword in call.keywords}[which]
         found = call.args[which]
         if any(isinstance(before, ast.Starred) for before in call.args[: which + 1]):
             raise LookupError(which)

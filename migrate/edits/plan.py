@@ -14,10 +14,10 @@ for. It never sees another rule's output, and nothing is edited until `migrate.e
   selector (`migrate.edits.parts`). What comes from the source comes with its own edits made. Parentheses are added
   where precedence asks for them, and an original's own are kept where it stood.
 * `reason` is shown in the report. `group` ties edits that only make sense together: `drop_group` takes all of them.
-* Two edits that want one place: the first planned is made, the other is in `conflicts`. Edits inside a removed statement
-  are swallowed. What cannot be done for sure is not planned but `refused`, with the reason. Neither raises: look at both
-  when the rules have run, and drop the groups they belong to. A mistake of the rule (a node of another file, a template
-  that does not parse) is a ValueError.
+* Two edits that want one place: the first planned is made, the other is in `conflicts`. Edits inside a removed
+  statement are swallowed. What cannot be done for sure is not planned but `refused`, with the reason. Neither raises:
+  look at both when the rules have run, and drop the groups they belong to. A mistake of the rule (a node of another
+  file, a template that does not parse) is a ValueError.
 * What is emptied is cleaned up: an `if` with nothing left in it goes if its test has no effect (`pure_calls` says which
   calls have none), so does an empty `else`; any other emptied block gets `pass`.
 * Comments stay: those above a removed statement move to the next one; one behind it goes with it and is reported. Blank
@@ -206,16 +206,12 @@ class Plan:
         self, stmt: ast.If, *, keep: Literal["body", "orelse"], rule: str, reason: str = "", group: str = ""
     ) -> None:
         """Replace an `if` statement by the statements of its body, or of its else part (by nothing if it has none)."""
-        if not isinstance(stmt, ast.If):
-            raise ValueError(f"only an if statement folds, this is {type(stmt).__name__}.")
         self._add(stmt, do.Fold(do.Branch(keep)), rule, reason, group)
 
-    def unwrap(
-        self, stmt: ast.With | ast.AsyncWith | ast.If, *, rule: str, reason: str = "", group: str = ""
-    ) -> None:
+    def unwrap(self, stmt: ast.With | ast.AsyncWith | ast.If, *, rule: str, reason: str = "", group: str = "") -> None:
         """Replace a `with` statement, or an `if` without else, by its body."""
-        if not isinstance(stmt, (ast.With, ast.AsyncWith, ast.If)) or getattr(stmt, "orelse", None):
-            raise ValueError("only a with statement, or an if statement without else part, can be unwrapped. See fold().")
+        if isinstance(stmt, ast.If) and stmt.orelse:
+            raise ValueError("an if statement with an else part cannot be unwrapped. Say which branch: fold().")
         self._add(stmt, do.Unwrap(), rule, reason, group)
 
     # -------------------------------------------------------------- parameters

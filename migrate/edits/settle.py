@@ -244,9 +244,7 @@ def is_pure(test: ast.expr, pure: Collection[str | ast.Call]) -> bool:
 # ------------------------------------------------------------------ sorted by place
 
 
-def _imports(
-    edits: list[Edit], index: Index, local: Collection[str]
-) -> dict[Edit, list[tuple[Address, Operation]]]:
+def _imports(edits: list[Edit], index: Index, local: Collection[str]) -> dict[Edit, list[tuple[Address, Operation]]]:
     """What each new import becomes; an empty list for one that is there already."""
     wanted = [(edit.operation.module, edit.operation.name) for edit in edits if isinstance(edit.operation, AddImport)]
     operations: dict[Edit, list[tuple[Address, Operation]]] = {edit: [] for edit in edits}

@@ -8,13 +8,17 @@ is no longer needed, or it is added; the callers follow.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Call, Class, Function, Module, Unit
 from migrate.programs.program import Program, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.analysis.facts import Facts
 
 NAME = "accelerator"
 
@@ -155,7 +159,8 @@ def device_parameter(facts: Facts, unit: Function) -> ast.arg | None:
 
 def _is_rebound(unit: Function, name: str) -> bool:
     return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in own_nodes(unit.node)
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        for node in own_nodes(unit.node)
     )
 
 

@@ -8,14 +8,18 @@ bars) stays that of one process, which the report says.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import reads, writes
-from migrate.programs.loops import LoopFact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
 
 
 class Joined(Enum):
@@ -65,7 +69,9 @@ def _later(facts: Facts, loop: LoopFact) -> list[ast.stmt]:
         position = next(i for i, statement in enumerate(block) if statement is inner)
         found += block[position + 1 :]
         parent = tree.parents[inner]
-        if not isinstance(parent, ast.stmt) or isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if not isinstance(parent, ast.stmt) or isinstance(
+            parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        ):
             return found
         inner = parent
 

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.analysis.known import training
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
-from migrate.analysis.units import Function, Unit
 from migrate.programs.access import Access
-from migrate.programs.evaluation import InFull, Shared, decide as decide_evaluation
+from migrate.programs.evaluation import InFull, Shared
+from migrate.programs.evaluation import decide as decide_evaluation
 from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
 from migrate.programs.moves import Fate, Move, moves, units_of, unsafe_batches
 from migrate.programs.placement import NoPlace, Placement, place
 from migrate.programs.program import Named, Program, Refusal
 from migrate.programs.schedulers import Horizon, Pace, Schedule, schedules
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Function, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +146,15 @@ def _handed_out(facts: Facts) -> set[ast.AST]:
 def _evaluated_in_full(program: Program, in_full: list[InFull]) -> list[Refusal]:
     """A loader that is trained on is prepared, so evaluating on it must be shared out."""
     return [
-        Refusal(decision.loop.node, "MIG114",
-                f"this loop evaluates on a loader that is also trained on, and cannot be shared out: {decision.why}",
-                "make a second DataLoader over the same data for the evaluation")
+        Refusal(
+            decision.loop.node,
+            "MIG114",
+            f"this loop evaluates on a loader that is also trained on, and cannot be shared out: {decision.why}",
+            "make a second DataLoader over the same data for the evaluation",
+        )
         for decision in in_full
         if decision.loop.loaders & program.training_loaders
-    ]  # fmt: skip
+    ]
 
 
 def _place(

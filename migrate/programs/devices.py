@@ -8,16 +8,25 @@ accelerator.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.analysis.known import tensors
 from migrate.analysis.roles import Role, only, roles
-from migrate.analysis.units import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
 
 SET_DEVICE = frozenset(
-    {"torch.cuda.set_device", "torch.accelerator.set_device_index", "torch.accelerator.set_device_idx", "torch.xpu.set_device"}
+    {
+        "torch.cuda.set_device",
+        "torch.accelerator.set_device_index",
+        "torch.accelerator.set_device_idx",
+        "torch.xpu.set_device",
+    }
 )
 
 
@@ -102,9 +111,7 @@ def is_choice(facts: Facts, node: ast.expr) -> bool:
         return True
     if isinstance(node, ast.Call):
         return bool(facts.called(node)) and not facts.targets(node)
-    if isinstance(node, ast.JoinedStr):
-        return True
-    return False
+    return bool(isinstance(node, ast.JoinedStr))
 
 
 def _made(statement: ast.stmt, target: str, unit: Unit, cpu: ast.expr | None) -> Choice:

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.analysis.known import data
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
 from migrate.analysis.syntax import is_docstring, reads, writes
 from migrate.analysis.units import Class, Function
-from migrate.programs.loops import LoopFact
-from migrate.programs.program import Program
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+    from migrate.programs.program import Program
 
 NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
 
@@ -94,7 +97,9 @@ def _check_mode(facts: Facts, program: Program, loop: LoopFact) -> None:
     tree = facts.tree(loop.node)
     for above in tree.up(loop.node):
         if isinstance(above, (ast.With, ast.AsyncWith)):
-            if any(isinstance(i.context_expr, ast.Call) and facts.called(i.context_expr) & NO_GRAD for i in above.items):
+            if any(
+                isinstance(i.context_expr, ast.Call) and facts.called(i.context_expr) & NO_GRAD for i in above.items
+            ):
                 return
         for decorator in getattr(above, "decorator_list", ()):
             inner = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -161,9 +166,12 @@ def _check_before(facts: Facts, before: list[ast.stmt]) -> None:
     for statement in before:
         if isinstance(statement, ast.If):
             _check_before(facts, statement.body + statement.orelse)
-        elif isinstance(statement, ast.Assign) and all(_is_plain(target) for target in statement.targets):
-            continue
-        elif isinstance(statement, ast.Pass) or is_docstring(statement) or not _looks_at_batch(facts, statement):
+        elif (
+            (isinstance(statement, ast.Assign) and all(_is_plain(target) for target in statement.targets))
+            or isinstance(statement, ast.Pass)
+            or is_docstring(statement)
+            or not _looks_at_batch(facts, statement)
+        ):
             continue
         else:
             raise NotShared(f"line {statement.lineno} looks at the batch before the model's result is there")
@@ -182,7 +190,9 @@ def _check_later(facts: Facts, later: list[ast.stmt]) -> None:
 
 def _looks_at_batch(facts: Facts, node: ast.AST) -> bool:
     return any(
-        roles(facts.values(inner)) & FROM_LOADER for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute))
+        roles(facts.values(inner)) & FROM_LOADER
+        for inner in ast.walk(node)
+        if isinstance(inner, (ast.Name, ast.Attribute))
     )
 
 

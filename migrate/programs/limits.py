@@ -23,16 +23,24 @@ def limits(facts: Facts, loops: Loops, program: Program) -> list[Refusal]:
 
 def _incomplete(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     if not facts.complete:
-        yield Refusal(program.training[0].node, "MIG905", "the analysis stopped at its bound before it was done",
-                      "name fewer files at a time, or report the program to us")  # fmt: skip
+        yield Refusal(
+            program.training[0].node,
+            "MIG905",
+            "the analysis stopped at its bound before it was done",
+            "name fewer files at a time, or report the program to us",
+        )
 
 
 def _already_accelerated(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     for module in {module_of(loop.unit) for loop in program.training}:
         for node in facts.tree(module.tree).nodes:
             if isinstance(node, ast.Call) and Role.ACCELERATOR in roles(facts.values(node)):
-                yield Refusal(node, "MIG906", "the file already makes an accelerator, and this loop does not use it",
-                              "write accelerator.backward(loss) in this loop by hand")  # fmt: skip
+                yield Refusal(
+                    node,
+                    "MIG906",
+                    "the file already makes an accelerator, and this loop does not use it",
+                    "write accelerator.backward(loss) in this loop by hand",
+                )
                 return
 
 
@@ -40,11 +48,19 @@ def _backward_forms(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
     for loop in program.training:
         for call in loop.backwards:
             if facts.called(call) & AUTOGRAD_BACKWARD:
-                yield Refusal(call, "MIG105", "torch.autograd.backward has no counterpart",
-                              "add the losses up and call .backward() on the sum")  # fmt: skip
+                yield Refusal(
+                    call,
+                    "MIG105",
+                    "torch.autograd.backward has no counterpart",
+                    "add the losses up and call .backward() on the sum",
+                )
             elif call.args or any(keyword.arg in ("gradient", "inputs", None) for keyword in call.keywords):
-                yield Refusal(call, "MIG105", "backward(gradient=...) has no counterpart",
-                              "reduce to a scalar loss first, e.g. (loss * gradient).sum().backward()")  # fmt: skip
+                yield Refusal(
+                    call,
+                    "MIG105",
+                    "backward(gradient=...) has no counterpart",
+                    "reduce to a scalar loss first, e.g. (loss * gradient).sum().backward()",
+                )
 
 
 def _scalers(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -53,11 +69,19 @@ def _scalers(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
             if isinstance(node, ast.Call) and any(
                 value.role is Role.SCALER and value.origin is node for value in facts.values(node)
             ):
-                yield Refusal(node, "MIG106", "the program scales its losses with a GradScaler of its own",
-                              "take the scaler out and start the converted script with --mixed_precision fp16")  # fmt: skip
+                yield Refusal(
+                    node,
+                    "MIG106",
+                    "the program scales its losses with a GradScaler of its own",
+                    "take the scaler out and start the converted script with --mixed_precision fp16",
+                )
             elif isinstance(node, ast.Call) and any(name.startswith("apex.") for name in facts.called(node)):
-                yield Refusal(node, "MIG106", "the program uses apex",
-                              "take apex out and start the converted script with --mixed_precision fp16")  # fmt: skip
+                yield Refusal(
+                    node,
+                    "MIG106",
+                    "the program uses apex",
+                    "take apex out and start the converted script with --mixed_precision fp16",
+                )
 
 
 #: Always-on use of these means that the program distributes itself.
@@ -82,8 +106,9 @@ def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
             for name in facts.called(node) & _DISTRIBUTED.keys():
                 if not any(isinstance(above, (ast.If, ast.IfExp)) and not _is_guard(above) for above in tree.up(node)):
                     code, why = _DISTRIBUTED[name]
-                    yield Refusal(node, code, why,
-                                  "take it out so that the program runs on one device, then run migrate again")  # fmt: skip
+                    yield Refusal(
+                        node, code, why, "take it out so that the program runs on one device, then run migrate again"
+                    )
 
 
 def _is_guard(node: ast.AST) -> bool:
@@ -101,16 +126,24 @@ def _several_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[R
                     found.setdefault(node.value, node)
         if len(found) > 1:
             names = ", ".join(sorted(found))
-            yield Refusal(list(found.values())[1], "MIG110", f"the program spreads over several devices itself ({names})",
-                          "keep the whole model on one device, or convert by hand")  # fmt: skip
+            yield Refusal(
+                list(found.values())[1],
+                "MIG110",
+                f"the program spreads over several devices itself ({names})",
+                "keep the whole model on one device, or convert by hand",
+            )
 
 
 def _default_type(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     for use in facts.calls:
         names = facts.called(use.node)
         if names & {"torch.set_default_tensor_type", "torch.set_default_device"}:
-            yield Refusal(use.node, "MIG120", "tensors are made on the GPU by default (set_default_...)",
-                          "make tensors with device=... where they are needed")  # fmt: skip
+            yield Refusal(
+                use.node,
+                "MIG120",
+                "tensors are made on the GPU by default (set_default_...)",
+                "make tensors with device=... where they are needed",
+            )
 
 
 def _tensor_aliases(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -120,8 +153,12 @@ def _tensor_aliases(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
             if isinstance(node, ast.Attribute) and any(
                 name.startswith("torch.cuda.") and name.endswith("Tensor") for name in facts.names(node)
             ):
-                yield Refusal(node, "MIG120", f"{ast.unparse(node)} hides the device in a tensor type",
-                              "make tensors with torch.tensor(..., device=...) and cast with .float() or .to(dtype)")  # fmt: skip
+                yield Refusal(
+                    node,
+                    "MIG120",
+                    f"{ast.unparse(node)} hides the device in a tensor type",
+                    "make tensors with torch.tensor(..., device=...) and cast with .float() or .to(dtype)",
+                )
                 return
 
 
@@ -133,8 +170,12 @@ def _hidden_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
                 isinstance(inner, ast.Attribute) and inner.attr in tensors.MOVES and inner.attr != "cpu"
                 for inner in ast.walk(node)
             ):
-                yield Refusal(node, "MIG120", "a lambda moves tensors to the device",
-                              "write the moves out where they happen, or make the lambda a function")  # fmt: skip
+                yield Refusal(
+                    node,
+                    "MIG120",
+                    "a lambda moves tensors to the device",
+                    "write the moves out where they happen, or make the lambda a function",
+                )
                 return
 
 
@@ -145,8 +186,12 @@ def _nested_loops(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
             unit = facts.unit(call)
             owner = getattr(unit, "owner", None)
             if owner is not None and any(base.startswith("torch.nn.") for base in owner.library_bases()):
-                yield Refusal(call, "MIG119", f"{owner.node.name} is a model that trains itself: backward runs inside its methods",
-                              "move the training step out of the nn.Module")  # fmt: skip
+                yield Refusal(
+                    call,
+                    "MIG119",
+                    f"{owner.node.name} is a model that trains itself: backward runs inside its methods",
+                    "move the training step out of the nn.Module",
+                )
 
 
 CHECKS: tuple[Check, ...] = (

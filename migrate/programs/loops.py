@@ -7,15 +7,19 @@ loop, in its callers. An evaluation loop runs over a loader and reaches no backw
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts, Use
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import LOOPS, Loop
 from migrate.analysis.units import Class, Function, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts, Use
 
 AUTOGRAD_BACKWARD = frozenset({"torch.autograd.backward"})
 #: A receiver of these roles has a `backward` of its own meaning.
@@ -160,7 +164,8 @@ class Loops:
     def calls_model(self, node: ast.AST) -> bool:
         """Whether code calls a model."""
         return any(
-            isinstance(inner, ast.Call) and Role.MODEL in roles(self._facts.values(inner.func)) for inner in ast.walk(node)
+            isinstance(inner, ast.Call) and Role.MODEL in roles(self._facts.values(inner.func))
+            for inner in ast.walk(node)
         )
 
     def trained_by(self, loop: LoopFact) -> set[ast.AST]:

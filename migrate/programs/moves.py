@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.analysis.known import tensors
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.devices import is_move
 from migrate.programs.program import Program, Refusal
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
 
 
 class Fate(Enum):
@@ -127,18 +130,26 @@ def unsafe_batches(facts: Facts, program: Program, prepared: set[ast.AST]) -> li
             receiver = facts.receiver(use.node)
             if origins(receiver, Role.BATCH) & prepared and not _was_moved_back(func.value):
                 found.append(
-                    Refusal(use.node, "MIG103", f"the batch goes to NumPy here (.{func.attr}()) and must be on the CPU",
-                            f"write .cpu().{func.attr}() and run migrate again")
-                )  # fmt: skip
+                    Refusal(
+                        use.node,
+                        "MIG103",
+                        f"the batch goes to NumPy here (.{func.attr}()) and must be on the CPU",
+                        f"write .cpu().{func.attr}() and run migrate again",
+                    )
+                )
         if is_move(facts, use.node) and isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
             parts = [n for n in ast.walk(func.value) if isinstance(n, ast.Name)]
             kinds = [roles(facts.values(n)) for n in parts]
             batch = any(origins(facts.values(n), Role.BATCH) & prepared for n in parts)
             if batch and any(kind and kind <= {Role.TENSOR} for kind in kinds):
                 found.append(
-                    Refusal(use.node, "MIG103", "a batch and a tensor made on the CPU are put together before they are moved",
-                            "make the tensor on the batch's device (device=batch.device) and run migrate again")
-                )  # fmt: skip
+                    Refusal(
+                        use.node,
+                        "MIG103",
+                        "a batch and a tensor made on the CPU are put together before they are moved",
+                        "make the tensor on the batch's device (device=batch.device) and run migrate again",
+                    )
+                )
     return found
 
 

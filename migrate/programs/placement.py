@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module
 from migrate.programs.devices import Choice, choices, flag, guard_flag, is_move, needs, negated
-from migrate.programs.loops import Loops
 from migrate.programs.program import Named, Program, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import Loops
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
 
@@ -115,10 +119,13 @@ def _check_unused(
     uses = uses or any(id(loop.node) in inside for loop in (*program.training, *program.evaluation))
     if uses:
         raise NoPlace(
-            Refusal(statement, "MIG104",
-                    f"the model is trained or evaluated here, before everything is made (line {last.lineno})",
-                    "make all models, optimizers and loaders before the first use of one of them")
-        )  # fmt: skip
+            Refusal(
+                statement,
+                "MIG104",
+                f"the model is trained or evaluated here, before everything is made (line {last.lineno})",
+                "make all models, optimizers and loaders before the first use of one of them",
+            )
+        )
 
 
 def _is_placing(facts: Facts, program: Program, statement: ast.stmt) -> bool:
@@ -199,9 +206,9 @@ def _start(program: Program, tree: Tree, top: list[ast.stmt]) -> int:
             if isinstance(statement, ast.Try) and not any(isinstance(s, _IMPORTS) for s in statement.body):
                 break
             position = index + 1
-        elif _is_super_init(statement):
-            position = index + 1
-        elif top is not tree.root.body and isinstance(statement, (*_IMPORTS, ast.Global, ast.Nonlocal)):
+        elif _is_super_init(statement) or (
+            top is not tree.root.body and isinstance(statement, (*_IMPORTS, ast.Global, ast.Nonlocal))
+        ):
             position = index + 1
         else:
             break
@@ -209,8 +216,10 @@ def _start(program: Program, tree: Tree, top: list[ast.stmt]) -> int:
 
 
 def _is_super_init(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and ast.unparse(statement).startswith("super(") and "__init__" in ast.unparse(
-        statement
+    return (
+        isinstance(statement, ast.Expr)
+        and ast.unparse(statement).startswith("super(")
+        and "__init__" in ast.unparse(statement)
     )
 
 
@@ -234,7 +243,6 @@ def _speaks(facts: Facts, statement: ast.stmt) -> bool:
     if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
         return False
     return any(
-        isinstance(node, ast.Call)
-        and any(name == output.PRINT or name in output.WRITES for name in facts.called(node))
+        isinstance(node, ast.Call) and any(name == output.PRINT or name in output.WRITES for name in facts.called(node))
         for node in ast.walk(statement)
     )

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.state import Binding
 from migrate.analysis.units import Class, Function, Module, Unit, module_of
-from migrate.programs.loops import LoopFact, Loops
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.state import Binding
+    from migrate.programs.loops import LoopFact, Loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +110,34 @@ def _settle(facts: Facts, loops: Loops, program: Program) -> None:
     first = program.training[0].node
     if not optimizers:
         program.refusals.append(
-            Refusal(first, "MIG902", "no optimizer steps in this loop, as far as the analysis sees",
-                    "train with a torch.optim optimizer that has a name in the same program, or convert by hand")
-        )  # fmt: skip
+            Refusal(
+                first,
+                "MIG902",
+                "no optimizer steps in this loop, as far as the analysis sees",
+                "train with a torch.optim optimizer that has a name in the same program, or convert by hand",
+            )
+        )
         return
     models = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
     if not models:
         program.refusals.append(
-            Refusal(first, "MIG902", "what the optimizer trains is not known",
-                    "pass model.parameters() of a model made in the named files to the optimizer")
-        )  # fmt: skip
+            Refusal(
+                first,
+                "MIG902",
+                "what the optimizer trains is not known",
+                "pass model.parameters() of a model made in the named files to the optimizer",
+            )
+        )
         return
     if not program.training_loaders:
         program.refusals.append(
-            Refusal(first, "MIG903", "the loop does not run over a DataLoader, so its data cannot be shared out",
-                    "put the data into a torch.utils.data.DataLoader and loop over it")
-        )  # fmt: skip
+            Refusal(
+                first,
+                "MIG903",
+                "the loop does not run over a DataLoader, so its data cannot be shared out",
+                "put the data into a torch.utils.data.DataLoader and loop over it",
+            )
+        )
         return
     home = _home(facts, optimizers, models, program.training_loaders)
     if home is None:
@@ -191,7 +206,15 @@ def _homeless(facts: Facts, first: ast.AST, optimizers: set[ast.AST]) -> Refusal
     places = sorted(f"{facts.file(origin).path}:{getattr(origin, 'lineno', 0)}" for origin in optimizers)
     unnamed = [place for origin in optimizers if not facts.file(origin).named for place in [facts.file(origin).path]]
     if unnamed:
-        return Refusal(first, "MIG901", f"the optimizer is made in {unnamed[0]}, which was not named",
-                       f"name it too: migrate {unnamed[0]} ...")  # fmt: skip
-    return Refusal(first, "MIG901", f"no place names the model, the optimizer ({', '.join(places)}) and the loader together",
-                   "make the model, the optimizer and the loader in one function, or in one __init__")  # fmt: skip
+        return Refusal(
+            first,
+            "MIG901",
+            f"the optimizer is made in {unnamed[0]}, which was not named",
+            f"name it too: migrate {unnamed[0]} ...",
+        )
+    return Refusal(
+        first,
+        "MIG901",
+        f"no place names the model, the optimizer ({', '.join(places)}) and the loader together",
+        "make the model, the optimizer and the loader in one function, or in one __init__",
+    )

@@ -9,12 +9,15 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import reads
-from migrate.programs.loops import Loops
-from migrate.programs.program import Named, Program
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import Loops
+    from migrate.programs.program import Named, Program
 
 
 class Pace(Enum):

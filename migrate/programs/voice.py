@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import own_nodes, writes
-from migrate.analysis.units import Function
 from migrate.programs.conversion import Conversion, reaches_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Function
 
 _MUTATORS = frozenset(
     """append extend insert pop remove clear update setdefault step zero_grad load_state_dict train eval add sort
@@ -66,7 +70,9 @@ class Voice:
         if isinstance(statement, ast.Try):
             handled = [inner for handler in statement.handlers for inner in handler.body]
             rest = [*statement.orelse, *statement.finalbody]
-            return self._all_output(statement.body) and all(isinstance(s, ast.Pass) or self._outputs(s) for s in handled + rest)
+            return self._all_output(statement.body) and all(
+                isinstance(s, ast.Pass) or self._outputs(s) for s in handled + rest
+            )
         if isinstance(statement, ast.Assign):
             return self._makes_writer(statement)
         return False
@@ -76,7 +82,7 @@ class Voice:
 
     def _body_outputs(self, loop: ast.For | ast.While) -> bool:
         """A loop that writes; names it sets on the way must not be read elsewhere."""
-        if not all(self._outputs(s) or isinstance(s, ast.Assign) and self._is_private(s, loop) for s in loop.body):
+        if not all(self._outputs(s) or (isinstance(s, ast.Assign) and self._is_private(s, loop)) for s in loop.body):
             return False
         return any(self._outputs(statement) for statement in loop.body)
 
@@ -127,7 +133,9 @@ class Voice:
             for node in tree.nodes:
                 if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
                     continue
-                if origins(self._facts.values(node), Role.WRITER) & made and not self._is_written_to(tree.statement(node), node):
+                if origins(self._facts.values(node), Role.WRITER) & made and not self._is_written_to(
+                    tree.statement(node), node
+                ):
                     return False
         return True
 

@@ -88,6 +88,10 @@ class Report:
         """The same report with no findings but those of one code."""
         return replace(self, findings=tuple(finding for finding in self.findings if finding.code == code))
 
+    def remaining(self) -> Report:
+        """The same report without the loops that this run converts."""
+        return replace(self, findings=tuple(finding for finding in self.findings if not finding.converts))
+
     def exit_status(self, mode: Mode) -> int:
         """0: nothing to do, or all done. 1: something remains. 2: trouble with the input, or a bug of ours."""
         if self.problems or any(finding.code == OUR_BUG for finding in self.findings):

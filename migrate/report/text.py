@@ -57,7 +57,9 @@ def summaries(report: Report) -> str:
 def lost_comments(changes: Iterable[Change]) -> str:
     """The comments that went away with their statement, so that nothing disappears unseen."""
     return "".join(
-        f"{change.path}:{_one_line(c)} (dropped with its statement)\n" for change in changes for c in change.lost_comments
+        f"{change.path}:{_one_line(c)} (dropped with its statement)\n"
+        for change in changes
+        for c in change.lost_comments
     )
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.analysis.units import module_of
 from migrate.programs.access import OutOfReach
-from migrate.programs.conversion import Conversion, convert as decide
+from migrate.programs.conversion import Conversion
+from migrate.programs.conversion import convert as decide
 from migrate.programs.loops import LoopFact, Loops
 from migrate.programs.program import Program, Refusal, programs
 from migrate.report.model import Finding, Kind, Outcome, Summary
@@ -30,14 +30,15 @@ from migrate.rules.metrics import metrics
 from migrate.rules.model_placement import model_placement
 from migrate.rules.output import output
 from migrate.rules.prepare import prepare
-from migrate.rules.rule import Rule
 from migrate.rules.schedules import schedulers
 from migrate.rules.summary import told
 from migrate.rules.unconverted import unconverted
 
 if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
     from migrate.edits import Plan
     from migrate.options import Options
+    from migrate.rules.rule import Rule
 
 #: In the order in which they write. Those that ask for the accelerator come before `output`, which prefers the
 #: functions that have it; `device_choice` needs to know every function that got a parameter; `accelerator` hands it out
@@ -134,18 +135,26 @@ def _all_selected(program: Program, options: Options) -> bool:
     missing = [each for each in RULES if not each.optional and not options.wants(each.code) and each is not unconverted]
     for each in missing[:1]:
         program.refusals.append(
-            Refusal(program.training[0].node, each.code, f"the conversion needs {each.code} ({each.name}), which is not selected",
-                    f"select it too: --select ...,{each.code}")
-        )  # fmt: skip
+            Refusal(
+                program.training[0].node,
+                each.code,
+                f"the conversion needs {each.code} ({each.name}), which is not selected",
+                f"select it too: --select ...,{each.code}",
+            )
+        )
     return not missing
 
 
 def _bypassing(conversion: Conversion) -> list[Refusal]:
     return [
-        Refusal(call, "MIG119", f"{ast.unparse(call.func)}() trains the model around its forward, so that processes would not share gradients",
-                "call the model itself, and let its forward choose what to do")
+        Refusal(
+            call,
+            "MIG119",
+            f"{ast.unparse(call.func)}() trains the model around its forward, so that processes would not share gradients",
+            "call the model itself, and let its forward choose what to do",
+        )
         for call in trains_around_wrapper(conversion)
-    ]  # fmt: skip
+    ]
 
 
 def _clashes(facts: Facts, plan: Plan, program: Program, group: str) -> list[Refusal]:
@@ -154,13 +163,20 @@ def _clashes(facts: Facts, plan: Plan, program: Program, group: str) -> list[Ref
     found = [r for r in plan.refused if r.group == group]
     clashing = [c for c in plan.conflicts if group in (c.kept.group, c.lost.group)]
     return [
-        *(Refusal(first, r.rule, f"line {r.line} cannot be edited: {r.why}", "rewrite that line in a simpler way") for r in found),
         *(
-            Refusal(first, c.lost.rule, f"two rules want line {c.lost.line}: {c.kept.rule} and {c.lost.rule}",
-                    "split the statement into two and run migrate again")
+            Refusal(first, r.rule, f"line {r.line} cannot be edited: {r.why}", "rewrite that line in a simpler way")
+            for r in found
+        ),
+        *(
+            Refusal(
+                first,
+                c.lost.rule,
+                f"two rules want line {c.lost.line}: {c.kept.rule} and {c.lost.rule}",
+                "split the statement into two and run migrate again",
+            )
             for c in clashing
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _flag(facts: Facts, program: Program, loop: LoopFact, converts: bool) -> Finding:
@@ -170,7 +186,9 @@ def _flag(facts: Facts, program: Program, loop: LoopFact, converts: bool) -> Fin
     name = f"{facts.file(loop.node).path}:{loop.node.lineno}"
     message = f"{what}; {reason}" if reason else what
     made = finding(facts, loop.node, "MIG001", message, hint, Kind.LOOP, name, converts)
-    return Finding(made.code, made.path, made.line, made.column, made.line, made.message, made.hint, made.kind, converts, name)
+    return Finding(
+        made.code, made.path, made.line, made.column, made.line, made.message, made.hint, made.kind, converts, name
+    )
 
 
 def _refused(facts: Facts, refusal: Refusal) -> Finding:

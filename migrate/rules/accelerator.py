@@ -15,13 +15,16 @@ Refused: functions that need it and are called in ways that are not seen.
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
-from migrate.analysis.units import Function
 from migrate.programs.access import NAME, Parameter
-from migrate.programs.conversion import Conversion
 from migrate.rules.device_choice import argument_for, device_line
-from migrate.rules.draft import Draft
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from migrate.analysis.units import Function
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 
 @rule("MIG100", "accelerator")

@@ -13,15 +13,19 @@ Safe: on one process unwrap_model gives the same object.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
-from migrate.programs.conversion import Conversion
 from migrate.programs.evaluation import NO_GRAD
-from migrate.rules.draft import Draft
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 #: Functions that look at an object without running or keeping it.
 _LOOKING = frozenset({"builtins.print", "builtins.isinstance", "builtins.hasattr", "builtins.type", "builtins.id"})

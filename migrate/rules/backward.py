@@ -11,11 +11,14 @@ Safe: with full precision and no accumulation the accelerator calls `backward` o
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from migrate.edits.parts import RECEIVER
-from migrate.programs.conversion import Conversion
-from migrate.rules.draft import Draft
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 
 @rule("MIG105", "backward-call")

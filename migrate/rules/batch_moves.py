@@ -12,15 +12,18 @@ In a program that never chose a device, tensors made inside its loops are made o
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import FLUENT
 from migrate.analysis.roles import Role, roles
-from migrate.programs.conversion import Conversion
 from migrate.programs.devices import device_argument, is_choice
 from migrate.programs.moves import Fate, Move
-from migrate.rules.draft import Draft
 from migrate.rules.placing import drop, kept_moves, variables
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 
 @rule("MIG103", "batch-moves")

@@ -8,13 +8,17 @@ Safe: on one process in full precision it is the same call.
 
 from __future__ import annotations
 
-import ast
+from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import CLIPPING
-from migrate.programs.conversion import Conversion
-from migrate.rules.draft import Draft
 from migrate.rules.imports import drop_unused
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    import ast
+
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 
 @rule("MIG109", "gradient-clipping", optional=True)

@@ -12,13 +12,16 @@ Safe: on one device DataParallel calls the model as it is.
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL
 from migrate.analysis.roles import Role, origins
-from migrate.programs.conversion import Conversion
-from migrate.rules.draft import Draft
 from migrate.rules.placing import drop, wrappers
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 _LAUNCHING = {
     "torch.distributed.init_process_group": "the program joins a process group itself when this branch runs",
@@ -38,15 +41,24 @@ def data_parallel(conversion: Conversion, draft: Draft) -> None:
     for use in facts.calls:
         names = facts.called(use.node)
         if use.node not in wrapped and names & DATA_PARALLEL and use.unit in conversion.units:
-            draft.left(use.node, "DataParallel splits another dimension than the first, or its arguments are not known",
-                       "take DataParallel out, or convert the program by hand")  # fmt: skip
+            draft.left(
+                use.node,
+                "DataParallel splits another dimension than the first, or its arguments are not known",
+                "take DataParallel out, or convert the program by hand",
+            )
         elif names & DISTRIBUTED_DATA_PARALLEL and use.unit in conversion.units:
-            draft.left(use.node, "DistributedDataParallel stays in this branch",
-                       "do not take this branch in the converted program; runtime launch starts the processes")  # fmt: skip
+            draft.left(
+                use.node,
+                "DistributedDataParallel stays in this branch",
+                "do not take this branch in the converted program; runtime launch starts the processes",
+            )
         for name in names & _LAUNCHING.keys():
             if facts.module(use.node) is conversion.program.module:
-                draft.left(use.node, _LAUNCHING[name],
-                           "do not take this branch in the converted program; runtime launch starts the processes")  # fmt: skip
+                draft.left(
+                    use.node,
+                    _LAUNCHING[name],
+                    "do not take this branch in the converted program; runtime launch starts the processes",
+                )
     _module_access(conversion, draft)
 
 

@@ -12,15 +12,19 @@ Safe: with the same flags the same kind of device is chosen.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function, Module, Unit
-from migrate.programs.conversion import Conversion
 from migrate.programs.devices import SET_DEVICE, Choice, choices, device_argument, is_move
-from migrate.rules.draft import Draft
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 #: A variable that is only compared is not worth keeping for so many comparisons.
 INLINED = 2
@@ -37,7 +41,11 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
                 inside |= {id(node) for node in ast.walk(choice.statement)}
     _redirect_parameters(conversion, draft)
     for use in conversion.facts.calls:
-        if use.unit in conversion.units and conversion.facts.called(use.node) & SET_DEVICE and id(use.node) not in inside:
+        if (
+            use.unit in conversion.units
+            and conversion.facts.called(use.node) & SET_DEVICE
+            and id(use.node) not in inside
+        ):
             statement = conversion.facts.tree(use.node).statement(use.node)
             if isinstance(statement, ast.Expr):
                 draft.remove(statement)
@@ -134,8 +142,10 @@ def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
 
 
 def _is_imported(conversion: Conversion, module: Module, choice: Choice) -> bool:
-    return isinstance(choice.unit, Module) and choice.target in module.names and any(
-        value.role in (Role.DEVICE, Role.TEXT) for value in module.names[choice.target]
+    return (
+        isinstance(choice.unit, Module)
+        and choice.target in module.names
+        and any(value.role in (Role.DEVICE, Role.TEXT) for value in module.names[choice.target])
     )
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.edits.parts import ITSELF, RECEIVER, Selector, argument
-from migrate.edits.plan import Plan
 from migrate.programs.access import NAME
 from migrate.report.model import Finding, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.edits.plan import Plan
 
 Part = str | Selector
 

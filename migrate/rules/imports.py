@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from migrate.programs.conversion import Conversion
-from migrate.rules.draft import Draft
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 
 def drop_unused(conversion: Conversion, draft: Draft, gone: Iterable[ast.expr]) -> None:

@@ -10,11 +10,14 @@ Safe: load_state_dict copies into the parameters where they are.
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.programs.conversion import Conversion
-from migrate.rules.draft import Draft
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 
 @rule("MIG116", "loading", optional=True)

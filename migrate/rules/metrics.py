@@ -17,13 +17,16 @@ Left alone: numbers that a training loop shows while it runs (progress bars) are
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from migrate.programs.accumulators import Accumulator, Joined, accumulators
-from migrate.programs.conversion import Conversion
-from migrate.programs.evaluation import Shared
-from migrate.rules.draft import Draft
 from migrate.rules.layout import assignment
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from migrate.programs.conversion import Conversion
+    from migrate.programs.evaluation import Shared
+    from migrate.rules.draft import Draft
 
 
 @rule("MIG114", "metrics")

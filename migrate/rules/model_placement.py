@@ -11,11 +11,15 @@ Safe: prepare moves the same model to the same device before it is first used.
 
 from __future__ import annotations
 
-from migrate.programs.conversion import Conversion
+from typing import TYPE_CHECKING
+
 from migrate.programs.moves import Fate
-from migrate.rules.draft import Draft
 from migrate.rules.placing import drop
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 
 @rule("MIG102", "model-placement")

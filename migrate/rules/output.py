@@ -15,14 +15,18 @@ Safe: on one process that process is the main process.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import FUNCTIONS, blocks
 from migrate.analysis.units import Function, Module, Unit
-from migrate.programs.conversion import Conversion
 from migrate.programs.voice import Voice
-from migrate.rules.draft import Draft
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 
 @rule("MIG117", "output", optional=True)

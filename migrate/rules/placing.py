@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import VARIABLE
 from migrate.analysis.known.training import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins
-from migrate.programs.conversion import Conversion
 from migrate.programs.devices import device_argument
 from migrate.programs.moves import Fate, Move
-from migrate.rules.draft import Draft
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 
 def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> None:
@@ -84,7 +88,7 @@ def _give_way(conversion: Conversion, draft: Draft, call: ast.Call) -> None:
     device = device_argument(conversion.facts, call)
     given = [*call.args, *call.keywords]
     kept = [g for g in given if not _is_device_or_option(g, device)]
-    if not kept or isinstance(call.func, ast.Attribute) and call.func.attr != "to":
+    if not kept or (isinstance(call.func, ast.Attribute) and call.func.attr != "to"):
         draft.drop_method(call)
         return
     for argument in given:

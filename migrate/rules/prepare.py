@@ -10,12 +10,16 @@ Safe: on one process the objects come back as they are, the model on the acceler
 
 from __future__ import annotations
 
-import ast
+from typing import TYPE_CHECKING
 
-from migrate.programs.conversion import Conversion
-from migrate.rules.draft import Draft
 from migrate.rules.layout import assignment
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    import ast
+
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 
 @rule("MIG104", "prepare")

@@ -13,10 +13,14 @@ A prepared scheduler steps once for every process at each call, since N processe
 
 from __future__ import annotations
 
-from migrate.programs.conversion import Conversion
+from typing import TYPE_CHECKING
+
 from migrate.programs.schedulers import Horizon, Pace
-from migrate.rules.draft import Draft
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 
 @rule("MIG118", "schedulers", optional=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from migrate.analysis.facts import Facts
 from migrate.analysis.units import Function, Unit
-from migrate.programs.conversion import Conversion
-from migrate.programs.program import Named, Program
 from migrate.report.model import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.conversion import Conversion
+    from migrate.programs.program import Named, Program
 
 
 def told(facts: Facts, program: Program, conversion: Conversion | None) -> Summary:
@@ -27,7 +31,9 @@ def told(facts: Facts, program: Program, conversion: Conversion | None) -> Summa
     if conversion is not None:
         files |= {facts.module(_node(unit)).path for unit in conversion.units}
     done = "" if conversion is not None else " Left as it is."
-    return Summary(program.module.path, f"Training program{where}: {'; '.join(p for p in parts if p)}.{done}", tuple(sorted(files)))
+    return Summary(
+        program.module.path, f"Training program{where}: {'; '.join(p for p in parts if p)}.{done}", tuple(sorted(files))
+    )
 
 
 def _listed(word: str, named: Iterable[Named]) -> str:

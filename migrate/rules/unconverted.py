@@ -13,9 +13,13 @@ through an accelerator, and those that a framework runs (Lightning's modules), a
 
 from __future__ import annotations
 
-from migrate.programs.conversion import Conversion
-from migrate.rules.draft import Draft
+from typing import TYPE_CHECKING
+
 from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
 
 
 @rule("MIG001", "unconverted-loop")

@@ -1,9 +1,9 @@
 """Where a statement or an expression stands, said so that `ast` and libcst mean the same place.
 
 Both trees list the same statements in the same order, so "the n-th statement of the file" is a place in both; inside a
-statement "the k-th call" (attribute, name, ...) is. Ordinals, not positions: bytes against characters, byte order marks,
-tabs and the odd positions that Python before 3.12 gives inside f-strings never come up. The join by position is slower,
-and the test's oracle for this one.
+statement "the k-th call" (attribute, name, ...) is. Ordinals, not positions: bytes against characters, byte order
+marks, tabs and the odd positions that Python before 3.12 gives inside f-strings never come up. The join by position is
+slower, and the test's oracle for this one.
 
 The other half of the join, which counts the same things in libcst's tree, is `migrate.edits.apply`.
 """

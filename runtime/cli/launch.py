@@ -21,7 +21,7 @@ LAUNCH_CONTEXT: dict[str, Any] = {
 }
 
 
-def launch_command(  # noqa: D417 - the options document themselves
+def launch_command(
     script: Annotated[
         str, typer.Argument(metavar="SCRIPT", help="Script to run, or with -m the module.", show_default=False)
     ],

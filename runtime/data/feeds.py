@@ -89,9 +89,12 @@ class Planned(Feed):
     def __init__(self, base: DataLoader[Any], world: World, dealing: Dealing) -> None:
         super().__init__(base, world, dealing)
         self._indices = _Indices(self)
-        key = "sampler" if base.batch_sampler is None else "batch_sampler"
-        size = {"batch_size": None} if base.batch_sampler is None else {}
-        self._inner: DataLoader[Any] = DataLoader(base.dataset, **{key: self._indices}, **size, **_settings(base))
+        settings = _settings(base)
+        if base.batch_sampler is None:
+            settings |= {"sampler": self._indices, "batch_size": None}
+        else:
+            settings |= {"batch_sampler": self._indices}
+        self._inner: DataLoader[Any] = DataLoader(base.dataset, **settings)
 
     def shares_out(self, kind: Kind) -> bool:
         return self.base.batch_sampler is not None and super().shares_out(kind)  # a single sample cannot be cut
@@ -104,7 +107,7 @@ class Planned(Feed):
         if self.shares_out(kind):
             return share_out(batches, rank, world)
         if sampler is None:
-            return deal_whole(batches, rank, world, even=even, count=lambda sample: 1)
+            return deal_whole(batches, rank, world, even=even, count=_one)
         if type(sampler) is BatchSampler:
             size = sampler.batch_size
             return deal_rows(batches, rank, world, size=size, even=even, drop_last=self.drops_last)

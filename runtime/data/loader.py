@@ -1,22 +1,22 @@
 """The prepared loader: every process gets its share of the data, on its device.
 
-**Training.** Whole batches of the original loader are dealt to the N processes: batch i goes to rank i % N, the last round
-is completed, `len(loader)` is the number of steps of one process. With `split_batches` every batch is cut into N parts,
-`len(loader)` stays, and `accelerator.backward` weighs the parts by their rows.
+**Training.** Whole batches of the original loader are dealt to the N processes: batch i goes to rank i % N, the last
+round is completed, `len(loader)` is the number of steps of one process. With `split_batches` every batch is cut into N
+parts, `len(loader)` stays, and `accelerator.backward` weighs the parts by their rows.
 
-**Evaluation.** *A pass is an evaluation if it starts while gradients are disabled (`torch.no_grad`, `inference_mode`), or
-while at least one model has been prepared and every prepared model is in eval mode.* Then every batch of the original
-loader is shared out over the processes, each of which takes the same number of steps. After `gather_for_metrics` every
-process sees exactly the original batch, in the original order of rows, so that whatever a script computes from it
-(counts, sums, means of batch means, lists of predictions) is what one process would compute.
+**Evaluation.** *A pass is an evaluation if it starts while gradients are disabled (`torch.no_grad`, `inference_mode`),
+or while at least one model has been prepared and every prepared model is in eval mode.* Then every batch of the
+original loader is shared out over the processes, each of which takes the same number of steps. After
+`gather_for_metrics` every process sees exactly the original batch, in the original order of rows, so that whatever a
+script computes from it (counts, sums, means of batch means, lists of predictions) is what one process would compute.
 
-`len(loader)` is the number of steps of the most recent pass; before the first one, that of a pass which would start now.
-With `batch_size=None` samples are dealt in both kinds. A loader with a `DistributedSampler`, or whose sampler or data set
-has `num_replicas` and `rank`, shares its data out already and is only moved to the device.
+`len(loader)` is the number of steps of the most recent pass; before the first one, that of a pass which would start
+now. With `batch_size=None` samples are dealt in both kinds. A loader with a `DistributedSampler`, or whose sampler or
+data set has `num_replicas` and `rank`, shares its data out already; its batches are only moved to the device.
 
 The prepared loader shares the attributes of the original one (`dataset`, `sampler`, `batch_sampler`, `batch_size`, ...)
-and is an instance of its class. On one process, when nothing has to be moved or counted, iterating it *is* iterating the
-original: no look-ahead, no random numbers, no generator in between.
+and is an instance of its class. On one process, when nothing has to be moved or counted, iterating it *is* iterating
+the original: no look-ahead, no random numbers, no generator in between.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Prepared:
         inside = (base.batch_sampler, base.sampler, getattr(base.batch_sampler, "sampler", None), base.dataset)
         for part in {id(part): part for part in inside}.values():
             if callable(getattr(part, "set_epoch", None)):
-                cast(Any, part).set_epoch(epoch)
+                cast("Any", part).set_epoch(epoch)
 
     @property
     def total_batch_size(self) -> int | None:
@@ -105,10 +105,10 @@ class Prepared:
     @property
     def total_dataset_length(self) -> int:
         """The samples in the data set."""
-        return len(cast(Any, self._source.feed.base.dataset))
+        return len(cast("Any", self._source.feed.base.dataset))
 
 
-class PreparedLoader(Prepared, DataLoader[Any]):
+class PreparedLoader(Prepared, DataLoader[Any]):  # type: ignore[misc]  # iterates a generator, not a _BaseDataLoaderIter
     """A prepared loader of PyTorch's own class."""
 
     __slots__ = ("_source",)
@@ -127,8 +127,10 @@ def prepared_loader(
     """`base` prepared: an instance of its class that shares its attributes."""
     kind: type[Any] = PreparedLoader
     if type(base) is not DataLoader:
-        kind = type(type(base).__name__, (Prepared, type(base)), {"__slots__": ("_source",), "__doc__": type(base).__doc__})
-    result = kind.__new__(kind)
+        kind = type(
+            type(base).__name__, (Prepared, type(base)), {"__slots__": ("_source",), "__doc__": type(base).__doc__}
+        )
+    result = object.__new__(kind)
     object.__setattr__(result, "__dict__", base.__dict__)
     source = Source(feed_for(base, world, dealing), passes, accumulation, device, non_blocking)
     object.__setattr__(result, "_source", source)

@@ -1,9 +1,9 @@
 """The original loader's batches of indices, the same on every process.
 
 The order of the samples must not depend on the number of processes, and every process draws from its own generators
-exactly what the plain program draws, at the same moment. So each rank goes through its own sampler, and where ranks could
-disagree rank 0's order is the one that is used: nothing is exchanged for a sequential sampler, one seed per epoch for
-shuffling, the state of the generator where the sampler has one, and the indices themselves for any other sampler.
+exactly what the plain program draws, at the same moment. So each rank goes through its own sampler, and where ranks
+could disagree rank 0's order is the one that is used: nothing is exchanged for a sequential sampler, one seed per epoch
+for shuffling, the state of the generator where the sampler has one, and the indices themselves for any other sampler.
 No process's random state is ever replaced by another's.
 """
 
@@ -84,7 +84,7 @@ def _shared_generator(sampler: RandomSampler, world: World) -> torch.Generator:
 
 
 def _in_step(own: Iterable[Any], shared: Iterable[Any], world: World) -> Iterator[Any]:
-    """The shared elements, while the own sampler advances beside them, so that its generator is used as it always was."""
+    """The shared elements, while the own sampler advances beside them and uses its generator as it always did."""
     if world.rank == 0:
         yield from own
         return

@@ -31,7 +31,7 @@ class Share:
     is_one_batch: bool  # the ranks hold parts of one batch, so their losses weigh as many rows as they have
 
     def weight(self, rank: int) -> float:
-        """What this rank's mean counts in the mean of all ranks' means, so that the result is the mean over the batch."""
+        """The factor of this rank's mean with which the mean of all ranks' means is the mean over the batch."""
         total = sum(self.valid)
         if not self.is_one_batch or total == 0:
             return 1.0

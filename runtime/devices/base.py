@@ -46,7 +46,9 @@ def moved(data: Any, device: torch.device, non_blocking: bool = False) -> Any:
     """
     if isinstance(data, torch.Tensor):
         return data.to(device, non_blocking=non_blocking)
-    if callable(getattr(data, "to", None)) and not isinstance(data, type):  # PackedSequence, BatchEncoding, graph batches
+    if callable(getattr(data, "to", None)) and not isinstance(
+        data, type
+    ):  # PackedSequence, BatchEncoding, graph batches
         try:
             return data.to(device, non_blocking=non_blocking)
         except TypeError:  # a `to` without that argument
@@ -55,6 +57,6 @@ def moved(data: Any, device: torch.device, non_blocking: bool = False) -> Any:
     if not inside:
         return data
     values = [moved(value, device, non_blocking) for _, value in inside]
-    if all(new is old for new, (_, old) in zip(values, inside)):
+    if all(new is old for new, (_, old) in zip(values, inside, strict=True)):
         return data
     return rebuilt(data, values)

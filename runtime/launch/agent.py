@@ -1,7 +1,7 @@
 """Several processes: torch elastic starts them, watches them, restarts and stops them.
 
-Imports torch. Ours on top of elastic: workers start through `child.py`, one failure is shown instead of all, nothing is left in
-the temporary folder, and a port that is free is elastic's choice, made by binding it.
+Imports torch. Ours on top of elastic: workers start through `child.py`, one failure is shown instead of all, and
+nothing is left in the temporary folder.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ def _worker_spec(spec: LaunchSpec, share: Share, handler: RendezvousHandler) -> 
 def _rendezvous(spec: LaunchSpec) -> RendezvousHandler:
     """Where the machines meet.
 
-    One machine meets itself at a port that is bound when it is chosen (c10d, port 0), and workers share that store, so two
-    launches at once never take each other's. Several machines use the static meeting, because only that one keeps
-    `--machine_rank`: the c10d one numbers machines as they come, and process 0 could be anywhere.
+    One machine meets itself at a port that is bound when it is chosen (c10d, port 0), and workers share that store, so
+    two launches at once never take each other's. Several machines use the static meeting, because only that one keeps
+    `--machine_rank`: the c10d one numbers machines by their addresses, and process 0 could be anywhere.
     """
     if spec.num_machines == 1:
         meeting: dict[str, Any] = {
@@ -131,8 +131,9 @@ def _meeting_failed(spec: LaunchSpec) -> str:
     if spec.num_machines == 1:
         return f"this machine could not listen on 127.0.0.1:{spec.main_process_port or 'any port'}; see --debug"
     return (
-        f"machine {spec.machine_rank} of {spec.num_machines} could not meet the others at {spec.main_process_ip}:{port}; check that "
-        "machine 0 has this address, that the port is open and free, and that every machine was started"
+        f"machine {spec.machine_rank} of {spec.num_machines} could not meet the others at "
+        f"{spec.main_process_ip}:{port}; check that machine 0 has this address, that the port is open and free, "
+        "and that every machine was started"
     )
 
 

@@ -2,9 +2,9 @@
 
     python child.py <pid of the launcher> script|module <target> <arguments of the script> ...
 
-Of several failing workers one has the cause, the others have errors that follow from it. So no worker prints its own traceback:
-it leaves a note with the time in TORCHELASTIC_ERROR_FILE (in torch elastic's format, plus our keys), and the launcher
-prints the earliest one (`failure.py`).
+Of several failing workers one has the cause, the others have errors that follow from it. So no worker prints its own
+traceback: it leaves a note with the time in TORCHELASTIC_ERROR_FILE (in torch elastic's format, plus our keys), and
+the launcher prints the earliest one (`failure.py`).
 
 This file is started by its name and imports nothing but the standard library: the script's own folder, not the
 current one, decides what `import` finds.
@@ -21,6 +21,7 @@ import sys
 import time
 import traceback
 import types
+from importlib.abc import InspectLoader
 
 
 def main() -> None:
@@ -71,7 +72,8 @@ def _module(target: str, arguments: list[str]) -> tuple[types.CodeType, types.Mo
     spec = importlib.util.find_spec(target)
     if spec is not None and spec.submodule_search_locations is not None:
         spec = importlib.util.find_spec(f"{target}.__main__")
-    code = spec.loader.get_code(spec.name) if spec is not None and hasattr(spec.loader, "get_code") else None
+    loader = spec.loader if spec is not None else None
+    code = loader.get_code(spec.name) if spec is not None and isinstance(loader, InspectLoader) else None
     if spec is None or code is None:
         raise SystemExit(f"No module named {target!r} that can be run in {os.getcwd()} or on the import path.")
     sys.argv = [spec.origin or target, *arguments]

@@ -58,8 +58,8 @@ def _settings(spec: LaunchSpec, share: Share) -> dict[str, str]:
         "ACCELERATE_DEBUG_MODE": "true" if spec.debug else None,
         "CUDA_VISIBLE_DEVICES": spec.gpu_ids and ",".join(spec.gpu_ids),
         "OMP_NUM_THREADS": share.threads and str(share.threads),
-        # Torch's agent reuses one store for all attempts, and Gloo finds the addresses of the dead there (seen with torch
-        # 2.13: a restart hangs or fails). Without sharing, process 0 opens a fresh store each time.
+        # Elastic keeps one store for all attempts, and Gloo finds the addresses of the dead in it (torch 2.13: a
+        # restart hangs or fails). Without sharing, process 0 opens a fresh store each time.
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1" if spec.max_restarts else None,
     }
     return {name: str(value) for name, value in values.items() if value}

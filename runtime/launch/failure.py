@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-# A process that ends like this was hit itself; an error in Python, or an abort of NCCL's, may only follow from another's end.
+# A process that ends like this was hit itself; an error in Python, or NCCL's abort, may follow from another's end.
 _CRASHES = frozenset(
     getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL") if hasattr(signal, name)
 )
-_MAY_FOLLOW = frozenset({signal.SIGABRT, signal.SIGTERM, signal.SIGINT})
 _GRACE_NS = 25 * 10**9  # torch elastic kills workers that ignore its SIGTERM for 30 s: a SIGKILL so late is its own
 
 

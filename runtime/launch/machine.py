@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import glob
 import os
+import platform
 import socket
-import sys
 
-# Where a driver that torch could use shows itself on Linux: NVIDIA, Jetson, AMD, WSL, Intel. Only a reason to ask torch.
+# Where a driver that torch could use shows itself on Linux: NVIDIA, Jetson, AMD, WSL, Intel. A reason to ask torch.
 _DRIVER_FILES = ("/dev/nvidia*", "/dev/nvhost*", "/dev/kfd", "/dev/dxg", "/dev/dri/renderD*")
 
 
 def core_count() -> int:
     """The number of cores this process may use."""
-    if sys.platform == "linux":
+    if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
@@ -42,6 +42,7 @@ def port_is_free(port: int) -> bool:
 
 
 def _may_have_gpus() -> bool:
-    if sys.platform == "linux":
+    system = platform.system()
+    if system == "Linux":
         return any(glob.glob(pattern) for pattern in _DRIVER_FILES)
-    return sys.platform != "darwin"  # Apple's GPU is one device, shared by all processes: not counted
+    return system != "Darwin"  # Apple's GPU is one device, shared by all processes: not counted

@@ -20,6 +20,6 @@ def run(spec: LaunchSpec, variables: Mapping[str, str]) -> int:
     """The exit status of the script, where the platform has no exec; elsewhere this does not return."""
     sys.stdout.flush()
     sys.stderr.flush()
-    if os.name == "nt":  # exec on Windows starts another process and lets this one end at once
-        return subprocess.run(command(spec), env=dict(variables), check=False).returncode
-    os.execve(sys.executable, command(spec), dict(variables))
+    if os.name != "nt":  # exec on Windows starts another process and lets this one end at once
+        os.execve(sys.executable, command(spec), dict(variables))
+    return subprocess.run(command(spec), env=dict(variables), check=False).returncode

@@ -16,9 +16,7 @@ from runtime.world import World
 class Strategy:
     """One process: models are used as they are."""
 
-    def __init__(
-        self, world: World, device: Device, own: torch.device, options: DistributedDataParallelKwargs
-    ) -> None:
+    def __init__(self, world: World, device: Device, own: torch.device, options: DistributedDataParallelKwargs) -> None:
         self._world = world
         self._device = device
         self._own = own
@@ -42,6 +40,6 @@ def unwrapped(model: Any, keep_torch_compile: bool = True) -> Any:
         if isinstance(model, (nn.parallel.DistributedDataParallel, nn.DataParallel)):
             model = model.module
         elif not keep_torch_compile and hasattr(model, "_orig_mod"):
-            model = model._orig_mod
+            model = model._orig_mod  # noqa: SLF001  torch.compile has no public name for it
         else:
             return model

@@ -30,7 +30,7 @@ class Replica(DistributedDataParallel):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if not torch.is_grad_enabled():
             return self.module(*inputs, **kwargs)
-        output = super().forward(*inputs, **kwargs)
+        output = super().forward(*inputs, **kwargs)  # type: ignore[no-untyped-call]
         if self._kept_equal and self.training and self.require_backward_grad_sync:
             broadcast_tensors(self._world, [buffer.data for buffer in self._kept_equal])
         return output

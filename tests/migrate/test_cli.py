@@ -63,9 +63,9 @@ def check(file, change, conversion):
 
 ENGINE = Engine(plan, apply, check)
 CATALOGUE = (
-    types.SimpleNamespace(code="MIG001", name="plain-loop", summary="a loop.", documentation="A loop.\n\nDetails."),
+    types.SimpleNamespace(code="MIG001", name="plain-loop", summary="a loop.", documentation="plain-loop: a loop.\n\nDetails."),
     types.SimpleNamespace(
-        code="MIG105", name="backward-call", summary="goes through.", documentation="Goes through.\n\nDetails."
+        code="MIG105", name="backward-call", summary="goes through.", documentation="backward-call: goes through.\n\nDetails."
     ),
 )
 
@@ -175,7 +175,11 @@ def test_write_says_what_it_did():
     write(a=PLAIN + b"# gone\n")
     result = migrate("a.py", "--write")
     assert result.stdout == ""
-    assert result.stderr.endswith("\na.py:4: # gone (dropped with its statement)\n\n1 file converted, 1 loop converted.\n")
+    assert result.stderr == (
+        "a.py:1:1 MIG117 by the way\n\n"
+        "a.py:4: # gone (dropped with its statement)\n\n"
+        "1 file converted, 1 loop converted.\n"
+    )
     assert Path("a.py").read_bytes() == DONE + b"# gone\n"
 
 
@@ -233,7 +237,7 @@ def test_wrong_usage_is_one_line(arguments, says):
 
 def test_rules_and_explanations():
     assert migrate("--rules").stdout == ("MIG001  plain-loop     a loop.\nMIG105  backward-call  goes through.\n")
-    explained = "MIG105 backward-call\n\nGoes through.\n\nDetails.\n"
+    explained = "MIG105 backward-call: goes through.\n\nDetails.\n"
     for word in ("MIG105", "mig105", "backward-call"):
         assert migrate("--explain", word).stdout == explained
     assert migrate("--explain", "MIG").stdout.count("Details.") == 2

@@ -70,7 +70,7 @@ def _child(place: tuple[str, str], arguments: tuple[Any, ...], variables: dict[s
     torch.set_num_threads(1)
     try:
         sender.send((True, _load(*place)(*arguments)))
-    except BaseException:
+    except BaseException:  # noqa: BLE001  whatever it is, the test shows it
         sender.send((False, traceback.format_exc()))
         os._exit(1)  # the other ranks must not wait for this one
     finally:
@@ -86,7 +86,8 @@ def _load(path: str, name: str) -> Any:
         if folder not in sys.path:
             sys.path.insert(0, folder)
     spec = importlib.util.spec_from_file_location(f"_ranks_{Path(path).stem}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -23,7 +23,8 @@ def run(monkeypatch):
 def test_all_options_reach_the_launch(run):
     text = (
         "-n 4 --num_machines 2 --machine_rank 1 --main_process_ip 10.0.0.1 --main_process_port 1234 --cpu "
-        "--mixed_precision bf16 --num_cpu_threads_per_process 3 --max_restarts 2 --debug --gpu_ids 0,1 -m package.train --x -n 9"
+        "--mixed_precision bf16 --num_cpu_threads_per_process 3 --max_restarts 2 --debug --gpu_ids 0,1 "
+        "-m package.train --x -n 9"
     )
     result, spec = run(*text.split())
     assert result.exit_code == 7, "the status of the script is ours"

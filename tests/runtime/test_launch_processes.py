@@ -16,7 +16,8 @@ LIMIT_S = 90
 
 SHOW = """
     import json, os, sys
-    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_PORT", "OMP_NUM_THREADS", "ACCELERATE_USE_CPU", "ACCELERATE_MIXED_PRECISION")
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_PORT", "OMP_NUM_THREADS")
+    names = (*names, "ACCELERATE_USE_CPU", "ACCELERATE_MIXED_PRECISION")
     print(json.dumps({"argv": sys.argv, "path": sys.path[0], "name": __name__, "file": __file__,
                       "env": {name: os.environ[name] for name in names if name in os.environ}}))
 """
@@ -248,7 +249,7 @@ def wait_until_gone(pids):
 @pytest.mark.parametrize(
     ("sent", "status"),
     [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)],
-    ids=lambda value: str(value),
+    ids=str,
 )
 def test_a_signal_ends_the_workers(launch, script, sent, status):
     process = launch("-n", "2", "--cpu", script(SLEEP))

@@ -104,7 +104,7 @@ def test_processes_default_to_one_without_gpus(script, no_gpu):
 
 
 def test_more_processes_than_gpus_are_refused(script, two_gpus):
-    with pytest.raises(LaunchError, match="which has 2 GPUs to use.*use --num_processes 2, or --cpu"):
+    with pytest.raises(LaunchError, match=r"which has 2 GPUs to use.*use --num_processes 2, or --cpu"):
         divide(LaunchSpec(target=script, num_processes=3), {})
     with pytest.raises(LaunchError, match="has 1 GPU to use"):
         divide(LaunchSpec(target=script, num_processes=2, gpu_ids=("0",)), {})
@@ -173,9 +173,14 @@ def test_settings_that_were_not_given_are_not_set():
 def test_environment_is_restored(monkeypatch):
     monkeypatch.setenv("STAYS", "1")
     before = dict(os.environ)
-    with pytest.raises(ZeroDivisionError), environment({"ONLY": "this"}):
-        assert dict(os.environ) == {"ONLY": "this"}
-        raise ZeroDivisionError
+
+    def fail_inside():
+        with environment({"ONLY": "this"}):
+            assert dict(os.environ) == {"ONLY": "this"}
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_inside()
     assert dict(os.environ) == before
 
 

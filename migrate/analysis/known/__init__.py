@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data, output, tensors, training
-from migrate.analysis.known.table import Makes, Passes
-from migrate.analysis.roles import Role
+
+if TYPE_CHECKING:
+    from migrate.analysis.known.table import Makes, Passes
+    from migrate.analysis.roles import Role
 
 _ROWS: tuple[Makes, ...] = (*training.MAKES, *data.MAKES, *tensors.MAKES, *output.MAKES)
 _EXACT = {row.name: row for row in _ROWS if not row.name.endswith("*")}

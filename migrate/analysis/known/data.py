@@ -42,4 +42,6 @@ RANGE_BARS = frozenset({"tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange
 #: Draw random numbers; a data set that does so for each sample cannot be shared out without changing what it draws.
 RANDOM_PREFIXES = ("random.", "numpy.random.", "torch.rand", "torch.normal", "torch.bernoulli", "torch.multinomial")
 RANDOM_TRANSFORM = "torchvision.transforms.Random"
-RANDOM_SEEDS = frozenset({"random.seed", "numpy.random.seed", "random.Random", "numpy.random.RandomState", "numpy.random.default_rng"})
+RANDOM_SEEDS = frozenset(
+    {"random.seed", "numpy.random.seed", "random.Random", "numpy.random.RandomState", "numpy.random.default_rng"}
+)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role
+if TYPE_CHECKING:
+    from migrate.analysis.roles import Role
 
 
 @dataclass(frozen=True, slots=True)

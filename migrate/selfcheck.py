@@ -1,0 +1,178 @@
+"""Is the result what was promised? Asked of every edited file before anything is written.
+
+Independent of how edits are made: it reads the two texts and the plan, not libcst's tree.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from typing import TYPE_CHECKING
+
+from migrate.edits.comments import comments
+from migrate.edits.edit import Fold, Insert, Remove, Replace, Unwrap, Wrap
+from migrate.source.address import blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from migrate.edits.edit import Edit
+    from migrate.edits.plan import EditableFile, Plan
+
+LINES = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
+WHOLE = (Remove, Replace, Fold, Unwrap)
+
+
+def check(
+    before: bytes,
+    after: bytes,
+    file: EditableFile,
+    plan: Plan,
+    rerun: Callable[[bytes], bool] | None = None,
+) -> list[str]:
+    """What is wrong with `after`; empty if nothing is.
+
+    It must parse; every comment must be there or be quoted as lost, and only edited places lose any; every line that no
+    edit touches must be there, byte for byte and in order (in another depth, where the statements around it changed);
+    and `rerun(after)`, where it is given, must say that a second run has nothing to do.
+    """
+    try:
+        ast.parse(after)
+    except (SyntaxError, ValueError) as error:
+        return [f"the result does not parse: {error}"]
+    edits = plan.edits(file.path)
+    touched = _Touched(file, edits)
+    failures = [*_comments(before, after, plan.lost_comments.get(file.path, ()), touched)]
+    failures.extend(_lines(before, after, touched))
+    if rerun is not None and not rerun(after):
+        failures.append("a second run would change the result again")
+    return failures
+
+
+def _comments(before: bytes, after: bytes, quoted: tuple[str, ...], touched: _Touched) -> Iterator[str]:
+    try:
+        there = [comment.text for comment in comments(after)]
+        were = comments(before)
+    except (SyntaxError, tokenize.TokenError) as error:
+        yield f"the comments cannot be read: {error}"
+        return
+    for comment in were:
+        if comment.text in there:
+            there.remove(comment.text)
+        elif str(comment) not in quoted:
+            yield f"the comment of line {comment.line} is gone and not reported: {comment.text}"
+        elif comment.line not in touched.lines:
+            yield f"the comment of line {comment.line} is gone, and no edit is there: {comment.text}"
+
+
+def _lines(before: bytes, after: bytes, touched: _Touched) -> Iterator[str]:
+    """The first untouched line that is not in the result, after all those before it."""
+    rest = iter([line for line in _split(after) if line.strip()])
+    for number, line in enumerate(_split(before), 1):
+        if number in touched.lines or not line.strip():
+            continue
+        wanted = _normal(line)
+        moves = number in touched.moved or line.lstrip().startswith(b"#")
+        if not any(_normal(other) == wanted or (moves and other.strip() == line.strip()) for other in rest):
+            yield f"line {number} is not in the result as it was: {line.decode(errors='replace').strip()}"
+            return
+
+
+def _split(source: bytes) -> list[bytes]:
+    return LINES.findall(source)
+
+
+def _normal(line: bytes) -> bytes:
+    """The line; a file without a newline at its end may get one, and the other way round."""
+    return line.rstrip(b"\r\n")
+
+
+class _Touched:
+    """The lines that edits may change (`lines`) and those that may only be indented otherwise (`moved`)."""
+
+    def __init__(self, file: EditableFile, edits: tuple[Edit, ...]) -> None:
+        self._file = file
+        self.lines: set[int] = set()
+        self.moved: set[int] = set()
+        for edit in edits:
+            if edit.address.stmt >= 0:
+                self._add(edit)
+        self._add_emptied(edits)
+
+    def _add(self, edit: Edit) -> None:
+        stmt = self._file.index.statements[edit.address.stmt]
+        operation = edit.operation
+        if isinstance(operation, (Insert, Wrap)):
+            last = self._file.index.statements[operation.last] if isinstance(operation, Wrap) else stmt
+            self._add_shared(stmt)
+            self._add_shared(last)
+            if isinstance(operation, Wrap):
+                self.moved.update(range(_start(stmt), _end(last) + 1))
+        elif isinstance(operation, (Fold, Unwrap)):
+            self.lines.update(_header(stmt))
+            self._add_shared(stmt)
+            kept = stmt.body if isinstance(operation, Unwrap) else getattr(stmt, operation.keep.value)  # type: ignore[attr-defined]
+            span = set(range(_start(stmt), _end(stmt) + 1))
+            inside = set(range(_start(kept[0]), _end(kept[-1]) + 1)) if kept else set()
+            self.moved.update(inside)
+            self.lines.update(span - inside)
+        elif isinstance(operation, (Remove, Replace)):
+            self.lines.update(range(_start(stmt), _end(stmt) + 1))
+        else:
+            self.lines.update(_header(stmt))
+
+    def _add_shared(self, stmt: ast.stmt) -> None:
+        """A statement that does not have its lines for itself: they are taken apart when something comes beside it."""
+        parent = self._file.index.parent(stmt)
+        for other in self._file.index.block(stmt):
+            if other is not stmt and (_start(other) <= _end(stmt) and _end(other) >= _start(stmt)):
+                self.lines.update(range(_start(stmt), _end(stmt) + 1))
+        if parent is not None and _start(stmt) in _header(parent):
+            self.lines.update(range(_start(stmt), _end(stmt) + 1))
+        is_elif = isinstance(parent, ast.If) and parent.orelse == [stmt] and isinstance(stmt, ast.If)
+        if is_elif:
+            self.lines.add(stmt.lineno)
+            self.moved.update(range(_start(stmt), _end(stmt) + 1))
+
+    def _add_emptied(self, edits: tuple[Edit, ...]) -> None:
+        """What is cleaned up around removed statements: the headers of blocks in which something goes."""
+        for edit in edits:
+            if edit.address.stmt < 0:
+                continue
+            stmt = self._file.index.statements[edit.address.stmt]
+            parent = self._file.index.parent(stmt)
+            while parent is not None and isinstance(edit.operation, WHOLE):
+                if _is_emptied(self._file.index.block(stmt), self.lines):
+                    self.lines.update(_frame(parent))
+                stmt, parent = parent, self._file.index.parent(parent)
+
+
+def _is_emptied(block: list[ast.stmt], lines: set[int]) -> bool:
+    return all(isinstance(stmt, ast.Pass) or _start(stmt) in lines for stmt in block)
+
+
+def _start(stmt: ast.stmt) -> int:
+    decorators = getattr(stmt, "decorator_list", ())
+    return min([stmt.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def _end(stmt: ast.stmt) -> int:
+    return stmt.end_lineno or stmt.lineno
+
+
+def _frame(stmt: ast.stmt) -> set[int]:
+    """All lines of a statement that are not lines of statements inside, but for those that share one."""
+    span = set(range(_start(stmt), _end(stmt) + 1))
+    inner = [range(_start(child), _end(child) + 1) for block in blocks(stmt) for child in block]
+    return span - {line for lines in inner for line in lines} | _header(stmt)
+
+
+def _header(stmt: ast.stmt) -> set[int]:
+    """The lines of a statement itself: all of a simple one, down to the first statement inside of another."""
+    first = next((block[0] for block in blocks(stmt)), None)
+    if first is None:
+        return set(range(_start(stmt), _end(stmt) + 1))
+    if _start(first) == _end(stmt):
+        return {_start(first)} | set(range(_start(stmt), _start(first)))
+    return set(range(_start(stmt), max(_start(first), _start(stmt) + 1)))

@@ -1,0 +1,72 @@
+"""What a script asks about models that were prepared, and the files it writes of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO, Any
+
+from torch import nn
+
+from runtime import save
+from runtime.errors import ConfigurationError
+from runtime.precision import restore
+from runtime.processes import Processes
+from runtime.strategies import unwrapped
+from runtime.world import World
+
+
+class Files(Processes):
+    """The part of `Accelerator` that takes models out of their wrappers and writes files, each by one process."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._custom_objects: list[Any] = []
+
+    def unwrap_model(self, model: Any, keep_fp32_wrapper: bool = True, keep_torch_compile: bool = True) -> Any:
+        """The model that was given to `prepare`, without DistributedDataParallel or DataParallel around it.
+
+        Args:
+            keep_fp32_wrapper: False gives the model its own `forward` back, without mixed precision.
+            keep_torch_compile: False takes the wrapper of `torch.compile` off, too.
+        """
+        inner = unwrapped(model, keep_torch_compile)
+        if not keep_fp32_wrapper:
+            restore(inner)
+        return inner
+
+    def get_state_dict(self, model: nn.Module, unwrap: bool = True) -> dict[str, Any]:
+        """The state dictionary with the keys of the original model (or those of `model` as it is)."""
+        source = unwrapped(model, keep_torch_compile=False) if unwrap else model
+        return dict(source.state_dict())
+
+    def save(self, obj: Any, f: str | os.PathLike[str] | IO[bytes], safe_serialization: bool = False) -> None:
+        """`torch.save` by the main process, into a file that is either whole or not there."""
+        if self.is_main_process:
+            save.save(obj, f, safe_serialization)
+
+    def save_model(
+        self,
+        model: nn.Module,
+        save_directory: str | os.PathLike[str],
+        max_shard_size: int | str = "10GB",
+        safe_serialization: bool = True,
+    ) -> None:
+        """The model's weights into a folder, as `model.safetensors` or `pytorch_model.bin`."""
+        state = self.get_state_dict(model)
+        if self.is_main_process:
+            save.save_weights(state, Path(save_directory), max_shard_size, safe_serialization)
+
+    def register_for_checkpointing(self, *objects: Any) -> None:
+        """Keep objects whose state belongs into checkpoints.
+
+        Raises:
+            ConfigurationError: one has no `state_dict` or no `load_state_dict`.
+        """
+        bad = [o for o in objects if not all(callable(getattr(o, n, None)) for n in ("state_dict", "load_state_dict"))]
+        if bad:
+            raise ConfigurationError(
+                f"{', '.join(repr(o) for o in bad)}: no state_dict() and load_state_dict(). "
+                "Only objects with both can be registered."
+            )
+        self._custom_objects.extend(objects)

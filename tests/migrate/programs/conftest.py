@@ -1,0 +1,24 @@
+"""A program in, its decisions out."""
+
+import textwrap
+
+import pytest
+
+from migrate.analysis import analyse
+from migrate.programs.conversion import convert
+from migrate.programs.loops import Loops
+from migrate.programs.program import programs
+from migrate.source.project import Project, SourceFile
+
+
+@pytest.fixture
+def decide():
+    """The only program of a source, and its conversion (None if it is refused)."""
+
+    def run(source):
+        facts = analyse(Project([SourceFile("program.py", textwrap.dedent(source).encode())]))
+        loops = Loops(facts)
+        (program,) = programs(facts, loops)
+        return program, convert(facts, loops, program, "runtime")
+
+    return run

@@ -1,0 +1,104 @@
+"""Which evaluation loops are shared out, what is gathered, and why others run in full."""
+
+import pytest
+
+TRAINING = """
+import random
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, Dataset
+{data}
+train, test = DataLoader(a, shuffle=True), DataLoader({dataset})
+net = nn.Linear(1, 1)
+opt = optim.SGD(net.parameters(), lr=0.1)
+crit = nn.MSELoss()
+for x, y in train:
+    opt.zero_grad()
+    crit(net(x), y).backward()
+    opt.step()
+net.eval()
+correct = 0
+found = []
+with {context}:
+    for {target} in test:
+{body}
+"""
+
+
+def source(body, target="x, y", context="torch.no_grad()", data="", dataset="b"):
+    """A program that trains, and evaluates with this loop."""
+    lines = "\n".join(f"        {line}" for line in body.strip().splitlines())
+    return TRAINING.format(body=lines, target=target, context=context, data=data, dataset=dataset)
+
+
+SHARED = {
+    "sums of counts": ("out = net(x)\ncorrect += (out.argmax(1) == y).sum().item()", ("out", "y")),
+    "means of batch means": ("out = net(x)\ncorrect += crit(out, y).item()", ("out", "y")),
+    "lists": ("out = net(x)\nfound.append(out)", ("out",)),
+    "after a computation on the result": ("pred = net(x).argmax(1)\ncorrect += (pred == y).sum()", ("pred", "y")),
+    "the input read again": ("out = net(x)\nfound.append((x, out))", ("out", "x")),
+    "a name that is replaced before it is read": ("out = net(x)\ny = 3\ncorrect += out.sum() * y", ("out",)),
+    "a count of steps before": ("correct += 1\nout = net(x)\nfound.append(out)", ("out",)),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_out(decide, name):
+    body, names = SHARED[name]
+    _, conversion = decide(source(body))
+
+    (shared,) = conversion.shared
+    assert shared.names == names
+    assert [loader.target for loader in conversion.loaders] == ["train", "test"]
+
+
+IN_FULL = {
+    "the result has no name": ("correct += (net(x).argmax(1) == y).sum()", "without a name"),
+    "a count of the batch before the result": ("correct += x.size(0)\nout = net(x)\nfound.append(out)", "before"),
+    "a size kept from before": ("n = x.size(0)\nout = net(x)\ncorrect += out.sum() / n", "folds the rows"),
+    "the model under a condition": ("if y is not None:\n    out = net(x)\n    found.append(out)", "another block"),
+    "the model handed on": ("out = net(x)\nfound.append(measure(net, out))", "handed to another function"),
+    "no model": ("found.append(y)", "not called in the loop"),
+}
+
+
+@pytest.mark.parametrize("name", IN_FULL)
+def test_in_full(decide, name):
+    body, why = IN_FULL[name]
+    _, conversion = decide(source(body))
+
+    (whole,) = conversion.in_full
+    assert why in whole.why
+    assert [loader.target for loader in conversion.loaders] == ["train"]
+
+
+def test_in_full_where_the_mode_is_not_seen(decide):
+    text = source("out = net(x)\nfound.append(out)", context="open(path)").replace("net.eval()", "")
+    _, conversion = decide(text)
+
+    assert "no_grad" in conversion.in_full[0].why
+
+
+def test_in_full_where_samples_are_drawn_at_random(decide):
+    data = """
+class Noisy(Dataset):
+    def __getitem__(self, index):
+        return random.random(), 1
+"""
+    _, conversion = decide(source("out = net(x)\nfound.append(out)", data=data, dataset="Noisy()"))
+
+    assert conversion.in_full[0].why == "Noisy.__getitem__ draws random numbers for each sample"
+
+
+def test_dictionary_batches_are_not_gathered_whole(decide):
+    _, conversion = decide(source('out = net(batch["x"])\nfound.append((out, batch["y"]))', target="batch"))
+
+    assert "dictionary" in conversion.in_full[0].why
+
+
+def test_evaluating_on_the_training_loader_in_a_way_that_cannot_be_shared_is_refused(decide):
+    text = source("correct += net(x).sum()").replace("in test:", "in train:")
+    program, conversion = decide(text)
+
+    assert conversion is None
+    assert program.refusals[0].code == "MIG114"

@@ -1,0 +1,59 @@
+"""Where the accelerator and prepare go, and what the accelerator keeps of the program's own choice of device."""
+
+import pytest
+
+PROGRAM = """
+import argparse
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+args = argparse.ArgumentParser().parse_args()
+{choice}
+net = nn.Linear(1, 1).to(device)
+opt = optim.SGD(net.parameters(), lr=0.1)
+loader = DataLoader(data)
+for x, y in loader:
+    loss = (net(x.to(device)) - y.to(device)).sum()
+    loss.backward()
+    opt.step()
+"""
+
+CPU = {
+    'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")': None,
+    'device = "cuda" if torch.cuda.is_available() else "cpu"': None,
+    'device = torch.device("cuda")': None,
+    'device = torch.device("cuda" if args.gpu else "cpu")': "not args.gpu",
+    'device = torch.device("cuda" if torch.cuda.is_available() and not args.no_cuda else "cpu")': "args.no_cuda",
+    'device = torch.device("cpu" if args.cpu else "cuda")': "args.cpu",
+    'device = torch.device("cpu")': "True",
+    "device = torch.device(args.device)": "torch.device(args.device).type == 'cpu'",
+    'if args.gpu and torch.cuda.is_available():\n    device = torch.device("cuda")\nelse:\n    device = "cpu"': "not args.gpu",
+    'use = torch.cuda.is_available()\ndevice = torch.device("cuda" if use else "cpu")': None,
+    'use = args.gpu and torch.cuda.is_available()\ndevice = torch.device("cuda" if use else "cpu")': "not use",
+    'device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"': None,
+}
+
+
+@pytest.mark.parametrize("choice", CPU)
+def test_the_flag_of_a_device_choice_goes_on_deciding(decide, choice):
+    _, conversion = decide(PROGRAM.format(choice=choice))
+
+    assert conversion.placement.cpu == CPU[choice]
+
+
+def test_prepare_follows_the_last_constructor(decide):
+    _, conversion = decide(PROGRAM.format(choice='device = torch.device("cuda")'))
+
+    assert conversion.placement.prepare.statement.lineno == 11
+    assert [named.target for named in conversion.prepared] == ["loader", "net", "opt"]
+
+
+def test_training_before_everything_is_made_is_refused(decide):
+    text = PROGRAM.format(choice='device = torch.device("cuda")') + (
+        "opt2 = optim.SGD(net.parameters(), lr=0.1)\nfor x, y in loader:\n    net(x).sum().backward()\n    opt2.step()\n"
+    )
+    program, conversion = decide(text)
+
+    assert conversion is None
+    assert program.refusals[0].code == "MIG104"
