@@ -5,6 +5,8 @@
 
 PYTHON ?= python3
 FIXTURE ?= fixtures/classifier/before.py
+# For the run on two processes: half the batch on each, so that a step sees the samples it saw on one.
+HALF ?= --batch-size 16
 WORKERS ?= 2
 
 VENV := .venv
@@ -17,7 +19,7 @@ help:
 	@sed -n 's/^#   //p' Makefile
 
 demo: $(VENV)/.runtime
-	@$(PY) docs/demo.py $(FIXTURE)
+	@$(PY) docs/demo.py $(FIXTURE) -- $(HALF)
 
 test: lint types unit
 

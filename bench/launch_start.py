@@ -2,7 +2,7 @@
 
     python bench/launch_start.py [rounds]
 
-The variants take turns in a shuffled order, so that other load on the machine meets all of them; ratios are taken within a
+The variants take turns in a shuffled order, so that other load on the machine meets all; ratios are taken within a
 round, and the median is shown. `floor` is a launcher without torch, checks, restarts or reports: what starting costs.
 One process is compared with plain `python script.py`, which is its floor.
 """

@@ -1,8 +1,9 @@
 """The whole product on one script: convert it, run it before and after, compare the losses. `make demo` runs this.
 
-    python docs/demo.py fixtures/classifier/before.py [folder to work in]
+    python docs/demo.py fixtures/classifier/before.py [-- arguments for the run on two processes]
 
-Exit status 0 if the converted script on one process prints the losses of the original to the last digit.
+The script prints lines such as `epoch 1 step 10 loss 2.3021` and `epoch 1 accuracy 0.9450 loss 0.1893`. Exit status 0
+if the converted script on one process prints what the original prints, to the last digit.
 """
 
 from __future__ import annotations
@@ -10,105 +11,122 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-LOSS = re.compile(r"epoch\s+(\d+)\s+step\s+(\d+)\s+loss\s+(\S+)")
-SHOWN_ROWS = 24
+LINE = re.compile(r"^epoch (\d+) (?:step (\d+)|accuracy (\S+)) loss (\S+)$", re.MULTILINE)
+LAUNCH = ["runtime", "launch", "--cpu"]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a script: what it printed."""
+    """One run of a script: what it printed, digit by digit."""
 
     name: str
-    output: str
+    steps: dict[tuple[int, int], str]
+    """(epoch, step) -> training loss."""
+    tests: dict[int, tuple[str, str]]
+    """epoch -> accuracy and loss on the test set."""
+
+    @classmethod
+    def of(cls, name: str, output: str) -> Run:
+        found = LINE.findall(output)
+        return cls(
+            name,
+            {(int(epoch), int(step)): loss for epoch, step, _, loss in found if step},
+            {int(epoch): (accuracy, loss) for epoch, _, accuracy, loss in found if accuracy},
+        )
 
     @property
-    def losses(self) -> dict[tuple[int, int], str]:
-        """(epoch, step) -> the loss as printed."""
-        return {(int(epoch), int(step)): loss for epoch, step, loss in LOSS.findall(self.output)}
+    def mean(self) -> float:
+        return statistics.fmean(map(float, self.steps.values()))
 
 
 def main() -> int:
-    if len(sys.argv) not in {2, 3} or not Path(sys.argv[1]).is_file():
-        print(f"usage: python docs/demo.py SCRIPT [FOLDER]; SCRIPT is a training script, got {sys.argv[1:]}")
+    script = sys.argv[1] if len(sys.argv) > 1 else ""
+    for_two = sys.argv[3:]
+    if not Path(script).is_file() or sys.argv[2:3] not in ([], ["--"]):
+        print(f"demo: no such file: {script!r}; usage: python docs/demo.py SCRIPT [-- ARGUMENTS FOR TWO PROCESSES]")
         return 2
-    folder = Path(sys.argv[2] if len(sys.argv) == 3 else tempfile.mkdtemp(prefix="migrate-demo-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("original.py", "train.py"):
-        shutil.copyfile(sys.argv[1], folder / name)
-    title(f"1. A script in plain PyTorch, copied to {folder}")
-    convert(folder)
-    title("4. The same training three times")
-    runs = [
-        train(folder, "original", ["original.py"], "python original.py"),
-        train(folder, "1 process", LAUNCH + ["-n", "1", "train.py"], "runtime launch --cpu -n 1 train.py"),
-        train(folder, "2 processes", LAUNCH + ["-n", "2", "train.py"], "runtime launch --cpu -n 2 train.py"),
-    ]
-    title("5. The losses side by side")
-    print(table(runs))
-    return verdict(*runs)
-
-
-LAUNCH = ["-m", "runtime", "launch", "--cpu"]
+    with tempfile.TemporaryDirectory(prefix="migrate-demo-") as name:
+        folder = Path(name)
+        for copy in ("original.py", "train.py"):
+            shutil.copyfile(script, folder / copy)
+        print(f"A script in plain PyTorch: {script}, copied to {folder / 'train.py'}")
+        convert(folder)
+        title("The same training three times")
+        original = train(folder, "original", ["python", "original.py"])
+        one = train(folder, "1 process", [*LAUNCH, "-n", "1", "train.py"])
+        two = train(folder, "2 processes", [*LAUNCH, "-n", "2", "train.py", *for_two])
+    title("The losses side by side")
+    print(table([original, one, two]))
+    return verdict(original, one, two)
 
 
 def convert(folder: Path) -> None:
     """Preview and conversion, as a user would call them; ends the demo if the tool fails (status 2)."""
-    title("2. migrate train.py            shows the diff, and what was understood")
-    preview = python(folder, ["-m", "migrate", "train.py"])
-    title("3. migrate train.py --write    converts")
-    written = python(folder, ["-m", "migrate", "train.py", "--write"])
-    if 2 in {preview.returncode, written.returncode}:
+    statuses = []
+    for options in ([], ["--write"]):
+        title(f"$ {' '.join(['migrate', 'train.py', *options])}")
+        statuses.append(start(folder, ["migrate", "train.py", *options]).returncode)
+    if 2 in statuses:
         sys.exit("demo: migrate failed, see above")
 
 
-def train(folder: Path, name: str, arguments: list[str], shown: str) -> Run:
+def train(folder: Path, name: str, command: list[str]) -> Run:
     """Run a script to its end; ends the demo if it fails or prints no losses."""
-    print(f"$ {shown}", flush=True)
-    done = python(folder, arguments, capture=True)
-    run = Run(name, done.stdout)
-    if done.returncode != 0 or not run.losses:
+    print("$", *command, flush=True)
+    done = start(folder, command, capture=True)
+    run = Run.of(name, done.stdout)
+    if done.returncode != 0 or not run.steps:
         print(done.stdout, flush=True)
-        sys.exit(f"demo: {shown} ended with status {done.returncode} and printed {len(run.losses)} losses")
+        sys.exit(f"demo: {' '.join(command)} ended with status {done.returncode} and printed {len(run.steps)} losses")
     return run
 
 
-def python(folder: Path, arguments: list[str], *, capture: bool = False) -> subprocess.CompletedProcess[str]:
+def start(folder: Path, command: list[str], *, capture: bool = False) -> subprocess.CompletedProcess[str]:
     """One thread a process: how sums are split over threads must not depend on the machine."""
-    environ = {**os.environ, "OMP_NUM_THREADS": "1"}
-    stdout = subprocess.PIPE if capture else None
+    program, *arguments = command
+    module = [] if program == "python" else ["-m", program]
     return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environ, stdout=stdout, text=True, check=False
+        [sys.executable, *module, *arguments],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE if capture else None,
+        text=True,
+        check=False,
     )
 
 
 def table(runs: list[Run]) -> str:
-    """The losses of every run in a row per step; of a long training, evenly spaced rows."""
-    steps = sorted({step for run in runs for step in run.losses})
-    stride = -(-len(steps) // SHOWN_ROWS)
-    chosen = [step for index, step in enumerate(steps) if index % stride == 0 or index == len(steps) - 1]
-    lines = [f"{'epoch':>5} {'step':>5}" + "".join(f"{run.name:>14}" for run in runs)]
-    for epoch, step in chosen:
-        values = (run.losses.get((epoch, step), "-") for run in runs)
-        lines.append(f"{epoch:>5} {step:>5}" + "".join(f"{value:>14}" for value in values))
+    """A row for each step that was printed, and one for the test set after each epoch."""
+    lines = [f"{'epoch':>5} {'step':>5}" + "".join(f"{run.name:>18}" for run in runs)]
+    for epoch in sorted({epoch for run in runs for epoch, _ in run.steps}):
+        steps = sorted({step for run in runs for own, step in run.steps if own == epoch})
+        lines.extend(row(str(epoch), str(step), [run.steps.get((epoch, step), "-") for run in runs]) for step in steps)
+        tests = [run.tests.get(epoch) for run in runs]
+        if any(tests):
+            lines.append(row(str(epoch), "test", [f"{test[1]} ({test[0]})" if test else "-" for test in tests]))
     return "\n".join(lines)
 
 
+def row(epoch: str, step: str, values: list[str]) -> str:
+    return f"{epoch:>5} {step:>5}" + "".join(f"{value:>18}" for value in values)
+
+
 def verdict(original: Run, one: Run, two: Run) -> int:
-    """Print what the table means; 1 if the conversion changed the training."""
-    identical = original.losses == one.losses
-    shared = sorted(original.losses.keys() & two.losses.keys())
-    print(f"\n1 process:   identical to the original in all {len(original.losses)} losses: {'yes' if identical else 'NO'}")
-    if shared:
-        gap = max(abs(float(original.losses[step]) - float(two.losses[step])) for step in shared)
-        print(f"2 processes: {len(shared)} losses at the same steps, as means of the global batch differ by {gap:.1e} at most")
-    else:
-        print("2 processes: prints at other steps than the original, so there is nothing to compare line by line")
+    """Print what the table means; 1 if the conversion changed the training on one process."""
+    identical = (original.steps, original.tests) == (one.steps, one.tests)
+    count = len(original.steps) + len(original.tests)
+    print(f"\n1 process:   all {count} lines identical to the original: {'yes' if identical else 'NO'}")
+    print(
+        f"2 processes: mean of the training losses {two.mean:.4f}, of the original {original.mean:.4f}; process 0 prints"
+    )
+    print("             those of its own share of each batch. The test set is counted whole, each sample once.")
     return 0 if identical else 1
 
 

@@ -37,6 +37,8 @@ class SourceError(MigrateError):
 class EditError(MigrateError):
     """A planned edit cannot be made in this file."""
 
+    is_our_bug = True  # False in those that say what the file or libcst does not allow
+
 
 class WriteError(MigrateError):
     """The result cannot be saved; nothing was written."""

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.engine import ENGINE, Conversion, Engine
-from migrate.errors import MigrateError
+from migrate.errors import EditError, MigrateError
 from migrate.options import Mode, Options
-from migrate.report.model import OUR_BUG, Change, Finding, Kind, Report, Summary
+from migrate.report.model import NOT_EDITABLE, OUR_BUG, Change, Finding, Kind, Report, Summary
 from migrate.source.files import load
 from migrate.source.parse import DEEPEST
 from migrate.source.project import Project, SourceFile
@@ -80,6 +80,7 @@ class _Failure:
     reason: str
     way_out: str = ""
     cause: Exception | None = None
+    is_our_bug: bool = True
     with_it: tuple[str, ...] = ()  # paths that are dropped because of it
 
 
@@ -194,7 +195,8 @@ def _group(path: str, summaries: Sequence[Summary]) -> frozenset[str]:
 
 def _failure(error: Exception) -> _Failure:
     if isinstance(error, MigrateError):
-        return _Failure(error.what, error.way_out, error)
+        is_our_bug = not isinstance(error, EditError) or error.is_our_bug
+        return _Failure(error.what, error.way_out, error, is_our_bug)
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return _Failure(text, cause=error)
 
@@ -208,9 +210,10 @@ def _told(findings: Sequence[Finding], broken: Mapping[str, _Failure]) -> tuple[
         if failure.reason:
             stays = "The files stay as they were" if failure.with_it else "The file stays as it was"
             also = f" (with {', '.join(failure.with_it)})" if failure.with_it else ""
-            message = f"a bug of ours: {failure.reason.rstrip('.')}. {stays}{also}"
+            code, whose = (OUR_BUG, "a bug of ours: ") if failure.is_our_bug else (NOT_EDITABLE, "")
+            message = f"{whose}{failure.reason.rstrip('.')}. {stays}{also}"
             way_out = failure.way_out or "Please report it with the file; --traceback shows where it happened."
-            told.append(Finding(OUR_BUG, path, 1, 1, 1, message, way_out, Kind.LEFT))
+            told.append(Finding(code, path, 1, 1, 1, message, way_out, Kind.LEFT))
     return tuple(told)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from migrate.edits.comments import comments
@@ -42,7 +43,7 @@ def check(
     except (SyntaxError, ValueError) as error:
         return [f"the result does not parse: {error}"]
     edits = plan.edits(file.path)
-    touched = _Touched(file, edits)
+    touched = _Touched(file, edits, plan)
     failures = [*_comments(before, after, plan.lost_comments.get(file.path, ()), touched)]
     failures.extend(_lines(before, after, touched))
     if rerun is not None and not rerun(after):
@@ -52,18 +53,17 @@ def check(
 
 def _comments(before: bytes, after: bytes, quoted: tuple[str, ...], touched: _Touched) -> Iterator[str]:
     try:
-        there = [comment.text for comment in comments(after)]
-        were = comments(before)
+        were, there = comments(before), comments(after)
     except (SyntaxError, tokenize.TokenError) as error:
         yield f"the comments cannot be read: {error}"
         return
-    for comment in were:
-        if comment.text in there:
-            there.remove(comment.text)
-        elif str(comment) not in quoted:
-            yield f"the comment of line {comment.line} is gone and not reported: {comment.text}"
-        elif comment.line not in touched.lines:
-            yield f"the comment of line {comment.line} is gone, and no edit is there: {comment.text}"
+    missing = Counter(comment.text for comment in were) - Counter(comment.text for comment in there)
+    reported = Counter(line.partition(" ")[2] for line in quoted)
+    edited = Counter(comment.text for comment in were if comment.line in touched.lines)
+    for text in missing - reported:
+        yield f"a comment is gone and not reported: {text}"
+    for text in missing - edited:
+        yield f"a comment is gone where no edit is: {text}"
 
 
 def _lines(before: bytes, after: bytes, touched: _Touched) -> Iterator[str]:
@@ -91,14 +91,17 @@ def _normal(line: bytes) -> bytes:
 class _Touched:
     """The lines that edits may change (`lines`) and those that may only be indented otherwise (`moved`)."""
 
-    def __init__(self, file: EditableFile, edits: tuple[Edit, ...]) -> None:
+    def __init__(self, file: EditableFile, edits: tuple[Edit, ...], plan: Plan) -> None:
         self._file = file
+        self._statements = plan.settled(file).statements
         self.lines: set[int] = set()
         self.moved: set[int] = set()
         for edit in edits:
             if edit.address.stmt >= 0:
                 self._add(edit)
-        self._add_emptied(edits)
+        for number, changes in self._statements.items():
+            if changes.is_cleaned or isinstance(changes.whole, WHOLE):
+                self._add_emptied(self._file.index.statements[number])
 
     def _add(self, edit: Edit) -> None:
         stmt = self._file.index.statements[edit.address.stmt]
@@ -117,6 +120,8 @@ class _Touched:
             inside = set(range(_start(kept[0]), _end(kept[-1]) + 1)) if kept else set()
             self.moved.update(inside)
             self.lines.update(span - inside)
+            if kept and isinstance(stmt, ast.If) and kept is stmt.orelse and _is_elif(kept[0], stmt):
+                self.lines.add(kept[0].lineno)  # `elif` becomes `if`
         elif isinstance(operation, (Remove, Replace)):
             self.lines.update(range(_start(stmt), _end(stmt) + 1))
         else:
@@ -130,30 +135,32 @@ class _Touched:
                 self.lines.update(range(_start(stmt), _end(stmt) + 1))
         if parent is not None and _start(stmt) in _header(parent):
             self.lines.update(range(_start(stmt), _end(stmt) + 1))
-        is_elif = isinstance(parent, ast.If) and parent.orelse == [stmt] and isinstance(stmt, ast.If)
-        if is_elif:
+        if _is_elif(stmt, parent):
             self.lines.add(stmt.lineno)
             self.moved.update(range(_start(stmt), _end(stmt) + 1))
 
-    def _add_emptied(self, edits: tuple[Edit, ...]) -> None:
-        """What is cleaned up around removed statements: the headers of blocks in which something goes."""
-        for edit in edits:
-            if edit.address.stmt < 0:
-                continue
-            stmt = self._file.index.statements[edit.address.stmt]
-            parent = self._file.index.parent(stmt)
-            while parent is not None and isinstance(edit.operation, WHOLE):
-                if _is_emptied(self._file.index.block(stmt), self.lines):
-                    self.lines.update(_frame(parent))
-                stmt, parent = parent, self._file.index.parent(parent)
+    def _add_emptied(self, stmt: ast.stmt) -> None:
+        """What is cleaned up around a statement that goes away: the headers of blocks that it may leave empty."""
+        parent = self._file.index.parent(stmt)
+        while parent is not None and all(map(self._may_be_gone, self._file.index.block(stmt))):
+            self.lines.update(_frame(parent))
+            stmt, parent = parent, self._file.index.parent(parent)
+
+    def _may_be_gone(self, stmt: ast.stmt) -> bool:
+        address = self._file.index.find(stmt)
+        changes = self._statements.get(address.stmt) if address else None
+        return isinstance(stmt, ast.Pass) or (
+            changes is not None and (changes.is_cleaned or isinstance(changes.whole, WHOLE))
+        )
 
 
-def _is_emptied(block: list[ast.stmt], lines: set[int]) -> bool:
-    return all(isinstance(stmt, ast.Pass) or _start(stmt) in lines for stmt in block)
+def _is_elif(stmt: ast.stmt, parent: ast.stmt | None) -> bool:
+    """Whether it may be an `elif`: `ast` has the same for an `if` alone in an else part."""
+    return isinstance(parent, ast.If) and parent.orelse == [stmt] and isinstance(stmt, ast.If)
 
 
 def _start(stmt: ast.stmt) -> int:
-    decorators = getattr(stmt, "decorator_list", ())
+    decorators: list[ast.expr] = getattr(stmt, "decorator_list", [])
     return min([stmt.lineno, *(decorator.lineno for decorator in decorators)])
 
 

@@ -174,7 +174,7 @@ class Accelerator(Files):
             return known
         if optimizer.state and (self.device_placement if device_placement is None else device_placement):
             optimizer.load_state_dict(optimizer.state_dict())  # moves its state to where the parameters are
-        optimizer.step_was_skipped = False  # type: ignore[attr-defined]
+        optimizer.__dict__["step_was_skipped"] = False  # scripts ask for it, also where no step is held back
         if self._accumulation.steps > 1 or isinstance(self._precision, Fp16):
             self._undo.append(hold_back(optimizer, self._precision, self._accumulation))
         self._optimizers.append(optimizer)
@@ -220,7 +220,8 @@ class Accelerator(Files):
         return self._remember(scheduler, result)
 
     def _known(self, item: T) -> T | None:
-        return self._results.get(id(item), (None, None))[1]
+        result: T | None = self._results.get(id(item), (None, None))[1]
+        return result
 
     def _remember(self, item: T, result: T) -> T:
         self._results[id(item)] = (item, result)

@@ -9,6 +9,7 @@ class, its hooks, its own methods and whatever else holds it stay as they are, a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import MethodType
 from typing import Any, cast
 
@@ -33,7 +34,10 @@ def hold_back(optimizer: Optimizer, precision: Precision, accumulation: Accumula
     def step(self: Optimizer, *arguments: Any, **options: Any) -> Any:
         if not accumulation.is_due:
             return None
-        result, self.step_was_skipped = precision.step(self, run, (*arguments, *options.values()))  # type: ignore[attr-defined]
+        call = partial(run, *arguments, **options)
+        has_closure = any(value is not None for value in (*arguments, *options.values()))
+        result, was_skipped = precision.step(self, call, has_closure=has_closure)
+        self.__dict__["step_was_skipped"] = was_skipped
         return result
 
     def zero_grad(self: Optimizer, *arguments: Any, **options: Any) -> None:

@@ -46,9 +46,9 @@ class Precision:
     def unscale(self, optimizers: Iterable[Optimizer]) -> None:
         """Take the scale off the gradients, so that they can be looked at or clipped."""
 
-    def step(self, optimizer: Optimizer, run: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, bool]:
+    def step(self, optimizer: Optimizer, run: Callable[[], Any], *, has_closure: bool) -> tuple[Any, bool]:
         """Let `run` update the parameters: what it returned, and whether the update was skipped."""
-        return run(*arguments), False
+        return run(), False
 
 
 class Bf16(Precision):
@@ -98,14 +98,14 @@ class Fp16(Bf16):
         for optimizer in optimizers:
             self.scaler.unscale_once(optimizer)
 
-    def step(self, optimizer: Optimizer, run: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, bool]:
+    def step(self, optimizer: Optimizer, run: Callable[[], Any], *, has_closure: bool) -> tuple[Any, bool]:
         if self._running:  # the scaler found finite gradients and calls the optimizer back
             self._ran = True
-            return run(*arguments), False
-        if any(argument is not None for argument in arguments):
+            return run(), False
+        if has_closure:
             raise PrecisionError(
-                "optimizer.step(closure) cannot be combined with mixed_precision='fp16': the gradients of a closure are "
-                "not scaled. Use mixed_precision='bf16', or step without a closure."
+                "optimizer.step(closure) cannot be combined with mixed_precision='fp16': the gradients of a closure "
+                "are not scaled. Use mixed_precision='bf16', or step without a closure."
             )
         self._running, self._ran = True, False
         try:

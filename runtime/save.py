@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
@@ -57,7 +58,7 @@ def _flush(path: Path) -> None:
 
 def _safetensors_writer() -> Callable[[Any, Path], None]:
     try:
-        from safetensors.torch import save_file  # here, because the runtime does not depend on it
+        save_file = import_module("safetensors.torch").save_file  # here, because the runtime does not depend on it
     except ImportError as error:
         raise SaveError(
             "safe_serialization=True needs the package safetensors, which is not installed. "
@@ -72,7 +73,7 @@ def _safetensors_writer() -> Callable[[Any, Path], None]:
 
 
 def without_aliases(state: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """`state` with one name for each tensor (safetensors refuses shared memory), and the name kept for each left out."""
+    """`state` with one name for each tensor, as safetensors wants it, and the name kept for each left out."""
     kept: dict[tuple[Any, ...], str] = {}
     aliases: dict[str, str] = {}
     for name, tensor in state.items():

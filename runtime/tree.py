@@ -1,6 +1,6 @@
 """Nested containers: lists, tuples, named tuples, mappings and dataclasses, with values at their leaves.
 
-A container comes back as its own type, also `defaultdict`, frozen dataclasses and mappings with attributes of their own.
+A container comes back as its own type, also `defaultdict`, frozen dataclasses and mappings with own attributes.
 Imports nothing of ours and no torch.
 """
 

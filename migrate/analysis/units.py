@@ -24,6 +24,11 @@ class Module:
     done: bool = False
 
     @property
+    def module(self) -> Module:
+        """Itself, as a function has the module it stands in."""
+        return self
+
+    @property
     def path(self) -> str:
         """The path as the user knows it."""
         return self.file.path

@@ -7,6 +7,7 @@ import re
 import tokenize
 from collections import Counter
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 ENDS = re.compile(rb"\r\n|\r|\n")
 
@@ -36,14 +37,17 @@ def lost(before: bytes, after: bytes) -> list[Comment]:
     """The comments of `before` that are not in `after`; one that is there twice must be there twice."""
     if not _tails(before) - _tails(after):  # every line is still there from its first # on: no need to look closer
         return []
-    remaining = Counter(comment.text for comment in comments(after))
-    found = []
-    for comment in comments(before):
-        if remaining[comment.text]:
-            remaining[comment.text] -= 1
-        else:
-            found.append(comment)
-    return found
+    olds, news = comments(before), comments(after)
+    texts, others = [old.text for old in olds], [new.text for new in news]
+    missing = Counter(texts) - Counter(others)
+    matches = SequenceMatcher(None, texts, others, autojunk=False).get_matching_blocks()
+    matched = {n for block in matches for n in range(block.a, block.a + block.size)}
+    found: list[Comment] = []
+    for number in sorted(range(len(olds)), key=lambda n: n in matched):  # of equal ones, the one that has no match
+        if missing[texts[number]]:
+            missing[texts[number]] -= 1
+            found.append(olds[number])
+    return sorted(found, key=lambda comment: comment.line)
 
 
 def _tails(source: bytes) -> Counter[bytes]:

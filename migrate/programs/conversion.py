@@ -105,16 +105,21 @@ def _evaluation(facts: Facts, program: Program) -> tuple[list[Shared], list[InFu
     named = {origin for loader in program.loaders for origin in loader.origins}
     while True:
         kept_whole = {o for d in decided if isinstance(d, InFull) for o in d.loop.loaders} - program.training_loaders
-        again = [
-            InFull(d.loop, "its loader is also used where the batches cannot be shared out")
-            if isinstance(d, Shared) and (d.loop.loaders & kept_whole or not d.loop.loaders <= named)
-            else d
-            for d in decided
-        ]
+        again = [_held_back(d, kept_whole, named) if isinstance(d, Shared) else d for d in decided]
         if again == decided:
             break
         decided = again
     return [d for d in decided if isinstance(d, Shared)], [d for d in decided if isinstance(d, InFull)]
+
+
+def _held_back(shared: Shared, kept_whole: set[ast.AST], named: set[ast.AST]) -> Shared | InFull:
+    """A loop that shares a loader with one that runs in full runs in full, too."""
+    elsewhere = [origin for origin in shared.loop.loaders if origin not in named]
+    if elsewhere:
+        return InFull(shared.loop, f"it also runs over a loader that is made elsewhere (line {_line(elsewhere[0])})")
+    if shared.loop.loaders & kept_whole:
+        return InFull(shared.loop, "its loader is also used where the batches cannot be shared out")
+    return shared
 
 
 def _prepared_loaders(facts: Facts, loops: Loops, program: Program, in_full: list[InFull]) -> tuple[Named, ...]:

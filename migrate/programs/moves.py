@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known import tensors
+from migrate.analysis.known.training import DISTRIBUTED_DATA_PARALLEL
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.devices import is_move
@@ -15,6 +15,7 @@ from migrate.programs.program import Program, Refusal
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
+    from migrate.analysis.syntax import Tree
 
 
 class Fate(Enum):
@@ -44,10 +45,37 @@ class Move:
 def moves(facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Unit]) -> list[Move]:
     """The moves in the units of a program; `prepared` is where the prepared loaders were made."""
     return [
-        Move(use.node, use.unit, _fate(facts, program, prepared, use.node) if use.unit in inside else Fate.UNTOUCHED)
+        Move(
+            use.node,
+            use.unit,
+            _fate(facts, program, prepared, use.node)
+            if use.unit in inside and not is_in_left_branch(facts, use.node)
+            else Fate.UNTOUCHED,
+        )
         for use in facts.calls
         if is_move(facts, use.node)
     ]
+
+
+def is_in_left_branch(facts: Facts, node: ast.AST) -> bool:
+    """Whether a node stands in a branch that wraps the model in DistributedDataParallel itself, and is left as it is."""
+    tree = facts.tree(node)
+    for use in facts.calls:
+        if facts.called(use.node) & DISTRIBUTED_DATA_PARALLEL and use.node in tree:
+            branch = _nearest_branch(tree, use.node)
+            if branch is not None and tree.in_block(node, branch) is not None:
+                return True
+    return False
+
+
+def _nearest_branch(tree: Tree, node: ast.AST) -> list[ast.stmt] | None:
+    """The body or else part that holds a node, of the innermost `if` around it."""
+    below = node
+    for above in tree.up(node):
+        if isinstance(above, ast.If):
+            return next((b for b in (above.body, above.orelse) if any(below is s for s in b)), None)
+        below = above
+    return None
 
 
 def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call) -> Fate:
@@ -162,6 +190,3 @@ def _was_moved_back(node: ast.expr) -> bool:
 def module_units(facts: Facts, module: Module) -> list[Unit]:
     """A module and every function in it."""
     return [module, *(unit for unit in facts.functions if unit.module is module)]
-
-
-_ = tensors

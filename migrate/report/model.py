@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from migrate.errors import MigrateError
 
 OUR_BUG = "MIG999"  # the code of what only we can mend
+NOT_EDITABLE = "MIG998"  # the code of a file that libcst cannot edit without changing more than it should
 
 
 class Kind(Enum):

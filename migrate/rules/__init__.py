@@ -73,9 +73,13 @@ PURE_CALLS = {
 }
 
 
+PURE_METHODS = ("startswith", "endswith", "lower", "upper", "strip", "isdigit")
+
+
 def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
     """Write the edits of every program into the plan; what is found, left and understood is given back."""
     plan.pure_calls |= PURE_CALLS
+    plan.pure_calls |= {use.node for use in facts.method_calls(*PURE_METHODS)}
     loops = Loops(facts)
     findings: list[Finding] = []
     summaries: list[Summary] = []

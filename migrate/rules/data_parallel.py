@@ -20,13 +20,17 @@ from migrate.rules.placing import drop, wrappers
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from migrate.analysis.facts import Use
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
-_LAUNCHING = {
-    "torch.distributed.init_process_group": "the program joins a process group itself when this branch runs",
-    "torch.multiprocessing.spawn": "the program starts its own processes when this branch runs",
+#: What a program does in a branch of its own to distribute itself: the code and the words of the finding.
+_DISTRIBUTING = {
+    **dict.fromkeys(DISTRIBUTED_DATA_PARALLEL, ("MIG110", "DistributedDataParallel stays in this branch")),
+    "torch.distributed.init_process_group": ("MIG111", "the program joins a process group itself in this branch"),
+    "torch.multiprocessing.spawn": ("MIG111", "the program starts its own processes in this branch"),
 }
+_WAY_OUT = "do not take this branch in the converted program: `runtime launch` starts the processes"
 
 
 @rule("MIG110", "data-parallel")
@@ -37,29 +41,24 @@ def data_parallel(conversion: Conversion, draft: Draft) -> None:
     for call in wrapped:
         if len(call.args) > 1 or call.keywords:
             draft.note(call, "the device list of DataParallel is gone: runtime launch --gpu_ids chooses the GPUs")
-    facts = conversion.facts
-    for use in facts.calls:
-        names = facts.called(use.node)
-        if use.node not in wrapped and names & DATA_PARALLEL and use.unit in conversion.units:
-            draft.left(
-                use.node,
-                "DataParallel splits another dimension than the first, or its arguments are not known",
-                "take DataParallel out, or convert the program by hand",
-            )
-        elif names & DISTRIBUTED_DATA_PARALLEL and use.unit in conversion.units:
-            draft.left(
-                use.node,
-                "DistributedDataParallel stays in this branch",
-                "do not take this branch in the converted program; runtime launch starts the processes",
-            )
-        for name in names & _LAUNCHING.keys():
-            if facts.module(use.node) is conversion.program.module:
-                draft.left(
-                    use.node,
-                    _LAUNCHING[name],
-                    "do not take this branch in the converted program; runtime launch starts the processes",
-                )
+    for use in conversion.facts.calls:
+        if use.node not in wrapped and use.unit.module is conversion.program.module:
+            _leave(conversion, draft, use)
     _module_access(conversion, draft)
+
+
+def _leave(conversion: Conversion, draft: Draft, use: Use) -> None:
+    """Say that a wrapper or a process group of the program's own stays."""
+    names = conversion.facts.called(use.node)
+    if names & DATA_PARALLEL and use.unit in conversion.units:
+        draft.left(
+            use.node,
+            "DataParallel splits another dimension than the first, or its arguments are not known",
+            "take DataParallel out, or convert the program by hand",
+        )
+    for name in sorted(names & _DISTRIBUTING.keys()):
+        code, what = _DISTRIBUTING[name]
+        draft.left(use.node, what, _WAY_OUT, code)
 
 
 def _module_access(conversion: Conversion, draft: Draft) -> None:

@@ -15,8 +15,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.devices import SET_DEVICE, Choice, choices, device_argument, is_move
+from migrate.programs.moves import is_in_left_branch
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
-#: A variable that is only compared is not worth keeping for so many comparisons.
+#: A variable that is read only so often is not worth keeping.
 INLINED = 2
 
 
@@ -36,13 +38,14 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     inside: set[int] = set()
     for unit in conversion.units:
         for choice in choices(conversion.facts, unit):
-            if unit is conversion.program.home or _places_something(conversion, choice):
+            if unit is conversion.program.home or _is_redirected(conversion, choice):
                 _settle(conversion, draft, choice)
                 inside |= {id(node) for node in ast.walk(choice.statement)}
     _redirect_parameters(conversion, draft)
     for use in conversion.facts.calls:
         if (
-            use.unit in conversion.units
+            not is_in_left_branch(conversion.facts, use.node)
+            and use.unit in conversion.units
             and conversion.facts.called(use.node) & SET_DEVICE
             and id(use.node) not in inside
         ):
@@ -77,9 +80,14 @@ def _settle(conversion: Conversion, draft: Draft, choice: Choice) -> None:
         draft.replace(choice.statement, line)
 
 
-def _places_something(conversion: Conversion, choice: Choice) -> bool:
-    """Whether tensors or models are put on the device chosen there."""
+def _is_redirected(conversion: Conversion, choice: Choice) -> bool:
+    """Whether a choice away from home gives way: tensors or models are put on that device, and the accelerator is at hand.
+
+    Elsewhere "cuda" and the current accelerator go on meaning the process's own device, which the accelerator has set.
+    """
     facts = conversion.facts
+    if not conversion.access.has(choice.unit):
+        return False
     return any(
         isinstance(parent := facts.tree(node).parents[node], (ast.Call, ast.keyword))
         and (isinstance(parent, ast.keyword) or is_move(facts, parent))
@@ -156,16 +164,10 @@ def _sees(unit: Unit, owner: Unit, name: str) -> bool:
             return isinstance(owner, Module)  # imported by name
         if name in unit.parameters or any(p.arg == name for p in (*unit.positional, *unit.node.args.kwonlyargs)):
             return False
-        if any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in _own(unit)):
+        if any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in own_nodes(unit.node)):
             return False
         unit = unit.parent if unit.parent is not None else unit.module
     return True
-
-
-def _own(unit: Function) -> Iterator[ast.AST]:
-    from migrate.analysis.syntax import own_nodes
-
-    return own_nodes(unit.node)
 
 
 def _is_text(conversion: Conversion, choice: Choice) -> bool:
@@ -185,17 +187,38 @@ def _can_inline(conversion: Conversion, choice: Choice, left: list[ast.expr]) ->
 
 
 def _redirect_parameters(conversion: Conversion, draft: Draft) -> None:
-    """In a function whose device parameter gives way: what still reads it reads the accelerator's device."""
+    """In a function whose device parameter gives way: what still reads it reads the accelerator's device.
+
+    Where that is often, the function keeps its `device` as a variable.
+    """
     facts = conversion.facts
     gone = {id(inner) for call in dropped(conversion) for given in _given(call) for inner in ast.walk(given)}
     gone |= {id(inner) for given in _replaced_arguments(conversion) for inner in ast.walk(given)}
     for parameter in conversion.access.parameters.values():
         if parameter.replaces is None:
             continue
-        for node in ast.walk(parameter.unit.node):
-            if isinstance(node, ast.Name) and node.id == parameter.replaces.arg and id(node) not in gone:
-                if isinstance(node.ctx, ast.Load) and _sees(facts.unit(node), parameter.unit, node.id):
-                    draft.rewrite(node, f"{conversion.access.name(node)}.device")
+        name = parameter.replaces.arg
+        reads = [
+            node
+            for node in ast.walk(parameter.unit.node)
+            if isinstance(node, ast.Name)
+            and node.id == name
+            and isinstance(node.ctx, ast.Load)
+            and id(node) not in gone
+            if facts.unit(node) is parameter.unit or _sees(facts.unit(node), parameter.unit, name)
+        ]
+        if len(reads) > INLINED:
+            first = _first_statement(parameter.unit)
+            draft.before(first, f"{name} = {conversion.access.of(parameter.unit)}.device")
+            continue
+        for node in reads:
+            draft.rewrite(node, f"{conversion.access.name(node)}.device")
+
+
+def _first_statement(unit: Function) -> ast.stmt:
+    """The first statement after the docstring."""
+    body = unit.body
+    return body[1] if is_docstring(body[0]) and len(body) > 1 else body[0]
 
 
 __all__ = ["argument_for", "device_argument", "device_choice", "device_line"]

@@ -115,12 +115,12 @@ class Draft:
         """Say something worth knowing about a place."""
         self._say(node, message, hint, Kind.NOTE)
 
-    def left(self, node: ast.AST, message: str, way_out: str) -> None:
-        """Say that something is left to a person, why, and how to do it."""
-        self._say(node, message, way_out, Kind.LEFT)
+    def left(self, node: ast.AST, message: str, way_out: str, code: str = "") -> None:
+        """Say that something is left to a person, why, and how to do it; `code` where it is another rule's matter."""
+        self._say(node, message, way_out, Kind.LEFT, code)
 
-    def _say(self, node: ast.AST, message: str, hint: str, kind: Kind) -> None:
-        self.findings.append(finding(self.facts, node, self.code, message, hint, kind, self.loop))
+    def _say(self, node: ast.AST, message: str, hint: str, kind: Kind, code: str = "") -> None:
+        self.findings.append(finding(self.facts, node, code or self.code, message, hint, kind, self.loop))
 
 
 def finding(

@@ -15,8 +15,9 @@ def assignment(
 ) -> str:
     """`a, b = function(a, b)`; with `as_tuple` the arguments are one tuple."""
     left, given = ", ".join(targets), ", ".join(arguments)
-    opening, closing = ("((", "))") if as_tuple and len(arguments) > 1 else ("(", ")")
-    line = f"{left} = {function}{opening}{given}{closing}"
+    if as_tuple and len(arguments) > 1:
+        given = f"({given})"
+    line = f"{left} = {function}({given})"
     if indent + len(line) <= WIDTH:
         return line
-    return f"{left} = {function}{opening}\n    {given}\n{closing}"
+    return f"{left} = {function}(\n    {given}\n)"

@@ -38,7 +38,13 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
         draft.note(whole.loop.node, f"every process runs this evaluation in full: {whole.why}")
     for loop in conversion.program.training:
         if loop.loaders & conversion.loader_origins:
-            for accumulator in accumulators(conversion.facts, loop):
+            found = list(accumulators(conversion.facts, loop))
+            shown = [accumulator.name for accumulator in found if accumulator.read_inside]
+            if shown:
+                draft.note(
+                    loop.node, f"while this loop runs, {_and(shown)} of one process show its own share of the data"
+                )
+            for accumulator in found:
                 _join(conversion, draft, accumulator)
 
 
@@ -51,8 +57,6 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
 
 def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> None:
     name, loop = accumulator.name, accumulator.loop.node
-    if accumulator.read_inside:
-        draft.note(loop, f"while this loop runs, {name} is that of the process's own share of the data")
     if accumulator.joined is None:
         return
     if accumulator.is_number is None:
@@ -63,6 +67,10 @@ def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> Non
         )
         return
     draft.after(loop, _joining(conversion, accumulator, conversion.access.name(loop)))
+
+
+def _and(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _joining(conversion: Conversion, accumulator: Accumulator, accelerator: str) -> str:

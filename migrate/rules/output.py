@@ -95,6 +95,9 @@ def _flush(conversion: Conversion, draft: Draft, voice: Voice, run: list[ast.stm
         for statement in run:
             call = statement.value  # type: ignore[attr-defined]
             draft.rewrite(call.func, f"{conversion.access.name(call)}.save")
+    elif len(run) == 1 and isinstance(run[0], ast.If) and not run[0].orelse:
+        # One condition more is a smaller change than one more block.
+        draft.wrap(run[0].test, f"{{it}} and {conversion.access.name(run[0])}.is_main_process")
     elif run:
         draft.guard(list(run), f"{conversion.access.name(run[0])}.is_main_process")
     run.clear()

@@ -63,9 +63,14 @@ def check(file, change, conversion):
 
 ENGINE = Engine(plan, apply, check)
 CATALOGUE = (
-    types.SimpleNamespace(code="MIG001", name="plain-loop", summary="a loop.", documentation="plain-loop: a loop.\n\nDetails."),
     types.SimpleNamespace(
-        code="MIG105", name="backward-call", summary="goes through.", documentation="backward-call: goes through.\n\nDetails."
+        code="MIG001", name="plain-loop", summary="a loop.", documentation="plain-loop: a loop.\n\nDetails."
+    ),
+    types.SimpleNamespace(
+        code="MIG105",
+        name="backward-call",
+        summary="goes through.",
+        documentation="backward-call: goes through.\n\nDetails.",
     ),
 )
 
@@ -306,6 +311,18 @@ def test_result_that_fails_a_check_is_dropped(word, reason):
     assert f"bad.py:1:1 MIG999 a bug of ours: {reason}" in result.stderr
     assert "1 file converted, 1 loop converted, 1 loop not converted, 1 bug of ours.\n" in result.stderr
     assert (stays("a", DONE), stays("bad", bad)) == (True, True)
+
+
+def test_file_that_cannot_be_edited_is_left_not_broken(monkeypatch):
+    monkeypatch.setattr(EditError, "is_our_bug", False)
+    bad = PLAIN + b"# uneditable\n"
+    write(bad=bad)
+    result = migrate("bad.py", "--write")
+    assert result.exit_code == 1
+    assert (
+        "bad.py:1:1 MIG998 libcst does not give this file back. The file stays as it was\n    Reformat" in result.stderr
+    )
+    assert stays("bad", bad)
 
 
 def test_files_of_one_program_stand_or_fall_together():

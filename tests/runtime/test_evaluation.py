@@ -19,7 +19,7 @@ class Stream(IterableDataset):
         self.data = data
 
     def __iter__(self):
-        return iter(zip(*self.data))
+        return iter(zip(*self.data, strict=True))
 
 
 class Reversed(torch.utils.data.Sampler):
@@ -105,7 +105,7 @@ def one_process():
 
 @pytest.mark.parametrize("world", [2, 3])
 def test_evaluation_is_that_of_one_process_when_shared_out(world, one_process):
-    """Sums, counts, means of batch means, the order of predictions and the number of steps do not depend on the world."""
+    """Sums, counts, means of batch means, orders of predictions and numbers of steps do not depend on the world."""
     for results in run_ranks(evaluate_all, world):
         for case, expected in one_process.items():
             assert (case, results[case]) == (case, expected)

@@ -1,0 +1,170 @@
+"""What mixed precision does to a model's forward, and the gradient scaler to steps."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections import namedtuple
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from runtime import Accelerator, AutocastKwargs
+from runtime.accumulation import Accumulation
+from runtime.data.passes import Passes
+from runtime.errors import ConfigurationError, PrecisionError
+from runtime.handlers import GradScalerKwargs
+from runtime.optimizer import following, hold_back
+from runtime.precision import Fp16, in_float32
+
+Pair = namedtuple("Pair", "a b")
+
+
+@dataclass(frozen=True)
+class Output:
+    logits: Any
+    name: str = "x"
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        self.seen = self.layer(x)
+        return self.seen
+
+
+def fp16_on_cpu(**scaling):
+    return Fp16(torch.device("cpu"), AutocastKwargs(), GradScalerKwargs(**scaling))
+
+
+def test_fp16_on_the_cpu_is_refused_with_the_way_out():
+    with pytest.raises(ConfigurationError, match=r"needs a GPU.*Use mixed_precision='bf16'.*came from: argument"):
+        Accelerator(cpu=True, mixed_precision="fp16")
+
+
+def test_bf16_computes_in_bf16_and_gives_float32():
+    accelerator = Accelerator(cpu=True, mixed_precision="bf16")
+    model = accelerator.prepare(Net())
+    output = model(torch.randn(2, 4))
+
+    assert model.seen.dtype is torch.bfloat16
+    assert output.dtype is torch.float32
+    assert accelerator.scaler is None
+
+
+def test_without_mixed_precision_the_model_is_untouched():
+    model = Net()
+    assert Accelerator(cpu=True).prepare(model) is model
+    assert "forward" not in model.__dict__
+
+
+def test_autocast_follows_the_precision():
+    x = torch.randn(2, 2)
+    with Accelerator(cpu=True).autocast():
+        assert (x @ x).dtype is torch.float32
+    accelerator = Accelerator(cpu=True, mixed_precision="bf16")
+    with accelerator.autocast():
+        assert (x @ x).dtype is torch.bfloat16
+    with accelerator.autocast(AutocastKwargs(enabled=False)):
+        assert (x @ x).dtype is torch.float32
+
+
+def test_a_deep_copy_of_a_prepared_model_runs_its_own_weights():
+    model = Accelerator(cpu=True, mixed_precision="bf16").prepare(Net())
+    average = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in average.parameters():
+            parameter.zero_()
+
+    assert average(torch.randn(2, 4)).abs().sum() == 0
+    assert average.seen.dtype is torch.bfloat16
+    assert model(torch.randn(2, 4)).abs().sum() > 0
+
+
+def test_a_prepared_model_can_be_pickled_and_restored():
+    accelerator = Accelerator(cpu=True, mixed_precision="bf16")
+    model = accelerator.prepare(Net())
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301
+
+    assert set(again.state_dict()) == {"layer.weight", "layer.bias"}
+    restored = accelerator.unwrap_model(model, keep_fp32_wrapper=False)
+    assert restored is model
+    restored(torch.randn(2, 4))
+    assert restored.seen.dtype is torch.float32
+
+
+def test_outputs_of_any_container_come_back_in_float32():
+    half = torch.ones(2, dtype=torch.bfloat16)
+    result = in_float32({"a": [half, (half, 3)], "b": Pair(half, None), "c": Output(half)})
+
+    assert result["a"][0].dtype is result["a"][1][0].dtype is torch.float32
+    assert result["b"].a.dtype is torch.float32
+    assert result["c"] == Output(result["c"].logits)
+    assert result["c"].logits.dtype is torch.float32
+    whole = [torch.ones(2), torch.ones(2, dtype=torch.int64)]
+    assert in_float32(whole) is whole
+
+
+def prepared_fp16(**scaling):
+    model, precision = nn.Linear(2, 1), fp16_on_cpu(**scaling)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    hold_back(optimizer, precision, Accumulation(1, Passes(0)))
+    return model, precision, optimizer
+
+
+def test_scaler_skips_a_step_that_is_not_finite_and_lowers_the_scale():
+    model, precision, optimizer = prepared_fp16(init_scale=8.0)
+    before = model.weight.clone()
+    precision.backward(model(torch.full((1, 2), float("inf"))).sum())
+    optimizer.step()
+
+    assert optimizer.step_was_skipped
+    assert torch.equal(model.weight, before)
+    assert precision.scaler.get_scale() == 4.0
+
+    optimizer.zero_grad()
+    precision.backward(model(torch.ones(1, 2)).sum())
+    precision.unscale([optimizer])
+    precision.unscale([optimizer])
+    assert torch.equal(model.weight.grad, torch.ones(1, 2))
+    optimizer.step()
+    assert not optimizer.step_was_skipped
+    assert torch.allclose(model.weight, before - 0.1)
+
+
+def test_scaler_is_updated_once_when_two_optimizers_step():
+    precision = fp16_on_cpu(init_scale=4.0, growth_interval=1)
+    models = [nn.Linear(2, 1), nn.Linear(2, 1)]
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in models]
+    for optimizer in optimizers:
+        hold_back(optimizer, precision, Accumulation(1, Passes(0)))
+    for expected in (8.0, 16.0):
+        precision.backward(sum(m(torch.ones(1, 2)).sum() for m in models))
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+        assert precision.scaler.state_dict()["scale"] == expected
+
+
+def test_scaler_refuses_closures():
+    _, _, optimizer = prepared_fp16()
+    with pytest.raises(PrecisionError, match="closure"):
+        optimizer.step(lambda: torch.tensor(0.0))
+
+
+def test_scheduler_waits_while_steps_are_skipped():
+    model, precision, optimizer = prepared_fp16()
+    plain = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+    scheduler = following(plain, [optimizer], Accumulation(1, Passes(0)), times=1)
+    for value, rate in ((float("nan"), 0.1), (1.0, 0.05)):
+        precision.backward(model(torch.full((1, 2), value)).sum())
+        optimizer.step()
+        scheduler.step()
+        optimizer.zero_grad()
+        assert optimizer.param_groups[0]["lr"] == rate
