@@ -123,10 +123,9 @@ def verdict(original: Run, one: Run, two: Run) -> int:
     identical = (original.steps, original.tests) == (one.steps, one.tests)
     count = len(original.steps) + len(original.tests)
     print(f"\n1 process:   all {count} lines identical to the original: {'yes' if identical else 'NO'}")
-    print(
-        f"2 processes: mean of the training losses {two.mean:.4f}, of the original {original.mean:.4f}; process 0 prints"
-    )
-    print("             those of its own share of each batch. The test set is counted whole, each sample once.")
+    print(f"2 processes: mean training loss {two.mean:.4f}, original {original.mean:.4f}")
+    print("             (process 0 prints the loss of its own share of each batch).")
+    print("             The test set is counted whole, each sample once.")
     return 0 if identical else 1
 
 

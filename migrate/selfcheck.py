@@ -72,9 +72,8 @@ def _lines(before: bytes, after: bytes, touched: _Touched) -> Iterator[str]:
     for number, line in enumerate(_split(before), 1):
         if number in touched.lines or not line.strip():
             continue
-        wanted = _normal(line)
         moves = number in touched.moved or line.lstrip().startswith(b"#")
-        if not any(_normal(other) == wanted or (moves and other.strip() == line.strip()) for other in rest):
+        if not any(_is_same(line, other, moves=moves) for other in rest):
             yield f"line {number} is not in the result as it was: {line.decode(errors='replace').strip()}"
             return
 
@@ -83,9 +82,15 @@ def _split(source: bytes) -> list[bytes]:
     return LINES.findall(source)
 
 
-def _normal(line: bytes) -> bytes:
-    """The line; a file without a newline at its end may get one, and the other way round."""
-    return line.rstrip(b"\r\n")
+def _is_same(line: bytes, other: bytes, *, moves: bool) -> bool:
+    """Whether one line is the other; the last line of a file may get a newline, or lose it to one behind it."""
+    if moves:
+        line, other = line.lstrip(b" \t"), other.lstrip(b" \t")
+    return line == other or (line.rstrip(b"\r\n") == other.rstrip(b"\r\n") and (_is_open(line) or _is_open(other)))
+
+
+def _is_open(line: bytes) -> bool:
+    return not line.endswith((b"\r", b"\n"))
 
 
 class _Touched:

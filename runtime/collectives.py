@@ -27,6 +27,9 @@ PER_MESSAGE = 16  # tensors; 2 + 16 * (2 + MAX_DIMS) numbers of 8 bytes stay bel
 SMALL = 2048  # bytes of a message that carries shapes and, where they fit, the values
 ALIGN = 16  # bytes; complex128 is the largest element
 
+# torch 2.13 renamed it
+_GATHER = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+
 
 def exchange(world: World, tensors: list[Tensor]) -> list[list[Tensor]]:
     """For every tensor: that tensor of every process, in rank order, on the device it came from.
@@ -125,7 +128,7 @@ def _fill(message: Tensor, parts: list[Tensor]) -> None:
 
 def _all_gather(world: World, message: Tensor) -> Tensor:
     out = torch.empty((world.size * message.numel(),), dtype=torch.uint8, device=message.device)
-    dist.all_gather_into_tensor(out, message)
+    _GATHER(out, message)
     return out.view(world.size, message.numel())
 
 
@@ -298,6 +301,9 @@ def _padded(tensor: Tensor, size: int, dim: int, pad_index: float, pad_first: bo
 def broadcast_tensors(world: World, tensors: list[Tensor]) -> None:
     """Rank 0's values into `tensors` on every process, in place, one collective; shapes must be the same."""
     if world.size == 1 or not tensors:
+        return
+    if len(tensors) == 1 and tensors[0].is_contiguous() and tensors[0].device == world.device:
+        dist.broadcast(tensors[0], src=0)
         return
     parts = [_bytes_of(tensor, world.device) for tensor in tensors]
     message = torch.cat(parts)

@@ -34,7 +34,7 @@ LAYERS = {
         {"cli"},
         {"launch"},
         {"accelerator"},
-        {"strategies", "optimizer", "metrics", "data", "accumulation", "save"},
+        {"strategies", "optimizer", "metrics", "data", "accumulation", "files", "save"},
         {"precision", "collectives", "processes", "seed"},
         {"world"},
         {"devices"},
@@ -156,7 +156,8 @@ def test_imports_go_down():
                 wrong.append(f"{name} imports {other}: the packages know nothing of each other")
                 continue
             place = {member: index for index, layer in enumerate(LAYERS[package]) for member in layer}
-            if below != "__init__" and place[above] > place[below]:
+            unlisted = {above, below} - place.keys()  # the test above names it
+            if below != "__init__" and not unlisted and place[above] > place[below]:
                 wrong.append(f"{name} imports {other}, which is above it")
     assert not wrong
 

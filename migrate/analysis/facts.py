@@ -37,9 +37,8 @@ class Facts:
         self.modules = tuple(state.modules.values())
         self.editable = tuple(module for module in self.modules if module.file.named)
         self._trees = {module: Tree(module.tree) for module in self.modules}
-        self._units = {module.tree: module for module in self.modules} | {
-            unit.node: unit for unit in state.functions.values()
-        }
+        self._units: dict[ast.AST, Unit] = {module.tree: module for module in self.modules}
+        self._units.update({unit.node: unit for unit in state.functions.values()})
 
     # --- places -----------------------------------------------------------------------------------------------------
 
@@ -57,11 +56,9 @@ class Facts:
             return self.module(node)
         tree = self.tree(node)
         inner = tree.function(node)
-        found = self._units.get(inner)
-        while found is None:  # a function that was never defined, in code that is not reached
+        while inner not in self._units:  # a function that was never defined, in code that is not reached
             inner = tree.function(inner)
-            found = self._units.get(inner)
-        return found  # type: ignore[return-value]
+        return self._units[inner]
 
     def module(self, node: ast.AST) -> Module:
         """The module a node stands in."""
@@ -114,11 +111,7 @@ class Facts:
 
     def targets(self, node: ast.Call) -> list[Function]:
         """The project's functions and constructors a call may enter."""
-        found = []
-        for value in self.values(node.func):
-            if isinstance(value.unit, Function):
-                found.append(value.unit)
-        return found
+        return [value.unit for value in self.values(node.func) if isinstance(value.unit, Function)]
 
     @cached_property
     def models_of(self) -> dict[ast.AST, set[ast.AST]]:
@@ -218,7 +211,7 @@ class Facts:
 
 
 def is_device_text(text: str) -> bool:
-    """ "cuda", "cuda:0", "cpu"."""
+    """Whether a text names a device: cuda, cuda:0, cpu."""
     return text.split(":", maxsplit=1)[0] in tensors.DEVICE_TEXT
 
 

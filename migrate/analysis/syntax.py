@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-Loop = Union[ast.For, ast.AsyncFor, ast.While]
+Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _BLOCKS = ("body", "orelse", "finalbody")

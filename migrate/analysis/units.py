@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.analysis.roles import NOTHING, Value, Values
 
 if TYPE_CHECKING:
     from migrate.source.project import SourceFile
 
-FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
+FunctionNode: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
 
 
 @dataclass(eq=False, slots=True)
@@ -120,7 +120,7 @@ class Class:
         return names
 
 
-Unit = Union[Module, Function]
+Unit: TypeAlias = "Module | Function"
 
 
 def module_of(unit: Unit) -> Module:

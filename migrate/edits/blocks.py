@@ -137,7 +137,7 @@ class Blocks:
             inside = {PLACEHOLDER.format(name=name): _inside(part, old) for name, part in specials.items()}
             module = cst.Module(nodes).visit(_Splice(inside))
             nodes = list(module.body)
-        if isinstance(old, cst.SimpleStatementLine):
+        if isinstance(old, cst.SimpleStatementLine) and not specials:
             nodes[0] = _with_comment(nodes[0], old.trailing_whitespace)
         return nodes
 
@@ -240,7 +240,7 @@ class Blocks:
         arranged = _Inner(self.builder, {}, {}, set(), self.filled)
         body, footer = arranged.lay_out(self._nested(inner, wraps, indent), (), indent=indent)
         lead = tuple(body[0].leading_lines)
-        body[0] = body[0].with_changes(leading_lines=())
+        body = [body[0].with_changes(leading_lines=()), *map(_moved_in, body[1:])]
         (node,) = self.builder.statements(f"{header}:\n    pass")
         header_end = cast("cst.IndentedBlock", cast("cst.If", node).body).header
         suite = cst.IndentedBlock(body, footer=footer, indent=indent, header=header_end)
@@ -319,7 +319,8 @@ class _Splice(cst.CSTTransformer):
         if name not in self._inside:
             return updated_node
         first, *rest = self._inside[name]
-        return cst.FlattenSentinel([first.with_changes(leading_lines=updated_node.leading_lines), *rest])
+        lines = (*updated_node.leading_lines, *first.leading_lines)
+        return cst.FlattenSentinel([first.with_changes(leading_lines=lines), *rest])
 
 
 def _with_comment(stmt: Statement, trailing: cst.TrailingWhitespace) -> Statement:
@@ -371,6 +372,12 @@ def _put(arranged: Sequence[Any], out: list[Statement]) -> list[cst.EmptyLine]:
         else:
             lines.append(token)
     return lines
+
+
+def _moved_in(stmt: Statement) -> Statement:
+    """The statement for a deeper block: blank lines above it stay empty."""
+    lines = [line if line.comment else line.with_changes(indent=False) for line in stmt.leading_lines]
+    return stmt.with_changes(leading_lines=lines)
 
 
 def _is_definition(item: Item | None) -> bool:

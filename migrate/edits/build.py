@@ -297,13 +297,14 @@ def edit_call(call: cst.Call, operations: Iterable[Operation]) -> cst.Call:
 
 
 def _replaced(arg: cst.Arg, operation: ReplaceArgument) -> cst.Arg:
-    if operation.code is not None:
-        return arg.with_changes(star="", keyword=None, value=cst.parse_expression(operation.code))
-    return (
-        arg.with_changes(keyword=cst.Name(operation.keyword or ""))
-        if arg.keyword
-        else arg.with_changes(keyword=cst.Name(operation.keyword or ""), equal=_tight())
-    )
+    changes: dict[str, Any] = {}
+    if operation.code is not None:  # it was starred
+        changes = {"star": "", "value": cst.parse_expression(operation.code)}
+    if operation.keyword is not None:
+        changes["keyword"] = cst.Name(operation.keyword)
+    if operation.keyword is not None and arg.keyword is None:
+        changes["equal"] = _tight()
+    return arg.with_changes(**changes)
 
 
 def _argument(code: str, keyword: str | None) -> cst.Arg:
@@ -340,13 +341,21 @@ def rename_parameter(param: cst.Param, operation: RenameParameter) -> cst.Param:
     if operation.default is not None:
         code = operation.default
         changes["default"] = cst.parse_expression(code) if code else None
-        changes["equal"] = cst.MaybeSentinel.DEFAULT
+        changes["equal"] = _equal(param) if code else cst.MaybeSentinel.DEFAULT
     return param.with_changes(**changes)
+
+
+def _equal(param: cst.Param) -> cst.AssignEqual | cst.MaybeSentinel:
+    if isinstance(param.equal, cst.AssignEqual) or param.annotation is not None:
+        return param.equal
+    return _tight()
 
 
 def add_parameter(function: cst.FunctionDef, original: cst.FunctionDef, operation: AddParameter) -> cst.FunctionDef:
     """The function with one more parameter. `original` still has the names that `after` means."""
-    new = cst.Param(cst.Name(operation.name), default=_maybe(operation.default))
+    new = cst.Param(cst.Name(operation.name))
+    if operation.default is not None:
+        new = new.with_changes(default=cst.parse_expression(operation.default), equal=_tight())
     params = function.params
     opening = function.whitespace_before_params
     names = [param.name.value for param in original.params.posonly_params]
@@ -357,10 +366,6 @@ def add_parameter(function: cst.FunctionDef, original: cst.FunctionDef, operatio
     added = len(params.params) - len(old)  # by edits before this one
     place = old.index(operation.after) + 1 if operation.after in old else len(old) + added
     return function.with_deep_changes(params, params=inserted(params.params, place, new, opening))
-
-
-def _maybe(code: str | None) -> cst.BaseExpression | None:
-    return None if code is None else cst.parse_expression(code)
 
 
 def drop_aliases(stmt: cst.Import | cst.ImportFrom, operations: Iterable[DropAlias]) -> cst.Import | cst.ImportFrom:

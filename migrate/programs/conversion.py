@@ -61,7 +61,7 @@ class Conversion:
         unit = self.facts.unit(node)
         if unit is not self.program.home:
             return True
-        return node.lineno > (self.placement.prepare.statement.end_lineno or 0)  # type: ignore[attr-defined]
+        return _line(node) > (self.placement.prepare.statement.end_lineno or 0)
 
 
 def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conversion | None:
@@ -165,7 +165,7 @@ def _evaluated_in_full(program: Program, in_full: list[InFull]) -> list[Refusal]
 def _place(
     facts: Facts, loops: Loops, program: Program, loaders: tuple[Named, ...], planned: tuple[Schedule, ...]
 ) -> tuple[Placement, tuple[Named, ...]]:
-    """The places, and the schedulers that are prepared: those stepped per batch whose horizon counts one process's batches.
+    """The places, and the schedulers that are prepared: stepped per batch, with a horizon in one process's batches.
 
     A horizon measured with len(loader) after prepare already counts the batches of N processes: that scheduler stays.
     """

@@ -112,7 +112,7 @@ class Loops:
                 yield from self.around(call.node, call.caller, seen | {id(unit)})
 
     def _run_over(self, loop: Loop) -> set[ast.AST]:
-        """Where the loaders were made whose batches a training loop sees: its own, else those of the loops around it."""
+        """Where the loaders were made whose batches a training loop sees: its own, else those of loops around it."""
         for around in (loop, *self.around(loop, self._facts.unit(loop))):
             found = self.loaders(around)
             if found:
@@ -169,7 +169,7 @@ class Loops:
         )
 
     def trained_by(self, loop: LoopFact) -> set[ast.AST]:
-        """Where the optimizers were made that step in a training loop, the functions it calls, or the loops around it."""
+        """Where the optimizers were made that step in a training loop, functions it calls, or loops around it."""
         for around in (loop.node, *self.around(loop.node, loop.unit)):
             found = self._steps(around, frozenset())
             if found:

@@ -58,7 +58,7 @@ def moves(facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Un
 
 
 def is_in_left_branch(facts: Facts, node: ast.AST) -> bool:
-    """Whether a node stands in a branch that wraps the model in DistributedDataParallel itself, and is left as it is."""
+    """Whether a node stands in a branch that wraps the model in DistributedDataParallel itself: it is left as it is."""
     tree = facts.tree(node)
     for use in facts.calls:
         if facts.called(use.node) & DISTRIBUTED_DATA_PARALLEL and use.node in tree:

@@ -129,7 +129,7 @@ def _check_unused(
 
 
 def _is_placing(facts: Facts, program: Program, statement: ast.stmt) -> bool:
-    """A statement that only chooses the device or moves a trained model there: it goes away, prepare takes its place."""
+    """A statement that only chooses the device or moves a trained model: it goes away, prepare takes its place."""
     if isinstance(statement, ast.If):
         return all(_is_placing(facts, program, inner) for inner in (*statement.body, *statement.orelse))
     if any(choice.statement is statement for choice in choices(facts, facts.unit(statement))):
@@ -187,13 +187,19 @@ def _accelerator_spot(
     if cpu is not None:
         earliest = max(earliest, _after_names(facts, program, tree, top, choice, required))
     in_module = isinstance(program.home, Module) and top is tree.root.body
-    if choice is not None and (cpu is not None or not in_module):
+    if choice is not None and (cpu is not None or not in_module or _is_first(program, choice)):
         at = _index(top, _held(tree, choice.statement, top))
         if choice.statement is top[at] and not any(_speaks(facts, s) for s in top[earliest:at]):
             return Spot(choice.statement, "instead", spaced=False)
     if earliest < len(top):
         return Spot(top[earliest], "before", spaced=in_module or cpu is not None)
     return Spot(top[-1], "after", spaced=True)
+
+
+def _is_first(program: Program, choice: Choice) -> bool:
+    """Whether the device is chosen before anything of the program is made."""
+    named = (*program.models, *program.optimizers, *program.loaders)
+    return all(choice.statement.lineno < statement.lineno for name in named for statement in name.statements)
 
 
 def _start(program: Program, tree: Tree, top: list[ast.stmt]) -> int:

@@ -81,7 +81,7 @@ def _measured(facts: Facts, program: Program, named: Named) -> list[ast.AST]:
             for name in reads(node) - seen:
                 seen.add(name)
                 waiting += [
-                    binding.statement.value  # type: ignore[attr-defined]
+                    binding.statement.value
                     for binding in facts.bindings_in(facts.unit(origin))
                     if binding.target == name and isinstance(binding.statement, ast.Assign)
                 ]

@@ -86,8 +86,7 @@ def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
     for number, program in enumerate(programs(facts, loops)):
         group = f"program {number}"
         made = _convert_one(facts, loops, program, plan, options, group, findings)
-        for loop in program.training:
-            findings.append(_flag(facts, program, loop, made is not None))
+        findings += [_flag(facts, program, loop, made is not None) for loop in program.training]
         if made is None:
             findings += [_refused(facts, refusal) for refusal in program.refusals]
         summaries.append(told(facts, program, made))
@@ -154,7 +153,7 @@ def _bypassing(conversion: Conversion) -> list[Refusal]:
         Refusal(
             call,
             "MIG119",
-            f"{ast.unparse(call.func)}() trains the model around its forward, so that processes would not share gradients",
+            f"{ast.unparse(call.func)}() trains the model around its forward: processes would not share gradients",
             "call the model itself, and let its forward choose what to do",
         )
         for call in trains_around_wrapper(conversion)

@@ -7,8 +7,8 @@
     def train(model, device, loader):            ->   def train(model, accelerator, loader):
     train(model, device, loader)                 ->   train(model, accelerator, loader)
 
-A flag that keeps the original on the CPU is passed on: Accelerator(cpu=not use_cuda). The accelerator takes the place of
-a `device` parameter that nothing else needs, or becomes a parameter; in a class it is self.accelerator.
+A flag that keeps the original on the CPU is passed on: Accelerator(cpu=not use_cuda). The accelerator takes the place
+of a `device` parameter that nothing else needs, or becomes a parameter; in a class it is self.accelerator.
 Refused: functions that need it and are called in ways that are not seen.
 """
 

@@ -37,8 +37,8 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
     for node in _attributes(conversion):
         accelerator = conversion.access.name(node)
         draft.wrap(node.value, f"{accelerator}.unwrap_model({{it}})")
-    for node in _handed_out(conversion):
-        draft.wrap(node, f"{conversion.access.name(node)}.unwrap_model({{it}})")
+    for given in _handed_out(conversion):
+        draft.wrap(given, f"{conversion.access.name(given)}.unwrap_model({{it}})")
 
 
 def _attributes(conversion: Conversion) -> Iterator[ast.Attribute]:

@@ -18,6 +18,7 @@ from migrate.analysis.known.training import FLUENT
 from migrate.analysis.roles import Role, roles
 from migrate.programs.devices import device_argument, is_choice
 from migrate.programs.moves import Fate, Move
+from migrate.rules.imports import drop_unused
 from migrate.rules.placing import drop, kept_moves, variables
 from migrate.rules.rule import rule
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 def batch_moves(conversion: Conversion, draft: Draft) -> None:
     """Drop the moves of batches, redirect the others."""
     drop(conversion, draft, [*(m.node for m in conversion.moves if m.fate is Fate.BATCH), *variables(conversion)])
+    drop_unused(conversion, draft, [call.func for call in variables(conversion)])
     for move in kept_moves(conversion):
         _redirect(conversion, draft, move)
     _fixed_devices(conversion, draft)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL
 from migrate.analysis.roles import Role, origins
+from migrate.rules.imports import drop_unused
 from migrate.rules.placing import drop, wrappers
 from migrate.rules.rule import rule
 
@@ -38,6 +39,7 @@ def data_parallel(conversion: Conversion, draft: Draft) -> None:
     """Take DataParallel off the trained models and say what is left of other wrappers."""
     wrapped = wrappers(conversion)
     drop(conversion, draft, wrapped)
+    drop_unused(conversion, draft, [call.func for call in wrapped])
     for call in wrapped:
         if len(call.args) > 1 or call.keywords:
             draft.note(call, "the device list of DataParallel is gone: runtime launch --gpu_ids chooses the GPUs")

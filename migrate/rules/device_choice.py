@@ -81,7 +81,7 @@ def _settle(conversion: Conversion, draft: Draft, choice: Choice) -> None:
 
 
 def _is_redirected(conversion: Conversion, choice: Choice) -> bool:
-    """Whether a choice away from home gives way: tensors or models are put on that device, and the accelerator is at hand.
+    """Whether a choice away from home gives way: something is put on that device, and the accelerator is at hand.
 
     Elsewhere "cuda" and the current accelerator go on meaning the process's own device, which the accelerator has set.
     """
@@ -128,7 +128,7 @@ def argument_for(call: ast.Call, unit: Function, parameter: ast.arg, bound: bool
 
 
 def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
-    """Where the variable of a choice is read: in its unit and what sees the unit's names; of an attribute, everywhere."""
+    """Where the variable of a choice is read: in its unit and what sees its names; of an attribute, everywhere."""
     facts = conversion.facts
     is_name = choice.target.isidentifier()
     home_tree = facts.tree(choice.statement)

@@ -34,7 +34,7 @@ class Draft:
 
     def rewrite(self, node: ast.expr, template: str, **parts: Part) -> None:
         """Replace an expression; `{name}` in the template is a part: source text, or a piece of the node itself."""
-        self.plan.rewrite(node, template, rule=self.code, group=self.group, **parts)
+        self.plan.rewrite(node, template, rule=self.code, reason="", group=self.group, **parts)
 
     def unwrap_call(self, node: ast.Call) -> None:
         """`f(x)` gives way to `x`."""

@@ -25,6 +25,6 @@ def drop_unused(conversion: Conversion, draft: Draft, gone: Iterable[ast.expr]) 
         exported = any(isinstance(n, ast.Constant) and n.value == name for n in nodes)
         if read != ids or exported:
             continue
-        for node in nodes:
-            if isinstance(node, ast.ImportFrom) and any((a.asname or a.name) == name for a in node.names):
-                draft.drop_import(node, name)
+        for statement in nodes:
+            if isinstance(statement, ast.ImportFrom) and any((a.asname or a.name) == name for a in statement.names):
+                draft.drop_import(statement, name)

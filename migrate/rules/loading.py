@@ -3,7 +3,8 @@
     model.load_state_dict(torch.load(path))   ->   model.load_state_dict(torch.load(path, map_location="cpu"))
     (after prepare)                           ->   accelerator.unwrap_model(model).load_state_dict(...)
 
-Keys stay plain. Without map_location every process would load onto the GPU that the file was written from.
+Keys stay plain; where the original loaded into a DataParallel model, a `module.` prefix is taken off first. Without
+map_location every process would load onto the GPU that the file was written from.
 Safe: load_state_dict copies into the parameters where they are.
 """
 
@@ -12,7 +13,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, roles
+from migrate.analysis.roles import Role, origins, roles
+from migrate.rules.placing import wrappers
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -39,6 +41,24 @@ def loading(conversion: Conversion, draft: Draft) -> None:
             continue
         if Role.CHECKPOINT in roles(facts.values(use.node)):
             draft.add_keyword(use.node, "map_location", '"cpu"')
+    _strip_prefixes(conversion, draft)
 
 
-_ = ast
+def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:
+    """Where the original loaded into a DataParallel model, its files may have keys with `module.`; now they must go."""
+    facts = conversion.facts
+    wrapped = {origin for call in wrappers(conversion) for origin in origins(facts.values(call.args[0]), Role.MODEL)}
+    for use in facts.method_calls("load_state_dict"):
+        mine = origins(facts.receiver(use.node), Role.MODEL) & wrapped
+        if not mine or use.unit not in conversion.units or not use.node.args:
+            continue
+        state = use.node.args[0]
+        if isinstance(state, (ast.Name, ast.Subscript, ast.Attribute)) and "torch" in use.unit.module.names:
+            function = "torch.nn.modules.utils.consume_prefix_in_state_dict_if_present"
+            draft.before(facts.tree(use.node).statement(use.node), f'{function}({ast.unparse(state)}, "module.")')
+        else:
+            draft.note(
+                use.node,
+                "files that the original wrote on GPUs have keys that begin with `module.`",
+                "strip them: {key.removeprefix('module.'): value for key, value in state.items()}",
+            )

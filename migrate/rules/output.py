@@ -41,7 +41,7 @@ def output(conversion: Conversion, draft: Draft) -> None:
 
 
 def _speakers(conversion: Conversion, voice: Voice) -> list[Unit]:
-    """The program's units whose output is handled inside: those with the accelerator, and those that do more than speak."""
+    """The units whose output is handled inside: those with the accelerator, and those that do more than speak."""
     units = sorted(conversion.units, key=_line)
     speaking = [
         unit

@@ -86,7 +86,7 @@ def _give_way(conversion: Conversion, draft: Draft, call: ast.Call) -> None:
         draft.unwrap_call(call)
         return
     device = device_argument(conversion.facts, call)
-    given = [*call.args, *call.keywords]
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     kept = [g for g in given if not _is_device_or_option(g, device)]
     if not kept or (isinstance(call.func, ast.Attribute) and call.func.attr != "to"):
         draft.drop_method(call)

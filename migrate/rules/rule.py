@@ -1,4 +1,4 @@
-"""What a rule is: a code, a name, and a function from decisions to edits. Its module's docstring is its documentation."""
+"""What a rule is: a code, a name, a function from decisions to edits. Its module's docstring documents it."""
 
 from __future__ import annotations
 

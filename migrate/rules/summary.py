@@ -29,7 +29,7 @@ def told(facts: Facts, program: Program, conversion: Conversion | None) -> Summa
     where = f" in {_name(program.home)}" if program.home is not None else ""
     files = {program.module.path}
     if conversion is not None:
-        files |= {facts.module(_node(unit)).path for unit in conversion.units}
+        files |= {unit.module.path for unit in conversion.units}
     done = "" if conversion is not None else " Left as it is."
     return Summary(
         program.module.path, f"Training program{where}: {'; '.join(p for p in parts if p)}.{done}", tuple(sorted(files))
@@ -37,7 +37,7 @@ def told(facts: Facts, program: Program, conversion: Conversion | None) -> Summa
 
 
 def _listed(word: str, named: Iterable[Named]) -> str:
-    names = [f"{n.target} (line {n.statements[0].lineno})" for n in named]
+    names = [f"`{n.target}` (line {n.statements[0].lineno})" for n in named]
     return f"{word[:-1] if len(names) == 1 else word} {', '.join(names)}" if names else ""
 
 
@@ -47,8 +47,6 @@ def _lines(numbers: Iterable[int]) -> str:
 
 
 def _name(unit: Unit) -> str:
-    return f"{unit.name}()" if isinstance(unit, Function) else "the module"
-
-
-def _node(unit: Unit):  # type: ignore[no-untyped-def]
-    return unit.node if isinstance(unit, Function) else unit.tree
+    if not isinstance(unit, Function):
+        return "the module"
+    return f"{unit.owner.node.name}.{unit.name}()" if unit.owner is not None else f"{unit.name}()"

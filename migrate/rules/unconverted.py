@@ -1,7 +1,7 @@
 """unconverted-loop: a training loop in plain PyTorch.
 
-A loop is a training loop if a loss's `backward()` is called in it, or in a function that it calls. Loops that already go
-through an accelerator, and those that a framework runs (Lightning's modules), are not flagged.
+A loop is a training loop if a loss's `backward()` is called in it, or in a function that it calls. Loops that already
+go through an accelerator, and those that a framework runs (Lightning's modules), are not flagged.
 
     for x, y in loader:
         loss = criterion(model(x), y)

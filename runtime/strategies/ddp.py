@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -13,6 +14,13 @@ from runtime.collectives import broadcast_tensors
 from runtime.strategies.base import Strategy
 from runtime.world import World
 
+# torch 2.13 renamed the argument
+_BUFFERS = (
+    "forward_sync_buffers"
+    if "forward_sync_buffers" in inspect.signature(DistributedDataParallel.__init__).parameters
+    else "broadcast_buffers"
+)
+
 
 class Replica(DistributedDataParallel):
     """PyTorch's wrapper, with buffers (running statistics) kept equal in another way.
@@ -23,17 +31,22 @@ class Replica(DistributedDataParallel):
     """
 
     def __init__(self, module: nn.Module, world: World, *, broadcast_buffers: bool, **arguments: Any) -> None:
-        super().__init__(module, broadcast_buffers=False, **arguments)
+        own: dict[str, Any] = {_BUFFERS: False}
+        super().__init__(module, **own, **arguments)
         self._world = world
         self._kept_equal: list[Tensor] = list(self.modules_buffers) if broadcast_buffers else []
+        self._send_buffers()
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if not torch.is_grad_enabled():
             return self.module(*inputs, **kwargs)
         output = super().forward(*inputs, **kwargs)  # type: ignore[no-untyped-call]
-        if self._kept_equal and self.training and self.require_backward_grad_sync:
-            broadcast_tensors(self._world, [buffer.data for buffer in self._kept_equal])
+        if self.training and self.require_backward_grad_sync:
+            self._send_buffers()
         return output
+
+    def _send_buffers(self) -> None:
+        broadcast_tensors(self._world, [buffer.data for buffer in self._kept_equal])
 
 
 class Ddp(Strategy):

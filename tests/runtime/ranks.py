@@ -10,9 +10,11 @@ import importlib.util
 import inspect
 import multiprocessing
 import os
+import pickle
 import socket
 import sys
 import traceback
+import warnings
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ def run_ranks(function: Any, size: int, *arguments: Any, timeout_s: float = TIME
     for rank in range(size):
         receiver, sender = context.Pipe(duplex=False)
         own = {**variables, "RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size)}
-        process = context.Process(target=_child, args=(place, arguments, own, sender), daemon=True)
+        process = context.Process(target=_child, args=(place, arguments, own, sender))  # may have workers
         process.start()
         sender.close()
         processes.append(process)
@@ -39,7 +41,7 @@ def run_ranks(function: Any, size: int, *arguments: Any, timeout_s: float = TIME
         return _collected(pipes, timeout_s)
     finally:
         for process in processes:
-            process.join(5)
+            process.join(10)
             if process.is_alive():
                 process.kill()
 
@@ -54,7 +56,7 @@ def _collected(pipes: list[Connection], timeout_s: float) -> list[Any]:
         for pipe in ready:
             rank = pipes.index(pipe)
             try:
-                is_fine, value = pipe.recv()
+                is_fine, value = pickle.loads(pipe.recv_bytes())  # noqa: S301  our own child wrote it
             except EOFError:
                 raise AssertionError(f"rank {rank} died without an answer") from None
             if not is_fine:
@@ -69,9 +71,12 @@ def _child(place: tuple[str, str], arguments: tuple[Any, ...], variables: dict[s
 
     torch.set_num_threads(1)
     try:
-        sender.send((True, _load(*place)(*arguments)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            answer = (True, _load(*place)(*arguments))
+        sender.send_bytes(pickle.dumps(answer))  # not send(), which shares the memory of tensors with a dead process
     except BaseException:  # noqa: BLE001  whatever it is, the test shows it
-        sender.send((False, traceback.format_exc()))
+        sender.send_bytes(pickle.dumps((False, traceback.format_exc())))
         os._exit(1)  # the other ranks must not wait for this one
     finally:
         sender.close()

@@ -80,6 +80,7 @@ def test_help_teaches(run):
 
 
 def test_env_names_what_a_report_needs(monkeypatch):
+    pytest.importorskip("torch")
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
     monkeypatch.setenv("SECRET_TOKEN", "hunter2")
     result = CliRunner().invoke(app, ["env"])

@@ -20,7 +20,7 @@ from runtime.handlers import GradScalerKwargs
 from runtime.optimizer import following, hold_back
 from runtime.precision import Fp16, in_float32
 
-Pair = namedtuple("Pair", "a b")
+Pair = namedtuple("Pair", "a b")  # noqa: PYI024  the untyped kind, too
 
 
 @dataclass(frozen=True)

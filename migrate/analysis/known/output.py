@@ -16,7 +16,8 @@ SAVE = "torch.save"
 
 #: Calls that write; as statements of their own they are done by the main process.
 WRITES = frozenset(
-    """torch.save os.makedirs os.mkdir os.remove os.rename os.rmdir os.unlink os.replace shutil.copy shutil.copyfile shutil.copy2
+    """torch.save os.makedirs os.mkdir os.remove os.rename os.rmdir os.unlink os.replace
+    shutil.copy shutil.copyfile shutil.copy2
     shutil.rmtree shutil.move json.dump pickle.dump yaml.dump joblib.dump
     numpy.save numpy.savez numpy.savetxt numpy.savez_compressed
     torchvision.utils.save_image torchvision.utils.save_image_grid imageio.imwrite imageio.mimsave cv2.imwrite

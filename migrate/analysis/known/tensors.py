@@ -47,6 +47,3 @@ FOLDING_WITHOUT_DIM = frozenset("sum mean max min prod std var median all any ar
 TO_HOST = frozenset("numpy tolist item".split())
 MOVES = frozenset("to cuda cpu xpu".split())
 DEVICE_TEXT = frozenset("cpu cuda mps xpu gpu".split())
-DTYPES = frozenset(
-    "float float32 float64 double half float16 bfloat16 int int8 int16 int32 int64 long short uint8 bool complex64".split()
-)

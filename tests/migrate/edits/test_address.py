@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -42,6 +43,7 @@ x = not a if b else c if d else lambda e, *f, g=h, **i: j(k)
 x = a < b <= c != d is not e not in f in g
 x = -a ** -b + ~c @ d
 x = {a: b, **c, d(e): f}, {g, *h}, [i, *j], (), {}
+x = {a(b) for c in d}
 x = {a(b): c(d) for e in f for g, h in i(j) if k if l}
 x = "a" "b" f"{c.d(e)!r:>{f(g)}}" "h" f"{i[j]}{k=}"
 y = f"""{a.b
@@ -87,6 +89,9 @@ type_ = a if b else (c, d)
 print(*a, sep=b)
 x = a if b else c,
 '''
+
+if sys.version_info < (3, 11):
+    NASTY = NASTY.replace("except*", "except")
 
 VARIANTS = {
     "plain": NASTY.encode(),
@@ -161,7 +166,7 @@ def test_positions_agree_outside_of_strings(name):
 
 def standard_library():
     folder = Path(sysconfig.get_path("stdlib"))
-    names = ("argparse", "ast", "dataclasses", "typing", "inspect", "enum", "statistics", "tarfile", "shlex", "doctest")
+    names = ("shlex", "textwrap", "contextlib", "string", "queue")
     return [folder / f"{name}.py" for name in names]
 
 
@@ -172,7 +177,7 @@ def test_join_is_exact_on_the_standard_library(path):
     assert set(mine) == set(found)
     content = path.read_bytes()
     for number, (address, node) in enumerate(mine.items()):
-        if number % 10 == 0 or index.is_inside_string(node):
+        if number % 5 == 0 or index.is_inside_string(node):
             assert is_same(found[address], node), ast.unparse(node)
         if isinstance(node, (ast.Call, ast.Name, ast.Attribute)) and not index.is_inside_string(node):
             position = positions[found[address]].start

@@ -1,0 +1,91 @@
+"""The self-check finds what an edit must not do; each failure is made by hand."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from migrate.edits import Plan, PlannedFile
+from migrate.edits.apply import apply
+from migrate.selfcheck import check
+from migrate.source.address import Index
+
+SOURCE = b"""\
+import a  # first
+x = 1
+
+# about f
+def f(y):
+    # why
+    y = g(y)  # call
+    return y
+if x:
+    z = 2
+else:  # never
+    z = 3
+"""
+
+
+@pytest.fixture
+def planned():
+    tree = ast.parse(SOURCE)
+    file = PlannedFile("t.py", tree, Index(tree), SOURCE)
+    plan = Plan([file])
+    plan.remove(tree.body[1], rule="R")  # x = 1
+    plan.fold(tree.body[3], keep="body", rule="R")
+    return file, plan, apply(file, plan).content
+
+
+def test_a_right_result_passes(planned):
+    file, plan, after = planned
+    assert after == SOURCE[: SOURCE.index(b"x = 1")].replace(b"\nx", b"\n") + SOURCE[
+        SOURCE.index(b"\n# about") : SOURCE.index(b"if x")
+    ] + b"z = 2\n"
+    assert check(SOURCE, after, file, plan, lambda _: True) == []
+    assert plan.lost_comments == {"t.py": ("11: # never",)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "failure"),
+    [
+        (b"return y", b"return (y", "the result does not parse: "),
+        (b"return y", b"return  y", "line 8 is not in the result as it was: return y"),
+        (b"    return y\n", b"", "line 8 is not in the result as it was: return y"),
+        (b"y = g(y)", b"y = g(y )", "line 7 is not in the result as it was: y = g(y)  # call"),
+        (b"import a  # first\n", b"import a  # first\r\n", "line 1 is not in the result as it was: import a  # first"),
+        (b"  # call", b"", "a comment is gone and not reported: # call"),
+        (b"    # why\n", b"", "a comment is gone and not reported: # why"),
+        (b"z = 2", b"z = 4", "line 10 is not in the result as it was: z = 2"),
+        (b"def f(y):", b"def f(y, w):", "line 5 is not in the result as it was: def f(y):"),
+    ],
+)
+def test_a_wrong_result_is_named(planned, old, new, failure):
+    file, plan, after = planned
+    assert after.count(old) == 1
+    failures = check(SOURCE, after.replace(old, new), file, plan, lambda _: True)
+    assert any(found.startswith(failure) for found in failures), failures
+
+
+def test_a_comment_that_no_edit_concerns_may_not_be_lost_even_if_reported(planned):
+    file, plan, after = planned
+    plan.lost_comments["t.py"] = ("11: # never", "6: # why")
+    after = after.replace(b"    # why\n", b"")
+    assert "a comment is gone where no edit is: # why" in check(SOURCE, after, file, plan)
+
+
+def test_lines_may_not_change_places(planned):
+    file, plan, after = planned
+    lines = after.splitlines(keepends=True)
+    lines[-2:] = lines[:-3:-1]
+    failures = check(SOURCE, b"".join(lines).replace(b"    return y", b"return_(y)"), file, plan)
+    assert failures
+
+
+def test_a_second_run_must_find_nothing(planned):
+    file, plan, after = planned
+    seen = []
+    assert check(SOURCE, after, file, plan, lambda content: bool(seen.append(content))) == [
+        "a second run would change the result again"
+    ]
+    assert seen == [after]

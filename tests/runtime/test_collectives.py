@@ -1,0 +1,167 @@
+"""What gather, reduce and their like give back on several processes."""
+
+from __future__ import annotations
+
+from collections import defaultdict, namedtuple
+from dataclasses import dataclass
+
+import pytest
+import torch
+from ranks import run_ranks
+
+from runtime import Accelerator, gather_object
+from runtime.collectives import DTYPES
+from runtime.data.plan import Share
+
+Pair = namedtuple("Pair", "a b")  # noqa: PYI024  the untyped kind, too
+
+
+@dataclass(frozen=True)
+class Result:
+    scores: torch.Tensor
+    nothing: None = None
+
+
+def message(call):
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+
+def gathers():
+    a = Accelerator(cpu=True)
+    r = a.process_index
+    assert a.gather(torch.tensor(r)).tolist() == [0, 1]
+    assert a.gather(torch.full((2,), float(r))).tolist() == [0, 0, 1, 1]
+    assert a.gather(torch.full((r + 1, 3), r)).tolist() == [[0] * 3, [1] * 3, [1] * 3]
+    assert a.gather(torch.empty(0, 2)).shape == (0, 2)
+    for dtype in DTYPES:
+        own = torch.tensor([[r, 1], [0, r]]).to(dtype)
+        got = a.gather(own)
+        assert got.dtype is dtype
+        assert torch.equal(got[2 * r : 2 * r + 2], own)
+    tree = {
+        "x": (torch.tensor([r]), [torch.tensor(1.5 * r)]),
+        "p": Pair(torch.ones(1), None),
+        "d": Result(torch.ones(1)),
+    }
+    got = a.gather(defaultdict(list, tree))
+    assert got["x"][0].tolist() == [0, 1]
+    assert got["x"][1][0].tolist() == [0, 1.5]
+    assert isinstance(got["p"], Pair)
+    assert got["d"].scores.tolist() == [1, 1]
+    assert got["new"] == []
+    many = a.gather([torch.full((50,), i + r) for i in range(40)])
+    assert [t[[0, 50]].tolist() for t in many] == [[i, i + 1] for i in range(40)]
+    big = torch.randn(300, 300)
+    assert torch.equal(a.gather(big)[300 * r : 300 * r + 300], big)
+    assert torch.equal(a.gather(big.t())[300 * r : 300 * r + 300], big.t())
+    assert not a.gather(torch.ones(1, requires_grad=True)).requires_grad
+
+    assert a.gather_for_metrics([3.5 + r]) == [3.5, 4.5]
+    assert a.gather_for_metrics(f"rank {r}") == ["rank 0", "rank 1"]
+    assert a.gather_for_metrics({"a": r}) == [{"a": 0}, {"a": 1}]
+    assert a.gather_for_metrics([torch.tensor(r)], use_gather_object=True) == [0, 1]
+    assert gather_object([r, "x"]) == [0, "x", 1, "x"]
+    padded = a.pad_across_processes({"a": torch.ones(r + 1, 2), "b": torch.ones(2)}, pad_index=-1)
+    assert padded["a"].tolist() == ([[1, 1], [-1, -1]] if r == 0 else [[1, 1], [1, 1]])
+    assert padded["b"].tolist() == [1, 1]
+    assert a.pad_across_processes(torch.ones(1, r + 1), dim=1, pad_first=True).tolist() == [[r, 1.0]]
+    return [
+        message(lambda: a.gather("text")),
+        message(lambda: a.gather_for_metrics({"a": torch.ones(1), "b": "text"})),
+        message(lambda: a.gather(torch.ones(1, r + 2))),
+        message(lambda: a.gather([torch.ones(1)] * (r + 1))),
+        message(lambda: a.gather(torch.ones(1).to(torch.float64 if r else torch.float32))),
+        message(lambda: a.gather(torch.eye(2).to_sparse())),
+    ]
+
+
+def test_gather_joins_in_rank_order():
+    for text, mixed, shapes, numbers, dtypes, sparse in run_ranks(gathers, 2):
+        assert text == "TypeError: gather takes tensors, and got: str. Use gather_object for other objects."
+        assert mixed.startswith("CollectiveError: gather_for_metrics got tensors and a str in one container. Make two")
+        assert "rank 0: (1, 2), rank 1: (1, 3)" in shapes
+        assert "different numbers of tensors: rank 0: 1, rank 1: 2" in numbers
+        assert "torch.float32" in dtypes
+        assert "torch.float64" in dtypes
+        assert "torch.sparse_coo" in sparse
+
+
+def reduces():
+    a = Accelerator(cpu=True)
+    r = a.process_index
+    own = torch.tensor([1.0, r])
+    assert a.reduce(own).tolist() == [2, 1]
+    assert own.tolist() == [1, r]
+    assert a.reduce(own, "mean").tolist() == [1, 0.5]
+    assert a.reduce(own, scale=3.0).tolist() == [6, 3]
+    got = a.reduce({"n": 2**60 + r, "loss": 0.1 * (r + 1), "b": torch.tensor([True]), "c": torch.tensor(1j), "z": None})
+    assert (got["n"], type(got["n"])) == (2**61 + 1, int)
+    assert (got["loss"], type(got["loss"])) == (0.1 + 0.2, float)
+    assert got["b"].tolist() == [2]
+    assert got["c"].item() == 2j
+    assert got["z"] is None
+    assert a.reduce(3 + r, "mean") == 3.5
+    assert a.reduce(torch.tensor([3 + r]), "mean").tolist() == [3.5]
+    assert a.reduce(torch.ones(2, dtype=torch.bfloat16)).tolist() == [2, 2]
+    assert a.reduce(torch.ones(2, dtype=torch.float16)).tolist() == [2, 2]
+    return message(lambda: a.reduce(own, "max")), message(lambda: a.reduce("text"))
+
+
+def test_reduce_sums_and_averages():
+    for kind, text in run_ranks(reduces, 2):
+        assert kind == "ConfigurationError: reduction='max' is not known. Known: sum, mean."
+        assert text == "TypeError: reduce takes tensors and numbers, and got a str."
+
+
+METRICS = [  # rows per rank, rows that count, what the ranks bring (None: all the same shape as rows), what comes back
+    ((2, 1), (2, 1), [[1, 2], [3]], [1, 2, 3]),
+    ((1, 1), (1, 0), [[1], [1]], [1]),
+    ((4, 4), (4, 1), [[1, 2, 3, 4], [5, 1, 2, 3]], [1, 2, 3, 4, 5]),
+    ((2, 1), (2, 1), [[1, 2], 3], [1, 2, 3]),  # the row of rank 1 was squeezed
+    ((2, 1), (2, 1), [[[1, 2], [3, 4]], [5, 6]], [[1, 2], [3, 4], [5, 6]]),  # the same with columns
+    ((2, 2), (2, 2), [7, 8], [7, 8]),  # a mean per rank
+    ((1, 1), (1, 0), [7, 8], [7]),  # a mean over padding
+    ((2, 1), (2, 1), [[1, 2, 3], [4, 5, 6]], [1, 2, 3, 4, 5, 6]),  # not rows
+    ((1, 1), (1, 0), [[1, 2, 3], [4, 5, 6]], [1, 2, 3]),
+]
+
+
+def metrics():
+    from runtime.metrics import gather_for_metrics
+
+    a = Accelerator(cpu=True)
+    results = []
+    for rows, valid, brought, _ in METRICS:
+        share = Share(rows, valid, is_one_batch=True)
+        results.append(gather_for_metrics(a._world, torch.tensor(brought[a.process_index]), share).tolist())
+    for rows, valid, brought, _ in (METRICS[0], METRICS[2]):
+        objects = [str(value) for value in brought[a.process_index]]
+        results.append(gather_for_metrics(a._world, objects, Share(rows, valid, is_one_batch=True)))
+    return results
+
+
+def test_gather_for_metrics_drops_what_does_not_count():
+    for results in run_ranks(metrics, 2):
+        assert results[:-2] == [expected for *_, expected in METRICS]
+        assert results[-2:] == [["1", "2", "3"], ["1", "2", "3", "4", "5"]]
+
+
+def test_on_one_process_data_come_back_as_they_are():
+    a = Accelerator(cpu=True)
+    for data in (torch.tensor(1.0), {"a": torch.ones(2), "b": "text"}, [3.5], "text"):
+        assert a.gather_for_metrics(data) is data
+        assert a.gather_for_metrics(data, use_gather_object=True) is data
+    own = torch.ones(2)
+    assert a.gather(own) is own
+    assert a.pad_across_processes(own) is own
+    assert gather_object([1]) == [1]
+    reduced = a.reduce(own)
+    assert reduced is not own
+    assert torch.equal(reduced, own)
+    assert a.reduce(3) == 3
+    with pytest.raises(ValueError, match="reduction='max'"):
+        a.reduce(own, "max")

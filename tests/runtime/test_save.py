@@ -1,0 +1,109 @@
+"""Files are whole or not there, and hold the original model's keys."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from ranks import run_ranks
+from torch import nn
+
+from runtime import Accelerator
+from runtime.errors import SaveError
+from runtime.save import in_bytes, save, without_aliases
+
+
+def test_save_writes_what_torch_load_reads(tmp_path):
+    accelerator = Accelerator(cpu=True)
+    accelerator.save({"a": torch.ones(2)}, tmp_path / "x.pt")
+    accelerator.save([1], str(tmp_path / "y.pt"))
+    buffer = io.BytesIO()
+    accelerator.save([2], buffer)
+
+    assert torch.load(tmp_path / "x.pt")["a"].tolist() == [1, 1]
+    assert torch.load(tmp_path / "y.pt") == [1]
+    assert torch.load(io.BytesIO(buffer.getvalue())) == [2]
+    assert sorted(os.listdir(tmp_path)) == ["x.pt", "y.pt"]
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x.pt"
+    save([1], path)
+    with pytest.raises(Exception, match="lambda"):
+        save(lambda: 0, path)
+
+    assert torch.load(path) == [1]
+    assert os.listdir(tmp_path) == ["x.pt"]
+
+
+def test_a_link_is_followed_and_a_missing_folder_named(tmp_path):
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link.pt"
+    link.symlink_to(tmp_path / "real" / "x.pt")
+    save([1], link)
+    assert link.is_symlink()
+    assert torch.load(tmp_path / "real" / "x.pt") == [1]
+    with pytest.raises(SaveError, match=r"nowhere is not a folder. Create it first"):
+        save([1], tmp_path / "nowhere" / "x.pt")
+
+
+def test_save_model_without_safetensors_names_the_way_out(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    monkeypatch.setitem(sys.modules, "safetensors.torch", None)
+    accelerator = Accelerator(cpu=True)
+    with pytest.raises(SaveError, match="safe_serialization=False"):
+        accelerator.save_model(nn.Linear(1, 1), tmp_path)
+    accelerator.save_model(nn.Linear(1, 1), tmp_path / "new", safe_serialization=False)
+    assert set(torch.load(tmp_path / "new" / "pytorch_model.bin")) == {"weight", "bias"}
+    assert not list(tmp_path.glob("*.safetensors"))
+
+
+def test_save_model_with_safetensors(tmp_path):
+    safetensors = pytest.importorskip("safetensors.torch")
+    model = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
+    model[1].weight = model[0].weight
+    Accelerator(cpu=True).save_model(model, tmp_path)
+    assert set(safetensors.load_file(tmp_path / "model.safetensors")) == {"0.weight", "0.bias", "1.bias"}
+
+
+def test_shared_tensors_are_written_once():
+    tensor = torch.ones(2)
+    distinct, aliases = without_aliases(
+        {"a": tensor, "b": tensor, "c": tensor[:1], "d": torch.empty(0), "e": torch.empty(0)}
+    )
+    assert list(distinct) == ["a", "c", "d", "e"]
+    assert aliases == {"b": "a"}
+
+
+@pytest.mark.parametrize(("text", "size"), [("10GB", 10**10), ("5 MiB", 5 * 2**20), (17, 17)])
+def test_sizes_are_read(text, size):
+    assert in_bytes(text) == size
+
+
+def test_sizes_that_are_too_small_or_not_understood_are_refused(tmp_path):
+    accelerator = Accelerator(cpu=True)
+    with pytest.raises(SaveError, match="8 bytes, more than max_shard_size=4"):
+        accelerator.save_model(nn.Linear(1, 1), tmp_path, max_shard_size=4, safe_serialization=False)
+    with pytest.raises(SaveError, match="'many' is not understood"):
+        in_bytes("many")
+
+
+def saves(folder):
+    accelerator = Accelerator(cpu=True)
+    model = accelerator.prepare(nn.Linear(2, 2))
+    accelerator.save({"rank": accelerator.process_index}, Path(folder) / "own.pt")
+    accelerator.save(accelerator.get_state_dict(model), Path(folder) / "model.pt")
+    accelerator.save_model(model, folder, safe_serialization=False)
+    accelerator.wait_for_everyone()
+    return sorted(os.listdir(folder))
+
+
+def test_one_process_writes_plain_keys(tmp_path):
+    assert run_ranks(saves, 2, str(tmp_path)) == [["model.pt", "own.pt", "pytorch_model.bin"]] * 2
+    assert torch.load(tmp_path / "own.pt") == {"rank": 0}
+    nn.Linear(2, 2).load_state_dict(torch.load(tmp_path / "model.pt"))
+    nn.Linear(2, 2).load_state_dict(torch.load(tmp_path / "pytorch_model.bin"))
