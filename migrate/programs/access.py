@@ -68,6 +68,8 @@ class Access:
                 "move the code into a function that the training program calls",
             )
         if self._sees_home(unit, home):
+            if self._is_handed_device(unit):
+                self._give(unit)
             return NAME
         if self._is_sibling(unit, home):
             return f"self.{NAME}"
@@ -96,6 +98,16 @@ class Access:
         if unit is home or self._sees_home(unit, home) or self._is_sibling(unit, home) or unit in self.parameters:
             return True
         return unit.parent is not None and self.has(unit.parent)
+
+    def _is_handed_device(self, unit: Function) -> bool:
+        """Whether a function that could read the accelerator as a global is handed its device, and so goes on being."""
+        return (
+            unit.parent is None
+            and unit not in self.parameters
+            and device_parameter(self.facts, unit) is not None
+            and self.facts.callers_known(unit)
+            and not any(_is_starred(call) for call in self.facts.callers(unit))
+        )
 
     def _at_home(self, home: Unit) -> str:
         return f"self.{NAME}" if isinstance(home, Function) and home.owner is not None else NAME
@@ -138,8 +150,12 @@ class Access:
             self.of(call.caller)
 
 
+def _is_starred(call: Call) -> bool:
+    return any(isinstance(a, ast.Starred) for a in call.node.args) or any(k.arg is None for k in call.node.keywords)
+
+
 def _check_call(call: Call, unit: Function) -> None:
-    if any(isinstance(a, ast.Starred) for a in call.node.args) or any(k.arg is None for k in call.node.keywords):
+    if _is_starred(call):
         raise OutOfReach(
             call.node, f"{unit.name}() is called with * or **", f"write out the arguments of {unit.name}() in this call"
         )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
-from migrate.analysis.syntax import is_docstring, reads, writes
+from migrate.analysis.syntax import is_docstring, writes
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
@@ -31,11 +31,12 @@ NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Gather these names right after this statement of the loop."""
+    """Gather these names right after this statement of the loop; a result that is used at once gets a name first."""
 
     loop: LoopFact
     after: ast.stmt
     names: tuple[str, ...]
+    unnamed: ast.Call | None = None  # the model's call inside `after`; `names[0]` is its new name
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,13 @@ def decide(facts: Facts, program: Program, loop: LoopFact) -> Shared | InFull:
     try:
         _check_data(facts, loop)
         _check_mode(facts, program, loop)
-        after, before, later = _around_forward(facts, loop)
-        _check_before(facts, before)
-        _check_later(facts, later)
-        names = _names(facts, loop, after, before, later)
+        forward = _forward(facts, loop)
+        _check_before(facts, forward.before)
+        _check_later(facts, forward.later)
+        names = _names(facts, loop, forward)
     except NotShared as reason:
         return InFull(loop, str(reason))
-    return Shared(loop, after, names)
+    return Shared(loop, forward.statement, names, forward.unnamed)
 
 
 def _check_data(facts: Facts, loop: LoopFact) -> None:
@@ -125,23 +126,29 @@ def _is_in_eval_mode(facts: Facts, loop: LoopFact) -> bool:
     return last == "eval"
 
 
-def _around_forward(facts: Facts, loop: LoopFact) -> tuple[ast.stmt, list[ast.stmt], list[ast.stmt]]:
-    """The last statement that calls a model, the simple statements of the loop before it, and all those after it."""
+@dataclass(frozen=True, slots=True)
+class _Forward:
+    """The last statement of a loop that calls a model, what stands before it in the loop, and what after."""
+
+    statement: ast.stmt
+    before: list[ast.stmt]
+    later: list[ast.stmt]
+    unnamed: ast.Call | None  # the call, where its result has no name of its own
+
+
+def _forward(facts: Facts, loop: LoopFact) -> _Forward:
     tree = facts.tree(loop.node)
-    forward = [
-        tree.statement(node)
+    calls = [
+        node
         for node in ast.walk(loop.node)
         if isinstance(node, ast.Call) and Role.MODEL in roles(facts.values(node.func)) and not facts.targets(node)
     ]
-    if not forward:
+    if not calls:
         raise NotShared("the model is not called in the loop itself")
-    last = max(forward, key=lambda statement: statement.lineno)
-    if not isinstance(last, ast.Assign) or not all(_is_plain(target) for target in last.targets):
-        raise NotShared(f"the result of the model at line {last.lineno} is used at once, without a name")
-    if not roles(facts.values(last.value)) & ROWS:
-        raise NotShared(f"the statement at line {last.lineno} does more than call the model")
+    last = max((tree.statement(call) for call in calls), key=lambda statement: statement.lineno)
+    unnamed = _unnamed(facts, last, [call for call in calls if tree.statement(call) is last])
     before: list[ast.stmt] = []
-    later: list[ast.stmt] = []
+    later: list[ast.stmt] = [] if unnamed is None else [last]
     inner: ast.AST = last
     while inner is not loop.node:
         assert isinstance(inner, ast.stmt)
@@ -152,7 +159,32 @@ def _around_forward(facts: Facts, loop: LoopFact) -> tuple[ast.stmt, list[ast.st
         inner = tree.parents[inner]
         if inner is not loop.node and not isinstance(inner, (ast.With, ast.AsyncWith)):
             raise NotShared(f"the model is called inside another block at line {last.lineno}")
-    return last, before, later
+    return _Forward(last, before, later, unnamed)
+
+
+#: Inside these a call may run several times, or not at all.
+_CONDITIONAL = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call]) -> ast.Call | None:
+    """The model's call if its result is used at once; None if the statement gives the result names.
+
+    Raises:
+        NotShared: the result can neither be gathered under its names nor be given one.
+    """
+    if isinstance(statement, ast.Assign) and all(_is_plain(target) for target in statement.targets):
+        found = roles(facts.values(statement.value))
+        if found & ROWS and Role.STATISTIC not in found:
+            return None
+    tree = facts.tree(statement)
+    if len(calls) != 1 or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
+        raise NotShared(f"the statement at line {statement.lineno} does more than call the model")
+    parent = tree.parents[calls[0]]
+    if any(isinstance(above, _CONDITIONAL) for above in tree.up(calls[0]) if above is not statement):
+        raise NotShared(f"the model's call at line {statement.lineno} is part of a condition or a comprehension")
+    if isinstance(parent, ast.Attribute) and parent.attr in _FIELDS:
+        raise NotShared(f"the model's result at line {statement.lineno} holds a loss beside rows")
+    return calls[0]
 
 
 def _is_plain(target: ast.expr) -> bool:
@@ -196,23 +228,21 @@ def _looks_at_batch(facts: Facts, node: ast.AST) -> bool:
     )
 
 
-def _names(
-    facts: Facts, loop: LoopFact, after: ast.stmt, before: list[ast.stmt], later: list[ast.stmt]
-) -> tuple[str, ...]:
+def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
     """What is computed from the batch up to the forward call and read after it, results of the model first."""
     assert isinstance(loop.node, (ast.For, ast.AsyncFor))
-    defined = [n.id for n in ast.walk(after) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    defined += [n.id for n in ast.walk(loop.node.target) if isinstance(n, ast.Name)]
-    for statement in before:
+    inside = {id(node) for node in ast.walk(forward.unnamed)} if forward.unnamed is not None else set()
+    defined = [] if inside else [n.id for n in _names_of(forward.statement) if isinstance(n.ctx, ast.Store)]
+    defined += [n.id for n in _names_of(loop.node.target)]
+    for statement in forward.before:
         defined += sorted(writes(statement))
-    names: list[str] = []
+    names: list[str] = [_new_name(facts, loop)] if inside else []
     for name in dict.fromkeys(defined):
-        read = _first_read(name, later)
+        read = _first_read(name, forward.later, inside)
         if read is None:
             continue
         values = facts.values(read)
-        found = roles(values) & FROM_LOADER
-        if not found:
+        if not roles(values) & FROM_LOADER:
             continue
         if not only(frozenset(v for v in values if v.role in FROM_LOADER), *ROWS):
             raise NotShared(f"{name} folds the rows of the batch before they can be gathered")
@@ -223,15 +253,31 @@ def _names(
     return tuple(names)
 
 
-def _first_read(name: str, later: list[ast.stmt]) -> ast.Name | None:
-    """The first place that reads a name; None if it is given a new value before."""
+def _names_of(node: ast.AST) -> list[ast.Name]:
+    return [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+
+
+def _new_name(facts: Facts, loop: LoopFact) -> str:
+    """A name for the model's result that the function does not use yet."""
+    taken = {name.id for name in _names_of(facts.tree(loop.node).root)}
+    return next(name for name in ("outputs", "model_outputs", "gathered_outputs") if name not in taken)
+
+
+def _first_read(name: str, later: list[ast.stmt], inside: set[int]) -> ast.Name | None:
+    """The first place outside the model's call that reads a name; None if it is given a new value before."""
     for statement in later:
-        if name in reads(statement):
-            found = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
-            return min(found, key=lambda node: (isinstance(node.ctx, ast.Store), node.lineno, node.col_offset))
-        if isinstance(statement, ast.Assign) and name in writes(statement):
+        found = [n for n in _names_of(statement) if n.id == name and id(n) not in inside]
+        grown = isinstance(statement, ast.AugAssign) and any(n is statement.target for n in found)
+        read = [n for n in found if isinstance(n.ctx, ast.Load)]
+        if read or grown:
+            return min(read or found, key=lambda node: (node.lineno, node.col_offset))
+        if isinstance(statement, ast.Assign) and found:
             return None
     return None
+
+
+#: Fields of a model's output that are not all rows.
+_FIELDS = ("loss", "logits", "hidden_states", "items")
 
 
 def _check_read(facts: Facts, name: str, read: ast.Name) -> None:
@@ -240,12 +286,5 @@ def _check_read(facts: Facts, name: str, read: ast.Name) -> None:
     if isinstance(parent, ast.Subscript) and parent.value is read and isinstance(parent.slice, ast.Constant):
         if isinstance(parent.slice.value, str):
             raise NotShared(f"{name} is a dictionary; not all of it may have rows")
-    if isinstance(parent, ast.Attribute) and parent.attr in ("loss", "logits", "hidden_states", "items"):
+    if isinstance(parent, ast.Attribute) and parent.attr in _FIELDS:
         raise NotShared(f"{name} holds a loss beside rows")
-
-
-def random_data(facts: Facts, loaders: set[ast.AST]) -> bool:
-    """Whether one of the loaders reads a data set of the project that draws random numbers per sample."""
-    return any(
-        isinstance(value.unit, Class) and draws(facts, value.unit) for loader in loaders for value in facts.over(loader)
-    )

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import reads
+from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
     from migrate.programs.program import Named, Program
 
@@ -68,23 +70,36 @@ def _pace(facts: Facts, loops: Loops, program: Program, named: Named) -> Pace:
 
 
 def _measured(facts: Facts, program: Program, named: Named) -> list[ast.AST]:
-    """The `len(training loader)` expressions that reach the scheduler's constructor, through names of its unit."""
+    """The `len(training loader)` expressions that reach the scheduler's constructor, through names and parameters."""
     found: list[ast.AST] = []
     for origin in named.origins:
         if not isinstance(origin, ast.Call):
             continue
-        waiting: list[ast.AST] = [*origin.args, *(keyword.value for keyword in origin.keywords)]
-        seen: set[str] = set()
+        waiting: list[tuple[ast.AST, Unit]] = [(given, facts.unit(origin)) for given in _given(origin)]
+        seen: set[tuple[str, int]] = set()
         while waiting:
-            node = waiting.pop()
+            node, unit = waiting.pop()
             found += [n for n in ast.walk(node) if _is_length(facts, program, n)]
-            for name in reads(node) - seen:
-                seen.add(name)
-                waiting += [
-                    binding.statement.value
-                    for binding in facts.bindings_in(facts.unit(origin))
-                    if binding.target == name and isinstance(binding.statement, ast.Assign)
-                ]
+            for name in reads(node):
+                if (name, id(unit)) not in seen:
+                    seen.add((name, id(unit)))
+                    waiting += _sources(facts, name, unit)
+    return found
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _sources(facts: Facts, name: str, unit: Unit) -> list[tuple[ast.AST, Unit]]:
+    """The expressions that a name of a unit is given: by assignment, or by the callers."""
+    found: list[tuple[ast.AST, Unit]] = [
+        (binding.statement.value, unit)
+        for binding in facts.bindings_in(unit)
+        if binding.target == name and isinstance(binding.statement, ast.Assign)
+    ]
+    if isinstance(unit, Function) and name in unit.parameter_names:
+        found += [(given, call.caller) for call in facts.callers(unit) for given in _given(call.node)]
     return found
 
 

@@ -37,12 +37,12 @@ def accelerator(conversion: Conversion, draft: Draft) -> None:
 
 def _create(conversion: Conversion, draft: Draft) -> None:
     placement = conversion.placement
+    spot = placement.accelerator
     home = conversion.program.home
     assert home is not None
     name = conversion.access.of(home)
-    arguments = f"cpu={placement.cpu}" if placement.cpu is not None else ""
+    arguments = draft.quoted(spot.statement, f"cpu={placement.cpu}") if placement.cpu is not None else ""
     code = f"{name} = Accelerator({arguments})"
-    spot = placement.accelerator
     if spot.where == "instead":
         assert placement.choice is not None
         device = device_line(conversion, placement.choice)

@@ -101,6 +101,11 @@ class Draft:
         """Add a parameter after another one (None: as the first)."""
         self.plan.add_parameter(function, name, after=after, default=None, rule=self.code, group=self.group)
 
+    def quoted(self, node: ast.AST, code: str) -> str:
+        """The code with the quotes that the file of a node uses most; code is written with single quotes."""
+        content = self.facts.file(node).content
+        return code.replace("'", '"') if content.count(b'"') > content.count(b"'") and '"' not in code else code
+
     def add_import(self, node: ast.AST, module: str, name: str) -> None:
         """Import a name in the file of a node."""
         self.plan.add_import(self.facts.file(node).path, module, name, rule=self.code, group=self.group)

@@ -40,7 +40,7 @@ def loading(conversion: Conversion, draft: Draft) -> None:
         if len(use.node.args) > 1 or any(keyword.arg in ("map_location", None) for keyword in use.node.keywords):
             continue
         if Role.CHECKPOINT in roles(facts.values(use.node)):
-            draft.add_keyword(use.node, "map_location", '"cpu"')
+            draft.add_keyword(use.node, "map_location", draft.quoted(use.node, "'cpu'"))
     _strip_prefixes(conversion, draft)
 
 
@@ -55,7 +55,10 @@ def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:
         state = use.node.args[0]
         if isinstance(state, (ast.Name, ast.Subscript, ast.Attribute)) and "torch" in use.unit.module.names:
             function = "torch.nn.modules.utils.consume_prefix_in_state_dict_if_present"
-            draft.before(facts.tree(use.node).statement(use.node), f'{function}({ast.unparse(state)}, "module.")')
+            draft.before(
+                facts.tree(use.node).statement(use.node),
+                draft.quoted(use.node, f"{function}({ast.unparse(state)}, 'module.')"),
+            )
         else:
             draft.note(
                 use.node,

@@ -6,6 +6,8 @@ batch back, so all that follows is as on one process:
     output = model(data)
                                ->   output, target = accelerator.gather_for_metrics((output, target))
 
+A result that is used at once gets a name first: `correct += (model(x).argmax(1) == y).sum()`.
+
 An evaluation loop that looks at the batch in other ways is run in full by every process: right, not faster; the report
 says why. What a training loop adds up and reads afterwards is joined after the loop:
 
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from migrate.programs.accumulators import Accumulator, Joined, accumulators
 from migrate.rules.layout import assignment
+from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -52,7 +55,11 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
     accelerator = conversion.access.name(shared.after)
     names = list(shared.names)
     code = assignment(names, f"{accelerator}.gather_for_metrics", names, shared.after.col_offset, as_tuple=True)
-    draft.after(shared.after, code)
+    if shared.unnamed is None:
+        draft.after(shared.after, code)
+        return
+    draft.before(shared.after, f"{names[0]} = {ast.unparse(without(shared.unnamed, dropped(conversion)))}\n{code}")
+    draft.rewrite(shared.unnamed, names[0])
 
 
 def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> None:

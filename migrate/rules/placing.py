@@ -32,6 +32,9 @@ def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> Non
         if _says_nothing(statement, gone):
             draft.remove(statement)
             continue
+        if (rest := _identity(statement, gone)) is not None:
+            draft.rewrite(statement.value, rest)  # type: ignore[attr-defined]
+            continue
         for call in mine:
             _give_way(conversion, draft, call)
         _fold_choices(conversion, draft, statement, gone)
@@ -108,13 +111,25 @@ def _is_device_or_option(given: ast.expr | ast.keyword, device: ast.expr | None)
 def _says_nothing(statement: ast.stmt, gone: set[ast.Call]) -> bool:
     """Whether a statement without the calls assigns names to themselves, or computes nothing."""
     if isinstance(statement, ast.Expr):
-        return isinstance(_without(statement.value, gone), (ast.Name, ast.Attribute))
+        return isinstance(without(statement.value, gone), (ast.Name, ast.Attribute))
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        return ast.unparse(statement.targets[0]).strip("()") == ast.unparse(_without(statement.value, gone)).strip("()")
+        return ast.unparse(statement.targets[0]).strip("()") == ast.unparse(without(statement.value, gone)).strip("()")
     return False
 
 
-def _without(node: ast.expr, gone: set[ast.Call]) -> ast.expr:
+def _identity(statement: ast.stmt, gone: set[ast.Call]) -> str | None:
+    """`a, b = [t.to(device) for t in batch]` is `a, b = batch`: what a comprehension that only moved gives way to."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], (ast.Tuple, ast.List)):
+        return None
+    if not isinstance(statement.value, (ast.ListComp, ast.GeneratorExp, ast.Call)):
+        return None
+    rest = without(statement.value, gone)
+    is_name = isinstance(rest, (ast.Name, ast.Attribute)) and not isinstance(statement.value, ast.Attribute)
+    is_whole = not (isinstance(statement.value, ast.Call) and statement.value in gone)
+    return ast.unparse(rest) if is_name and is_whole else None
+
+
+def without(node: ast.expr, gone: set[ast.Call]) -> ast.expr:
     """A copy of an expression in which the calls have given way and what became an identity is simplified."""
     places = {(call.lineno, call.col_offset, call.end_lineno, call.end_col_offset) for call in gone}
     result = _Without(lambda call: (call.lineno, call.col_offset, call.end_lineno, call.end_col_offset) in places)
@@ -170,7 +185,7 @@ def _fold_choices(conversion: Conversion, draft: Draft, statement: ast.stmt, gon
     """`x.cuda() if cuda else x` is `x`, wherever in the statement it stands."""
     for node in ast.walk(statement):
         if isinstance(node, ast.IfExp) and any(inner in gone for inner in ast.walk(node.body)):
-            if ast.unparse(_without(node, gone)) == ast.unparse(node.orelse):
+            if ast.unparse(without(node, gone)) == ast.unparse(node.orelse):
                 draft.rewrite(node, ast.unparse(node.orelse))
 
 

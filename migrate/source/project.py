@@ -165,7 +165,7 @@ class Project:
     def _names_in(self, folder: Path) -> frozenset[str]:
         if folder not in self._names:
             try:
-                self._names[folder] = frozenset(os.listdir(folder))  # noqa: PTH208 (names, not paths)
+                self._names[folder] = frozenset(os.listdir(folder))
             except OSError:
                 self._names[folder] = frozenset()
         return self._names[folder]

@@ -39,6 +39,8 @@ SHARED = {
     "the input read again": ("out = net(x)\nfound.append((x, out))", ("out", "x")),
     "a name that is replaced before it is read": ("out = net(x)\ny = 3\ncorrect += out.sum() * y", ("out",)),
     "a count of steps before": ("correct += 1\nout = net(x)\nfound.append(out)", ("out",)),
+    "a result without a name": ("correct += (net(x).argmax(1) == y).sum()", ("outputs", "y")),
+    "a loss at once": ("correct += crit(net(x), y).item()", ("outputs", "y")),
 }
 
 
@@ -53,7 +55,8 @@ def test_shared_out(decide, name):
 
 
 IN_FULL = {
-    "the result has no name": ("correct += (net(x).argmax(1) == y).sum()", "without a name"),
+    "a result without a name, under a condition": ("correct += net(x).sum() if y else 0", "part of a condition"),
+    "two calls at once": ("correct += (net(x) - net(y)).sum()", "does more than call the model"),
     "a count of the batch before the result": ("correct += x.size(0)\nout = net(x)\nfound.append(out)", "before"),
     "a size kept from before": ("n = x.size(0)\nout = net(x)\ncorrect += out.sum() / n", "folds the rows"),
     "the model under a condition": ("if y is not None:\n    out = net(x)\n    found.append(out)", "another block"),
@@ -97,7 +100,7 @@ def test_dictionary_batches_are_not_gathered_whole(decide):
 
 
 def test_evaluating_on_the_training_loader_in_a_way_that_cannot_be_shared_is_refused(decide):
-    text = source("correct += net(x).sum()").replace("in test:", "in train:")
+    text = source("found.append(measure(net, net(x)))").replace("in test:", "in train:")
     program, conversion = decide(text)
 
     assert conversion is None
