@@ -161,8 +161,8 @@ def _cpu_of_branches(facts: Facts, branches: list[tuple[ast.expr | None, ast.exp
                 return None
             return negated(flags[0] if len(flags) == 1 else ast.BoolOp(ast.Or(), flags))
         if is_cpu:  # cpu if flag else cuda
-            rest = flag(facts, test)
-            return rest if len(branches) == 2 and not flags else None
+            rest = flag(facts, _denied(test))
+            return negated(rest) if rest is not None and len(branches) == 2 and not flags else None
         rest = flag(facts, test)
         if rest is None:
             return None
@@ -207,6 +207,13 @@ def _only_availability(facts: Facts, name: ast.expr) -> bool:
 def same_name(node: ast.expr, text: str) -> bool:
     """Whether an expression is just that name."""
     return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == text
+
+
+def _denied(node: ast.expr) -> ast.expr:
+    """The opposite of a condition, with `or` turned into `and` so that its parts can be told apart."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+        return ast.BoolOp(ast.And(), [negated(value) for value in node.values])
+    return negated(node)
 
 
 def negated(node: ast.expr) -> ast.expr:

@@ -82,14 +82,15 @@ def draws(facts: Facts, cls: Class) -> bool:
     for name in names:
         for member in cls.lookup(name):
             if isinstance(member.unit, Function) and any(
-                isinstance(node, ast.Call) and any(_is_random(called) for called in facts.called(node))
+                isinstance(node, ast.Call) and any(is_random(called) for called in facts.called(node))
                 for node in ast.walk(member.unit.node)
             ):
                 return True
     return False
 
 
-def _is_random(name: str) -> bool:
+def is_random(name: str) -> bool:
+    """Whether a library function draws random numbers."""
     return name.startswith(data.RANDOM_PREFIXES) and name not in data.RANDOM_SEEDS
 
 

@@ -9,6 +9,7 @@ from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import own_nodes, writes
 from migrate.programs.conversion import Conversion, reaches_model
+from migrate.programs.evaluation import is_random
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,7 +114,13 @@ class Voice:
         if Role.WRITER in roles(self._facts.receiver(call)):
             return True
         targets = self._facts.targets(call)
-        return bool(targets) and not names and all(self.only_speaks(target) for target in targets)
+        return bool(targets) and not names and all(self.is_guarded_outside(target) for target in targets)
+
+    def is_guarded_outside(self, unit: Function) -> bool:
+        """Whether the calls of a function are guarded and it is left as it is: it only speaks, for nobody's use."""
+        return self.only_speaks(unit) and all(
+            isinstance(self._facts.tree(call.node).parents[call.node], ast.Expr) for call in self._facts.callers(unit)
+        )
 
     def _opens_for_writing(self, node: ast.expr) -> bool:
         if not isinstance(node, ast.Call) or output.OPEN not in self._facts.called(node):
@@ -187,8 +194,8 @@ class Voice:
                 if not (isinstance(node.value, ast.Name) and node.value.id in fresh):
                     return True
             elif isinstance(node, ast.Call):
-                if self._is_mutator(node, fresh):
-                    return True
+                if self._is_mutator(node, fresh) or any(is_random(name) for name in self._facts.called(node)):
+                    return True  # a drawn number moves the random stream on
                 for target in self._facts.targets(node):
                     if id(target) not in seen and self._changes(target, seen | {id(unit)}):
                         return True

@@ -22,7 +22,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.programs.accumulators import Accumulator, Joined, accumulators
-from migrate.rules.layout import assignment
+from migrate.rules.layout import assignment, place
 from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
 
@@ -54,7 +54,8 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
 def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
     accelerator = conversion.access.name(shared.after)
     names = list(shared.names)
-    code = assignment(names, f"{accelerator}.gather_for_metrics", names, shared.after.col_offset, as_tuple=True)
+    at = place(conversion.facts.file(shared.after), shared.after)
+    code = assignment(names, f"{accelerator}.gather_for_metrics", names, at, as_tuple=True)
     if shared.unnamed is None:
         draft.after(shared.after, code)
         return

@@ -43,18 +43,13 @@ def output(conversion: Conversion, draft: Draft) -> None:
 def _speakers(conversion: Conversion, voice: Voice) -> list[Unit]:
     """The units whose output is handled inside: those with the accelerator, and those that do more than speak."""
     units = sorted(conversion.units, key=_line)
-    speaking = [
-        unit
-        for unit in units
-        if conversion.access.has(unit)
-        or (
-            isinstance(unit, Function)
-            and not voice.only_speaks(unit)
-            and voice.speaks(unit)
-            and conversion.access.can_reach(unit.body[0])
-        )
-    ]
-    return [unit for unit in speaking if not isinstance(unit, Function) or not isinstance(unit.node, ast.Lambda)]
+    return [unit for unit in units if isinstance(unit, Module) or _speaks_inside(conversion, voice, unit)]
+
+
+def _speaks_inside(conversion: Conversion, voice: Voice, unit: Function) -> bool:
+    if isinstance(unit.node, ast.Lambda) or voice.is_guarded_outside(unit):
+        return False
+    return conversion.access.has(unit) or (voice.speaks(unit) and conversion.access.can_reach(unit.body[0]))
 
 
 def _line(unit: Unit) -> int:

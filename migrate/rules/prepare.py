@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.rules.layout import assignment
+from migrate.rules.layout import assignment, place
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
-    import ast
-
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -30,9 +28,5 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
     assert home is not None
     targets = [named.target for named in conversion.prepared]
     accelerator = conversion.access.of(home)
-    indent = _indent(spot.statement)
-    draft.after(spot.statement, assignment(targets, f"{accelerator}.prepare", targets, indent), spaced=True)
-
-
-def _indent(statement: ast.stmt) -> int:
-    return statement.col_offset
+    at = place(conversion.facts.file(spot.statement), spot.statement)
+    draft.after(spot.statement, assignment(targets, f"{accelerator}.prepare", targets, at), spaced=True)
