@@ -107,6 +107,9 @@ class _Touched:
         for number, changes in self._statements.items():
             if changes.is_cleaned or isinstance(changes.whole, WHOLE):
                 self._add_emptied(self._file.index.statements[number])
+            if changes.is_cleaned:  # with each `pass` in it; its comments are looked for all the same
+                stmt = self._file.index.statements[number]
+                self.lines.update(range(_start(stmt), _end(stmt) + 1))
 
     def _add(self, edit: Edit) -> None:
         stmt = self._file.index.statements[edit.address.stmt]

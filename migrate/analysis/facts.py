@@ -14,7 +14,7 @@ from migrate.analysis.syntax import FUNCTIONS, Tree, own_nodes
 from migrate.analysis.units import Call, Function, Module, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from migrate.source.project import Project, SourceFile
 
@@ -62,8 +62,11 @@ class Facts:
 
     def module(self, node: ast.AST) -> Module:
         """The module a node stands in."""
-        root = self.tree(node).root
-        return next(module for module in self.modules if module.tree is root)
+        return self._module_of[self.tree(node).root]
+
+    @cached_property
+    def _module_of(self) -> dict[ast.Module, Module]:
+        return {module.tree: module for module in self.modules}
 
     def file(self, node: ast.AST) -> SourceFile:
         """The file a node stands in."""
@@ -148,12 +151,32 @@ class Facts:
             if isinstance(node, ast.Call)
         )
 
-    def method_calls(self, *names: str) -> Iterator[Use]:
-        """Calls `x.name(...)` where x is not a library."""
+    @cached_property
+    def _by_name(self) -> dict[str, list[Use]]:
+        found: dict[str, list[Use]] = {}
+        for use in self.calls:
+            for name in self.called(use.node):
+                found.setdefault(name, []).append(use)
+        return found
+
+    def calls_to(self, names: Iterable[str]) -> Iterator[Use]:
+        """Calls of library functions, by their dotted names."""
+        for name in names:
+            yield from self._by_name.get(name, ())
+
+    @cached_property
+    def _by_method(self) -> dict[str, list[Use]]:
+        found: dict[str, list[Use]] = {}
         for use in self.calls:
             func = use.node.func
-            if isinstance(func, ast.Attribute) and func.attr in names and not self.names(func.value):
-                yield use
+            if isinstance(func, ast.Attribute) and not self.names(func.value):
+                found.setdefault(func.attr, []).append(use)
+        return found
+
+    def method_calls(self, *names: str) -> Iterator[Use]:
+        """Calls `x.name(...)` where x is not a library."""
+        for name in names:
+            yield from self._by_method.get(name, ())
 
     def receiver(self, node: ast.Call) -> Values:
         """What the method of a call is called on."""
@@ -191,9 +214,16 @@ class Facts:
         """Every statement that gives a name or attribute a value, in source order of its file."""
         return tuple(sorted(self._state.bindings.values(), key=lambda binding: binding.statement.lineno))
 
+    @cached_property
+    def _bindings_of(self) -> dict[int, list[Binding]]:
+        found: dict[int, list[Binding]] = {}
+        for binding in self.bindings:
+            found.setdefault(id(binding.unit), []).append(binding)
+        return found
+
     def bindings_in(self, unit: Unit) -> list[Binding]:
         """The bindings of one unit."""
-        return [binding for binding in self.bindings if binding.unit is unit]
+        return self._bindings_of.get(id(unit), [])
 
     def own(self, unit: Unit) -> Iterator[ast.AST]:
         """The nodes of a unit without nested functions."""

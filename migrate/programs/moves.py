@@ -60,8 +60,8 @@ def moves(facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Un
 def is_in_left_branch(facts: Facts, node: ast.AST) -> bool:
     """Whether a node stands in a branch that wraps the model in DistributedDataParallel itself: it is left as it is."""
     tree = facts.tree(node)
-    for use in facts.calls:
-        if facts.called(use.node) & DISTRIBUTED_DATA_PARALLEL and use.node in tree:
+    for use in facts.calls_to(DISTRIBUTED_DATA_PARALLEL):
+        if use.node in tree:
             branch = _nearest_branch(tree, use.node)
             if branch is not None and tree.in_block(node, branch) is not None:
                 return True

@@ -42,16 +42,12 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
                 _settle(conversion, draft, choice)
                 inside |= {id(node) for node in ast.walk(choice.statement)}
     _redirect_parameters(conversion, draft)
-    for use in conversion.facts.calls:
-        if (
-            not is_in_left_branch(conversion.facts, use.node)
-            and use.unit in conversion.units
-            and conversion.facts.called(use.node) & SET_DEVICE
-            and id(use.node) not in inside
-        ):
-            statement = conversion.facts.tree(use.node).statement(use.node)
-            if isinstance(statement, ast.Expr):
-                draft.remove(statement)
+    for use in conversion.facts.calls_to(SET_DEVICE):
+        if use.unit not in conversion.units or id(use.node) in inside or is_in_left_branch(conversion.facts, use.node):
+            continue
+        statement = conversion.facts.tree(use.node).statement(use.node)
+        if isinstance(statement, ast.Expr):
+            draft.remove(statement)
 
 
 def device_line(conversion: Conversion, choice: Choice) -> str | None:

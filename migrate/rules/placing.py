@@ -53,9 +53,8 @@ def wrappers(conversion: Conversion) -> list[ast.Call]:
     """DataParallel around a trained model."""
     return [
         use.node
-        for use in conversion.facts.calls
+        for use in conversion.facts.calls_to(DATA_PARALLEL)
         if use.unit in conversion.units
-        and conversion.facts.called(use.node) & DATA_PARALLEL
         and len(use.node.args) >= 1
         and not any(keyword.arg in ("dim", None) for keyword in use.node.keywords)
     ]
@@ -66,9 +65,8 @@ def variables(conversion: Conversion) -> list[ast.Call]:
     facts = conversion.facts
     return [
         use.node
-        for use in facts.calls
+        for use in facts.calls_to(VARIABLE)
         if use.unit in conversion.units
-        and facts.called(use.node) & VARIABLE
         and len(use.node.args) == 1
         and not use.node.keywords
         and origins(facts.values(use.node.args[0]), Role.BATCH, Role.SAMPLES) & conversion.loader_origins
