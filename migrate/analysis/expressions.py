@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis import calls, members
+from migrate.analysis.arguments import Arguments
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.state import ELEMENT, Frame, State
 from migrate.analysis.units import Function
@@ -44,7 +45,7 @@ def _call(state: State, node: ast.Call, frame: Frame) -> Values:
     callees = evaluate(state, node.func, frame)
     positional = [evaluate(state, argument, frame) for argument in node.args]
     named = {k.arg: evaluate(state, k.value, frame) for k in node.keywords}
-    return calls.call(state, callees, calls.Arguments(node, positional, named), frame)
+    return calls.call(state, callees, Arguments(node, positional, named), frame)
 
 
 def _subscript(state: State, node: ast.Subscript, frame: Frame) -> Values:
@@ -211,9 +212,8 @@ def _yield(state: State, node: ast.expr, frame: Frame) -> Values:
     values = _parts(state, node, frame)
     if isinstance(node, ast.YieldFrom):
         values = state.iterated(values)
-    if isinstance(frame.unit, Function) and not values <= frame.unit.yields:
-        frame.unit.yields |= values
-        state.changed = True
+    if isinstance(frame.unit, Function):
+        state.give(frame.unit, NOTHING, values)
     return NOTHING
 
 

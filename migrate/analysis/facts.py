@@ -134,9 +134,8 @@ class Facts:
             if value.role in (Role.PARAMETERS, Role.MODEL):
                 found.add(value.origin)
             elif value.role in (Role.CONTAINER, Role.ITERATOR) and depth:
-                for (owner, _), inner in self._state.heap.items():
-                    if owner is value.origin:
-                        found |= self._trained(inner, depth - 1)
+                for inner in self._state.held(value.origin).values():
+                    found |= self._trained(inner, depth - 1)
         return found
 
     # --- calls ------------------------------------------------------------------------------------------------------

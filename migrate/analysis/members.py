@@ -16,16 +16,12 @@ def lookup(state: State, name: str, frame: Frame) -> Values:
     if name in frame.names:
         return frame.names[name]
     unit = frame.unit
-    if isinstance(unit, Function):
-        parent = unit.parent
-        while parent is not None:
-            if name in parent.names:
-                return parent.names[name]
-            parent = parent.parent
-        if name in unit.module.names:
-            return unit.module.names[name]
-    elif name in unit.names:
-        return unit.names[name]
+    while isinstance(unit, Function):
+        unit = unit.parent if unit.parent is not None else unit.module
+        if (found := state.look(unit, name)) is not None:
+            return found
+    if (found := state.look(unit, name)) is not None:
+        return found
     if hasattr(builtins, name):
         return frozenset({Value(Role.KNOWN, name=f"builtins.{name}")})
     return NOTHING
@@ -36,10 +32,10 @@ def attribute(state: State, value: Value, name: str) -> Values:
     if value.role is Role.KNOWN:
         return frozenset({Value(Role.KNOWN, name=f"{value.name}.{name}")})
     if isinstance(value.unit, Module):
-        return value.unit.names.get(name) or submodule(state, value.unit, name)
+        return state.look(value.unit, name) or submodule(state, value.unit, name)
     held = state.load(value.origin, name) if value.origin is not None else NOTHING
     if isinstance(value.unit, Class):
-        found = value.unit.lookup(name)
+        found = state.member(value.unit, name)
         held |= frozenset(_bound(member, value) for member in found)
         if held or value.role is Role.CLASS:
             return held
@@ -87,7 +83,7 @@ def properties(state: State, values: Values) -> Values:
         if value.role is Role.METHOD and isinstance(value.unit, Function) and "property" in _decorators(value.unit):
             assert value.receiver is not None
             state.join_parameter(value.unit, value.unit.positional[0].arg, frozenset({value.receiver}))
-            found |= value.unit.returns
+            found |= state.result(value.unit)
         else:
             found.add(value)
     return frozenset(found)

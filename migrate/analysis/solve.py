@@ -1,14 +1,15 @@
 """Running the whole program until nothing new is learnt.
 
-Each round runs every module and every function once with what is known so far. Everything only grows and every value
-is made at one of finitely many places, so this comes to rest; a bound keeps a pathological program from taking for
-ever, and reaching it is reported.
+Each module and function is run with what is known so far, and again when something that it has read has grown (see
+`agenda`). Everything only grows and every value is made at one of finitely many places, so this comes to rest; a bound
+keeps a pathological program from taking for ever, and reaching it is reported.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from migrate.analysis.agenda import RUNS, Agenda
 from migrate.analysis.calls import role_of
 from migrate.analysis.roles import NOTHING, Certainty, Value
 from migrate.analysis.state import Frame, State
@@ -18,35 +19,28 @@ from migrate.analysis.units import Function, Module
 if TYPE_CHECKING:
     from migrate.source.project import Project
 
-ROUNDS = 16  # real programs rest after four to seven
 
-
-def solve(project: Project, rounds: int = ROUNDS) -> tuple[State, bool]:
+def solve(project: Project, runs: int = RUNS) -> tuple[State, bool]:
     """The picture of the program, and whether it is complete (False: the bound was reached)."""
-    state = State(project)
+    state = State(project, agenda=Agenda(runs))
     for file in project.files:
         state.module(file)
-    for _round_number in range(rounds):
-        state.changed = False
-        _round(state)
-        if state.changed:
-            continue
-        if state.settled and not _seed(state):
-            return state, True
-        state.settled = True
-    return state, False
+    _run_all(state)
+    # What is unknown now is unknown for good: from here on unknown calls make objects of their own.
+    state.settled = True
+    for module in state.modules.values():
+        state.agenda.add(module)
+    for function in state.functions.values():
+        state.agenda.add(function)
+    _run_all(state)
+    while _seed(state):
+        _run_all(state)
+    return state, not state.agenda.is_cut_short
 
 
-def _round(state: State) -> None:
-    done: set[Module | Function] = set()
-    while True:  # modules and functions turn up while others run
-        waiting: list[Module | Function] = [u for u in state.modules.values() if u not in done]
-        waiting = waiting or [u for u in state.functions.values() if u not in done]
-        if not waiting:
-            return
-        for unit in waiting:
-            done.add(unit)
-            _run(state, unit)
+def _run_all(state: State) -> None:
+    while (unit := state.agenda.next()) is not None:
+        _run(state, unit)
 
 
 def _run(state: State, unit: Module | Function) -> None:

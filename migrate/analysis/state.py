@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from migrate.analysis.agenda import Agenda
 from migrate.analysis.roles import NOTHING, Evidence, Role, Value, Values
 from migrate.analysis.units import Class, Function, FunctionNode, Module, Unit, join, module_of
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 WIDEST = 48
 
 ELEMENT = "*"  # the key under which the elements of unknown position are kept
+_ALL, _PARAMETERS, _RESULT = "<all>", "<parameters>", "<result>"  # keys of the agenda
 OVER = "<over>"  # what an iterator runs over, what an optimizer trains, what a loader reads
 
 
@@ -50,10 +52,9 @@ class State:
     functions: dict[FunctionNode, Function] = field(default_factory=dict)
     classes: dict[ast.ClassDef, Class] = field(default_factory=dict)
     values: dict[ast.expr, Values] = field(default_factory=dict)
-    heap: dict[tuple[ast.AST, str], Values] = field(default_factory=dict)
+    heap: dict[ast.AST, dict[str, Values]] = field(default_factory=dict)
     bindings: dict[tuple[int, str, ast.stmt], Binding] = field(default_factory=dict)
-    unit_of: dict[ast.stmt, Unit] = field(default_factory=dict)
-    changed: bool = False
+    agenda: Agenda = field(default_factory=Agenda)
     settled: bool = False  # what is still unknown is unknown for good: only then unknown calls make objects
 
     def module(self, file: SourceFile) -> Module | None:
@@ -63,36 +64,45 @@ class State:
             if file.error is not None:
                 return None
             self.modules[key] = Module(file, file.tree)
-            self.changed = True
+            self.agenda.add(self.modules[key])
         return self.modules[key]
 
     def record(self, node: ast.expr, values: Values) -> Values:
         """Join values into what the expression may be."""
         old = self.values.get(node, NOTHING)
-        if not values <= old:
-            if len(old) < WIDEST:
-                self.values[node] = old | values
-                self.changed = True
+        if not values <= old and len(old) < WIDEST:
+            self.values[node] = old | values
         return values
+
+    # --- objects ----------------------------------------------------------------------------------------------------
 
     def load(self, owner: ast.AST, key: str) -> Values:
         """What an object holds under a key."""
-        return self.heap.get((owner, key), NOTHING)
+        self.agenda.read((owner, key))
+        return self.heap.get(owner, {}).get(key, NOTHING)
+
+    def held(self, owner: ast.AST) -> dict[str, Values]:
+        """Everything an object holds."""
+        self.agenda.read((owner, _ALL))
+        return dict(self.heap.get(owner, {}))
 
     def store(self, owner: ast.AST | None, key: str, values: Values) -> None:
         """Put values into an object; nothing is ever taken out."""
         if owner is None or not values:
             return
-        old = self.heap.get((owner, key), NOTHING)
+        holding = self.heap.setdefault(owner, {})
+        old = holding.get(key, NOTHING)
         if not values <= old and len(old) < WIDEST:
-            self.heap[owner, key] = old | values
-            self.changed = True
+            holding[key] = old | values
+            self.agenda.news((owner, key))
+            self.agenda.news((owner, _ALL))
 
     def copy(self, source: ast.AST, target: ast.AST) -> None:
         """Put everything that one object holds into another: {**a}, a.update(b)."""
-        for (owner, key), values in list(self.heap.items()):
-            if owner is source:
-                self.store(target, key, values)
+        for key, values in self.held(source).items():
+            self.store(target, key, values)
+
+    # --- names ------------------------------------------------------------------------------------------------------
 
     def bind(self, frame: Frame, target: str, values: Values) -> None:
         """Remember that the running statement gave `target` these values."""
@@ -104,34 +114,74 @@ class State:
         else:
             binding.values |= values
 
-    def name(self, unit: Unit, name: str, values: Values) -> None:
-        """Join values into a name of a unit, as closures and other functions see it."""
+    def name(self, unit: Unit | Class, name: str, values: Values) -> None:
+        """Join values into a name of a unit or class, as others see it."""
         if join(unit.names, name, values):
-            self.changed = True
+            self.agenda.news((id(unit), name))
+            self.agenda.news((id(unit), _ALL))
+
+    def look(self, unit: Unit | Class, name: str) -> Values | None:
+        """What others see under a name of a unit or class; None if it has no such name."""
+        self.agenda.read((id(unit), name))
+        return unit.names.get(name)
+
+    def exported(self, module: Module) -> dict[str, Values]:
+        """What `from module import *` gives."""
+        self.agenda.read((id(module), _ALL))
+        return {name: values for name, values in module.names.items() if not name.startswith("_")}
+
+    def member(self, cls: Class, name: str, seen: frozenset[int] = frozenset()) -> Values:
+        """A class attribute or method, through the bases of the project."""
+        found = self.look(cls, name)
+        if found is not None:
+            return found
+        for base in cls.bases:
+            if isinstance(base.unit, Class) and id(base.unit) not in seen:
+                if inherited := self.member(base.unit, name, seen | {id(cls)}):
+                    return inherited
+        return NOTHING
+
+    # --- functions --------------------------------------------------------------------------------------------------
 
     def join_parameter(self, function: Function, name: str, values: Values) -> None:
         """Join values into a parameter of a function."""
         if values and join(function.parameters, name, values):
-            self.changed = True
+            self.agenda.add(function)
+            self.agenda.news((id(function), _PARAMETERS))
+
+    def parameter(self, function: Function, name: str) -> Values:
+        """What a parameter may be."""
+        self.agenda.read((id(function), _PARAMETERS))
+        return function.parameters.get(name, NOTHING)
+
+    def give(self, function: Function, returned: Values, yielded: Values = NOTHING) -> None:
+        """Join values into what a function gives."""
+        if not (returned <= function.returns and yielded <= function.yields):
+            function.returns |= returned
+            function.yields |= yielded
+            self.agenda.news((id(function), _RESULT))
+
+    def result(self, function: Function) -> Values:
+        """What a function returns."""
+        self.agenda.read((id(function), _RESULT))
+        return function.returns
 
     def because(self, what: str, node: ast.AST, unit: Unit, before: Evidence | None = None) -> Evidence:
         """Evidence at a node of a unit."""
         return Evidence(what, module_of(unit).path, getattr(node, "lineno", 0), before)
 
-    def iterated(self, values: Iterable[Value]) -> Values:
+    def iterated(self, given: Iterable[Value]) -> Values:
         """What iterating over the values gives."""
         found: set[Value] = set()
-        for value in values:
+        for value in given:
             if value.role is Role.LOADER:
                 found.add(Value(Role.BATCH, value.origin, because=value.because, certainty=value.certainty))
             elif value.role in (Role.BATCH, Role.SAMPLES, Role.PARAMETERS):
                 found.add(value)
             elif value.origin is not None and value.role in (Role.ITERATOR, Role.CONTAINER):
-                found |= self.load(value.origin, ELEMENT)
-                position = 0
-                while (value.origin, str(position)) in self.heap:
-                    found |= self.load(value.origin, str(position))
-                    position += 1
+                for key, values in self.held(value.origin).items():
+                    if key == ELEMENT or key.isdigit():
+                        found |= values
         return frozenset(found)
 
     def loaders(self, values: Values, depth: int = 4) -> Values:

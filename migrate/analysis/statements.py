@@ -19,7 +19,6 @@ def run(state: State, body: Sequence[ast.stmt], frame: Frame) -> None:
     """Run the statements one after the other; the frame's names are those after the last."""
     for statement in body:
         outer, frame.statement = frame.statement, statement
-        state.unit_of[statement] = frame.unit
         kind = _KINDS.get(type(statement))
         if kind is not None:
             kind(state, statement, frame)
@@ -95,10 +94,8 @@ def assign(state: State, target: ast.expr, values: Values, frame: Frame) -> None
 
 
 def _set_attribute(state: State, owner: Value, name: str, values: Values) -> None:
-    if isinstance(owner.unit, Module):
+    if isinstance(owner.unit, Module) or (owner.role is Role.CLASS and isinstance(owner.unit, Class)):
         state.name(owner.unit, name, values)
-    elif owner.role is Role.CLASS and isinstance(owner.unit, Class):
-        owner.unit.names[name] = owner.unit.names.get(name, NOTHING) | values
     else:
         state.store(owner.origin, name, values)
 
@@ -120,10 +117,8 @@ def _return(state: State, statement: ast.stmt, frame: Frame) -> None:
     if statement.value is None:
         return
     values = evaluate(state, statement.value, frame)
-    unit = frame.unit
-    if isinstance(unit, Function) and not values <= unit.returns:
-        unit.returns |= values
-        state.changed = True
+    if isinstance(frame.unit, Function):
+        state.give(frame.unit, values)
 
 
 def _if(state: State, statement: ast.stmt, frame: Frame) -> None:
@@ -237,20 +232,18 @@ def _class(state: State, statement: ast.stmt, frame: Frame) -> None:
     cls = state.classes.get(statement)
     if cls is None:
         cls = state.classes[statement] = Class(statement, module_of(frame.unit))
-        state.changed = True
     for base in statement.bases:
         cls.bases |= evaluate(state, base, frame)
     inner = Frame(frame.unit, dict(frame.names), frame.shared)
     for member in statement.body:
-        state.unit_of[member] = frame.unit
         inner.statement = member
         if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            cls.names[member.name] = frozenset({_define(state, member, inner, cls)})
+            state.name(cls, member.name, frozenset({_define(state, member, inner, cls)}))
         elif isinstance(member, ast.Assign):
             values = evaluate(state, member.value, inner)
             for target in member.targets:
                 if isinstance(target, ast.Name):
-                    cls.names[target.id] = cls.names.get(target.id, NOTHING) | values
+                    state.name(cls, target.id, values)
     value = Value(Role.CLASS, statement, statement.name, cls)
     frame.names[statement.name] = frozenset({value})
     state.name(frame.unit, statement.name, frozenset({value}))
@@ -280,12 +273,11 @@ def _import_from(state: State, statement: ast.stmt, frame: Frame) -> None:
     for alias in statement.names:
         if alias.name == "*":
             if source is not None:
-                for name, values in list(source.names.items()):
-                    if not name.startswith("_"):
-                        _imported(state, name, values, frame)
+                for name, values in state.exported(source).items():
+                    _imported(state, name, values, frame)
             continue
         if source is not None:
-            values = source.names.get(alias.name) or members.submodule(state, source, alias.name)
+            values = state.look(source, alias.name) or members.submodule(state, source, alias.name)
         else:
             prefix = "." * statement.level + (statement.module or "")
             values = frozenset({Value(Role.KNOWN, name=f"{prefix}.{alias.name}".lstrip("."))})

@@ -111,9 +111,11 @@ class Builder:
         own = self.code(node)
         if not node.lpar:
             return Piece((own, f"({own})"))
+        if isinstance(node, cst.GeneratorExp) or (isinstance(node, cst.Tuple) and not node.elements):
+            return Piece((own,))  # the parentheses are its own
         bare = self.code(node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1]))
         around = self.code(node.lpar[0].whitespace_after) + self.code(node.rpar[-1].whitespace_before)
-        return Piece((own,)) if around.strip(" \t") or isinstance(node, cst.GeneratorExp) else Piece((bare, own))
+        return Piece((own,)) if around.strip(" \t") else Piece((bare, own))
 
     def arguments(self, call: cst.Call) -> Piece:
         """All arguments of a call, as a part of a template."""

@@ -144,7 +144,14 @@ class Access:
                 f"{unit.name}() needs the accelerator, and not all of its callers are known",
                 f"call {unit.name}() by its name, or give it an `accelerator` parameter yourself",
             )
-        self.parameters[unit] = Parameter(unit, device_parameter(self.facts, unit))
+        replaced = device_parameter(self.facts, unit)
+        if replaced is None and unit.node.args.defaults and len(unit.node.args.defaults) == len(unit.positional):
+            raise OutOfReach(
+                unit.node,
+                f"{unit.name}() needs the accelerator, and all of its parameters have defaults",
+                f"give {unit.name}() a first parameter `accelerator` and pass it where {unit.name}() is called",
+            )
+        self.parameters[unit] = Parameter(unit, replaced)
         for call in self.facts.callers(unit):
             _check_call(call, unit)
             self.of(call.caller)

@@ -24,8 +24,8 @@ from migrate.programs.program import Named, Program, Refusal
 from migrate.programs.schedulers import Horizon, Pace, Schedule, schedules
 
 if TYPE_CHECKING:
-    from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Function, Unit
+    from migrate.analysis.facts import Facts, Use
+    from migrate.analysis.units import Function, Module, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Conversion:
     package: str  # that Accelerator is imported from
     access: Access
     units: frozenset[Unit]
+    uses: tuple[Use, ...]  # the calls that its units make
     loaders: tuple[Named, ...]  # that are prepared
     schedules: tuple[Schedule, ...]
     prepared_schedulers: tuple[Named, ...]
@@ -50,6 +51,12 @@ class Conversion:
     def loader_origins(self) -> set[ast.AST]:
         """Where the prepared loaders were made."""
         return {origin for named in self.loaders for origin in named.origins}
+
+    @property
+    def modules(self) -> list[Module]:
+        """The modules that its units stand in."""
+        found = {unit.module for unit in self.units}
+        return [module for module in self.facts.editable if module in found]
 
     @property
     def prepared(self) -> tuple[Named, ...]:
@@ -75,13 +82,13 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += _evaluated_in_full(program, in_full)
     program.refusals += unsafe_batches(facts, program, prepared)
     planned = tuple(schedules(facts, loops, program))
+    units = units_of(facts, program)
     try:
-        placement, with_schedulers = _place(facts, loops, program, loaders, planned)
+        placement, with_schedulers = _place(facts, loops, program, loaders, planned, units)
     except NoPlace as error:
         program.refusals.append(error.refusal)
     if program.refusals:
         return None
-    units = units_of(facts, program)
     return Conversion(
         facts,
         loops,
@@ -89,6 +96,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         package,
         Access(facts, program),
         frozenset(units),
+        tuple(use for use in facts.calls if use.unit in units),
         loaders,
         planned,
         with_schedulers,
@@ -163,7 +171,12 @@ def _evaluated_in_full(program: Program, in_full: list[InFull]) -> list[Refusal]
 
 
 def _place(
-    facts: Facts, loops: Loops, program: Program, loaders: tuple[Named, ...], planned: tuple[Schedule, ...]
+    facts: Facts,
+    loops: Loops,
+    program: Program,
+    loaders: tuple[Named, ...],
+    planned: tuple[Schedule, ...],
+    units: set[Unit],
 ) -> tuple[Placement, tuple[Named, ...]]:
     """The places, and the schedulers that are prepared: stepped per batch, with a horizon in one process's batches.
 
@@ -171,12 +184,12 @@ def _place(
     """
     objects = [*loaders, *program.models, *program.optimizers]
     per_batch = [schedule for schedule in planned if schedule.pace is Pace.BATCH]
-    first = place(facts, loops, program, objects)
+    first = place(facts, loops, program, objects, units)
     at = first.prepare.statement.end_lineno or 0
     taken = [s for s in per_batch if s.horizon is Horizon.ABSOLUTE or any(_line(m) <= at for m in s.measured)]
     if not taken:
         return first, ()
-    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)])
+    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)], units)
     at = placement.prepare.statement.end_lineno or 0
     mixed = [s for s in per_batch if s not in taken and any(_line(m) <= at for m in s.measured)]
     taken += mixed

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from migrate.analysis.facts import Facts
 from migrate.analysis.known import tensors
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import FUNCTIONS
-from migrate.analysis.units import module_of
 from migrate.programs.loops import AUTOGRAD_BACKWARD, Loops
 from migrate.programs.program import Program, Refusal
 
@@ -32,7 +30,7 @@ def _incomplete(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusa
 
 
 def _already_accelerated(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    for module in {module_of(loop.unit) for loop in program.training}:
+    for module in {loop.unit.module for loop in program.training}:
         for node in facts.tree(module.tree).nodes:
             if isinstance(node, ast.Call) and Role.ACCELERATOR in roles(facts.values(node)):
                 yield Refusal(
@@ -64,7 +62,7 @@ def _backward_forms(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
 
 
 def _scalers(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    for module in {module_of(loop.unit) for loop in program.training}:
+    for module in {loop.unit.module for loop in program.training}:
         for node in facts.tree(module.tree).nodes:
             if isinstance(node, ast.Call) and any(
                 value.role is Role.SCALER and value.origin is node for value in facts.values(node)
@@ -98,7 +96,7 @@ _DISTRIBUTED = {
 
 def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """A program that always distributes itself; one that does so only behind a flag keeps that branch."""
-    for module in {module_of(loop.unit) for loop in program.training}:
+    for module in {loop.unit.module for loop in program.training}:
         tree = facts.tree(module.tree)
         for node in tree.nodes:
             if not isinstance(node, ast.Call):
@@ -117,7 +115,7 @@ def _is_guard(node: ast.AST) -> bool:
 
 def _several_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Parts of one program on different GPUs by number: model parallel."""
-    for module in {module_of(loop.unit) for loop in program.training}:
+    for module in {loop.unit.module for loop in program.training}:
         found: dict[str, ast.AST] = {}
         for node in facts.tree(module.tree).nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -135,9 +133,9 @@ def _several_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[R
 
 
 def _default_type(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    for use in facts.calls:
-        names = facts.called(use.node)
-        if names & {"torch.set_default_tensor_type", "torch.set_default_device"}:
+    modules = {loop.unit.module for loop in program.training}
+    for use in facts.calls_to(("torch.set_default_tensor_type", "torch.set_default_device")):
+        if use.unit.module in modules:
             yield Refusal(
                 use.node,
                 "MIG120",
@@ -148,7 +146,7 @@ def _default_type(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
 
 def _tensor_aliases(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """`Tensor = torch.cuda.FloatTensor if cuda else torch.Tensor`: a device hidden in a type."""
-    for module in {module_of(loop.unit) for loop in program.training}:
+    for module in {loop.unit.module for loop in program.training}:
         for node in facts.tree(module.tree).nodes:
             if isinstance(node, ast.Attribute) and any(
                 name.startswith("torch.cuda.") and name.endswith("Tensor") for name in facts.names(node)
@@ -164,7 +162,7 @@ def _tensor_aliases(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
 
 def _hidden_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """A redefined Variable, or a lambda, that moves: nothing says where its results live."""
-    for module in {module_of(loop.unit) for loop in program.training}:
+    for module in {loop.unit.module for loop in program.training}:
         for node in facts.tree(module.tree).nodes:
             if isinstance(node, ast.Lambda) and any(
                 isinstance(inner, ast.Attribute) and inner.attr in tensors.MOVES and inner.attr != "cpu"
@@ -206,5 +204,3 @@ CHECKS: tuple[Check, ...] = (
     _hidden_moves,
     _nested_loops,
 )
-
-_ = FUNCTIONS

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
-from migrate.analysis.units import Function, Module
+from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.devices import Choice, choices, flag, guard_flag, is_move, needs, negated
 from migrate.programs.program import Named, Program, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
@@ -49,7 +49,7 @@ class NoPlace(Exception):
         self.refusal = refusal
 
 
-def place(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named]) -> Placement:
+def place(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named], units: Container[Unit]) -> Placement:
     """The places for the accelerator and for prepare.
 
     Raises:
@@ -62,7 +62,7 @@ def place(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named
     prepare = _prepare_spot(facts, loops, program, tree, list(prepared))
     top = _top_block(program, tree, prepare.statement)
     choice = next((c for c in choices(facts, program.home) if tree.in_block(c.statement, top) is not None), None)
-    cpu, required = _cpu(facts, program, choice)
+    cpu, required = _cpu(facts, units, choice)
     accelerator = _accelerator_spot(facts, program, tree, top, choice, cpu, required)
     return Placement(accelerator, cpu, choice, prepare)
 
@@ -155,13 +155,13 @@ def _top_block(program: Program, tree: Tree, inside: ast.stmt) -> list[ast.stmt]
     return tree.root.body
 
 
-def _cpu(facts: Facts, program: Program, choice: Choice | None) -> tuple[str | None, frozenset[str]]:
+def _cpu(facts: Facts, units: Container[Unit], choice: Choice | None) -> tuple[str | None, frozenset[str]]:
     """The condition for staying on the CPU: from the device choice, else from the flag that guards the moves."""
     if choice is not None:
         return choice.cpu, choice.needs
     guards: dict[str, ast.expr] = {}
     for use in facts.calls:
-        if is_move(facts, use.node):
+        if use.unit in units and is_move(facts, use.node):
             test = guard_flag(facts, use.node)
             rest = flag(facts, test) if test is not None else None
             if test is None and origins(facts.receiver(use.node), Role.MODEL, Role.BATCH):

@@ -214,11 +214,11 @@ class Voice:
     def bars(self) -> Iterator[ast.Call]:
         """Progress bars that a loop runs over."""
         iterated: set[ast.AST] = set()
-        for module in self._facts.editable:
+        for module in self._conversion.modules:
             for node in self._facts.tree(module.tree).nodes:
                 if isinstance(node, (ast.For, ast.AsyncFor)):
                     iterated |= self._run_over(node.iter, 3)
-        for use in self._facts.calls:
+        for use in self._conversion.uses:
             if use.node in iterated and self._facts.called(use.node) & (output_bars()):
                 if not any(keyword.arg in ("disable", None) for keyword in use.node.keywords):
                     yield use.node

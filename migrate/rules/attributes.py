@@ -44,7 +44,7 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
 def _attributes(conversion: Conversion) -> Iterator[ast.Attribute]:
     facts = conversion.facts
     gone = {id(inner) for call in dropped(conversion) for inner in ast.walk(call.func)}
-    for module in facts.editable:
+    for module in conversion.modules:
         for node in facts.tree(module.tree).nodes:
             if not isinstance(node, ast.Attribute) or node.attr in (*THROUGH_WRAPPER, "module") or id(node) in gone:
                 continue
@@ -65,8 +65,8 @@ def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
     """Trained models given to library functions after prepare."""
     facts = conversion.facts
     keep = _LOOKING | DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL
-    for use in facts.calls:
-        if use.unit not in conversion.units or facts.targets(use.node) or use.node in dropped(conversion):
+    for use in conversion.uses:
+        if facts.targets(use.node) or use.node in dropped(conversion):
             continue
         names = facts.called(use.node)
         if names & keep or any(value.role is Role.CLASS for value in facts.values(use.node.func)):

@@ -14,7 +14,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import FLUENT
 from migrate.analysis.roles import Role, roles
 from migrate.programs.devices import device_argument, is_choice
 from migrate.programs.moves import Fate, Move
@@ -56,8 +55,8 @@ def _redirect(conversion: Conversion, draft: Draft, move: Move) -> None:
 def _fixed_devices(conversion: Conversion, draft: Draft) -> None:
     """`torch.zeros(3, device="cuda")` in the program's functions."""
     moved = {id(move.node) for move in conversion.moves}
-    for use in conversion.facts.calls:
-        if use.unit not in conversion.units or id(use.node) in moved:
+    for use in conversion.uses:
+        if id(use.node) in moved:
             continue
         for keyword in use.node.keywords:
             if keyword.arg != "device" or not is_choice(conversion.facts, keyword.value):
@@ -76,8 +75,8 @@ def _factories(conversion: Conversion, draft: Draft) -> None:
     """Tensors made in the loops of a program without any device: they meet batches that now are on one."""
     facts = conversion.facts
     loops = {loop.node for loop in (*conversion.program.training, *conversion.program.evaluation)}
-    for use in facts.calls:
-        if use.unit not in conversion.units or Role.TENSOR not in roles(facts.values(use.node)):
+    for use in conversion.uses:
+        if Role.TENSOR not in roles(facts.values(use.node)):
             continue
         if not any(loop in loops for loop in conversion.loops.around(use.node, use.unit)):
             continue
@@ -88,6 +87,3 @@ def _factories(conversion: Conversion, draft: Draft) -> None:
             draft.add_keyword(use.node, "device", f"{conversion.access.name(use.node)}.device")
         elif names & _OLD_FACTORIES:
             draft.wrap(use.node, f"{{it}}.to({conversion.access.name(use.node)}.device)")
-
-
-_ = FLUENT

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def gradient_clipping(conversion: Conversion, draft: Draft) -> None:
     """Rewrite clip_grad_norm_ and clip_grad_value_ in the program's functions."""
     rewritten: list[ast.expr] = []
-    for use in conversion.facts.calls:
+    for use in conversion.uses:
         methods = {CLIPPING[name] for name in conversion.facts.called(use.node) if name in CLIPPING}
-        if len(methods) == 1 and use.unit in conversion.units:
+        if len(methods) == 1:
             draft.rewrite(use.node.func, f"{conversion.access.name(use.node)}.{methods.pop()}")
             rewritten.append(use.node.func)
     drop_unused(conversion, draft, rewritten)

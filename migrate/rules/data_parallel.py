@@ -66,7 +66,7 @@ def _leave(conversion: Conversion, draft: Draft, use: Use) -> None:
 def _module_access(conversion: Conversion, draft: Draft) -> None:
     """`model.module` was the model inside DataParallel."""
     facts = conversion.facts
-    for module in facts.editable:
+    for module in conversion.modules:
         for node in facts.tree(module.tree).nodes:
             if not isinstance(node, ast.Attribute) or node.attr != "module" or not isinstance(node.ctx, ast.Load):
                 continue

@@ -34,8 +34,8 @@ def loading(conversion: Conversion, draft: Draft) -> None:
         for value in facts.values(argument)
         if value.role is Role.CHECKPOINT
     }
-    for use in facts.calls:
-        if use.node not in loaded or use.unit not in conversion.units or "torch.load" not in facts.called(use.node):
+    for use in conversion.uses:
+        if use.node not in loaded or "torch.load" not in facts.called(use.node):
             continue
         if len(use.node.args) > 1 or any(keyword.arg in ("map_location", None) for keyword in use.node.keywords):
             continue

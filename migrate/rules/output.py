@@ -33,23 +33,35 @@ if TYPE_CHECKING:
 def output(conversion: Conversion, draft: Draft) -> None:
     """Give every statement of output to one process."""
     voice = Voice(conversion)
-    for unit in _speakers(conversion, voice):
+    for unit in _speakers(conversion, draft, voice):
         _block(conversion, draft, voice, _body(unit), unit)
     for bar in voice.bars():
         if conversion.facts.unit(bar) in conversion.units and conversion.access.can_reach(bar):
             draft.add_keyword(bar, "disable", f"not {conversion.access.name(bar)}.is_local_main_process")
 
 
-def _speakers(conversion: Conversion, voice: Voice) -> list[Unit]:
+def _speakers(conversion: Conversion, draft: Draft, voice: Voice) -> list[Unit]:
     """The units whose output is handled inside: those with the accelerator, and those that do more than speak."""
     units = sorted(conversion.units, key=_line)
-    return [unit for unit in units if isinstance(unit, Module) or _speaks_inside(conversion, voice, unit)]
+    return [unit for unit in units if isinstance(unit, Module) or _speaks_inside(conversion, draft, voice, unit)]
 
 
-def _speaks_inside(conversion: Conversion, voice: Voice, unit: Function) -> bool:
+def _speaks_inside(conversion: Conversion, draft: Draft, voice: Voice, unit: Function) -> bool:
     if isinstance(unit.node, ast.Lambda) or voice.is_guarded_outside(unit):
         return False
-    return conversion.access.has(unit) or (voice.speaks(unit) and conversion.access.can_reach(unit.body[0]))
+    if conversion.access.has(unit):
+        return True
+    if not voice.speaks(unit):
+        return False
+    if not conversion.access.can_reach(unit.body[0]):
+        draft.note(unit.node, f"every process prints or writes what {unit.name}() does", _BY_HAND)
+        return False
+    return True
+
+
+_BY_HAND = (
+    "put its calls under `with accelerator.main_process_first():`, or its output under accelerator.is_main_process"
+)
 
 
 def _line(unit: Unit) -> int:

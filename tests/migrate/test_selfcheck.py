@@ -39,9 +39,12 @@ def planned():
 
 def test_a_right_result_passes(planned):
     file, plan, after = planned
-    assert after == SOURCE[: SOURCE.index(b"x = 1")].replace(b"\nx", b"\n") + SOURCE[
-        SOURCE.index(b"\n# about") : SOURCE.index(b"if x")
-    ] + b"z = 2\n"
+    assert (
+        after
+        == SOURCE[: SOURCE.index(b"x = 1")].replace(b"\nx", b"\n")
+        + SOURCE[SOURCE.index(b"\n# about") : SOURCE.index(b"if x")]
+        + b"z = 2\n"
+    )
     assert check(SOURCE, after, file, plan, lambda _: True) == []
     assert plan.lost_comments == {"t.py": ("11: # never",)}
 

@@ -261,5 +261,5 @@ def test_values_that_hold_themselves_come_to_rest():
 def test_reaching_the_bound_is_said():
     project = Project([SourceFile("program.py", b"import torch\nnet = torch.nn.Linear(1, 1)\n")])
 
-    assert solve(project, rounds=1)[1] is False
+    assert solve(project, runs=1)[1] is False
     assert solve(project)[1] is True

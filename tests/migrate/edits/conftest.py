@@ -7,6 +7,7 @@ import pytest
 
 from migrate.edits import Plan, PlannedFile
 from migrate.edits.apply import apply
+from migrate.edits.join import dumped
 from migrate.source.address import Index
 
 
@@ -24,9 +25,10 @@ class Editor:
         return next(s for s in self.file.index.statements if ast.unparse(s).startswith(text))
 
     def expr(self, text, nth=0):
-        """The n-th expression with this normalised source."""
-        nodes = [n for s in self.file.tree.body for n in ast.walk(s) if isinstance(n, (ast.expr, ast.arg))]
-        return [n for n in nodes if ast.unparse(n) == text][nth]
+        """The n-th expression that reads so."""
+        wanted = dumped(ast.parse(text, mode="eval").body)
+        nodes = [n for s in self.file.tree.body for n in ast.walk(s) if isinstance(n, ast.expr)]
+        return [n for n in nodes if dumped(n) == wanted][nth]
 
     def do(self, name, *args, **kwargs):
         kwargs.setdefault("rule", "MIG000")

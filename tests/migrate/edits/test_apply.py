@@ -12,7 +12,6 @@ from migrate.edits.apply import LostEdit, NotLossless, apply
 from migrate.edits.join import Join
 from migrate.source.address import Address, Kind
 
-
 # ------------------------------------------------------------------ the six lessons
 
 
@@ -118,6 +117,7 @@ REWRITES = {
     "chain of and": ("if a and b and c: d", "a and b and c", "{x} or e", ITSELF, "if a and b and c or e: d"),
     "braces are text": ("f(a)", "f(a)", "g({'k': {x}}, {1})", argument(0), "g({'k': a}, {1})"),
     "subscript": ("a[b:c].d", "a[b:c].d", "{x}", VALUE, "a[b:c]"),
+    "empty tuple": ("f(())", "f(())", "{x}", argument(0), "()"),
     "walrus": ("f(n := a)", "f((n := a))", "{x} + 1", argument(0), "(n := a) + 1"),
     "lambda": ("f(lambda: a)", "f(lambda: a)", "{x}()", argument(0), "(lambda: a)()"),
     "await": ("async def f(): await a.b()", "await a.b()", "{x}", VALUE, "async def f(): a.b()"),
@@ -625,7 +625,7 @@ def test_a_lost_edit_is_noticed(edit):
     e.plan._settled.clear()
     e.plan._edits["train.py"].clear()
     e.do("rewrite", e.file.tree.body[1].value, "e()")
-    with pytest.raises(LostEdit, match="train.py:1: an edit of call 1 is something else"):
+    with pytest.raises(LostEdit, match=r"train.py:1: an edit of call 1 is something else"):
         e.applied()
 
 
@@ -633,7 +633,7 @@ def test_an_edit_that_finds_nothing_is_noticed(edit, monkeypatch):
     e = edit("a(b)\n")
     e.do("rewrite", e.expr("b"), "c")
     monkeypatch.setattr(Join, "_count", lambda self, node: None)
-    with pytest.raises(LostEdit, match="an edit of name 2 was not found"):
+    with pytest.raises(LostEdit, match=r"an edit of name 2 was not found"):
         e.applied()
 
 

@@ -60,7 +60,10 @@ TABLE = {
         "import torch\n\ndef f(): pass\n\nimport zeta\n",
         f"import torch\n{HEAD}\n\ndef f(): pass\n\nimport zeta\n",
     ),
-    "a line of several": ("import os; import torch; import zeta\nx\n", f"import os; import torch; import zeta\n{HEAD}\nx\n"),
+    "a line of several": (
+        "import os; import torch; import zeta\nx\n",
+        f"import os; import torch; import zeta\n{HEAD}\nx\n",
+    ),
     "several lines": (
         "from alpha import (\n    a,\n    b,\n)\nfrom zeta import (\n    c,\n)\n\nx\n",
         f"from alpha import (\n    a,\n    b,\n)\n{HEAD}\nfrom zeta import (\n    c,\n)\n\nx\n",

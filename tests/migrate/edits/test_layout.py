@@ -179,8 +179,8 @@ TABLE = {
 def test_gap(edit, name):
     source, operations, result = TABLE[name]
     editor = edit(source)
-    for operation, stmt, arguments in operations:
-        arguments = dict(arguments)
+    for operation, stmt, given in operations:
+        arguments = dict(given)
         code = [arguments.pop("code")] if "code" in arguments else []
         editor.do(operation, editor.stmt(stmt), *code, **arguments)
     assert editor.text() == result

@@ -14,7 +14,9 @@ from migrate.edits.apply import apply
 from migrate.selfcheck import check
 from migrate.source.address import Index, arguments_of
 
-SETTINGS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None)
+SETTINGS = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
+)
 
 names = st.sampled_from(["a", "b.c", "model", "x[0]", "loss", "f'{a}{b.c!r}'", "'s' 't'", "1", "None"])
 
@@ -138,7 +140,7 @@ def steps(file, chance):
 @given(programs, st.integers(0, 2**16), st.integers(1, 12))
 def test_any_edits_apply_parse_and_pass_the_self_check(source, seed, count):
     file = parsed(source)
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 (what hypothesis drew decides)
     possible = list(steps(file, chance))
     plan = Plan([file])
     for step in chance.sample(possible, min(count, len(possible))):
@@ -152,7 +154,7 @@ def test_any_edits_apply_parse_and_pass_the_self_check(source, seed, count):
 @given(programs, st.integers(0, 2**16))
 def test_the_order_of_planning_does_not_matter_without_conflicts(source, seed):
     file = parsed(source)
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 (what hypothesis drew decides)
     possible = list(steps(file, chance))
     some = chance.sample(possible, min(6, len(possible)))
     one, other = Plan([file]), Plan([file])

@@ -1,0 +1,138 @@
+"""What a method gives, of objects whose class a library defines: one function a role."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from migrate.analysis.arguments import Arguments, folds, unknown
+from migrate.analysis.known import tensors, training
+from migrate.analysis.libraries import iterator
+from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.state import ELEMENT, Frame, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def method(state: State, receiver: Value, name: str, arguments: Arguments, frame: Frame) -> Values:
+    handler = _METHODS.get(receiver.role)
+    if handler is not None:
+        return handler(state, receiver, name, arguments)
+    if name in {"parse_args", "parse_known_args"}:
+        return frozenset({Value(Role.HOLDER, arguments.node)})
+    if receiver.role is Role.METHOD and receiver.receiver is not None and receiver.receiver.role in ROWS:
+        return frozenset({Value(Role.STATISTIC, receiver.receiver.origin)})
+    return unknown(arguments.node, arguments)
+
+
+def _of_model(state: State, model: Value, name: str, arguments: Arguments) -> Values:
+    if name in training.FLUENT:
+        return frozenset({model})
+    if name in ("parameters", "named_parameters"):
+        return frozenset({Value(Role.PARAMETERS, model.origin)})
+    if name == "state_dict":
+        return frozenset({Value(Role.STATE, model.origin)})
+    from_loader = {Value(Role.SAMPLES, value.origin) for value in arguments.all() if value.role in FROM_LOADER}
+    return frozenset(from_loader) or frozenset({Value(Role.TENSOR, arguments.node)})
+
+
+def _of_rows(state: State, rows: Value, name: str, arguments: Arguments) -> Values:
+    if rows.role is Role.BATCH and name in ("items", "values", "keys"):
+        if name != "items":
+            return frozenset({rows})
+        state.store(arguments.node.func, "0", frozenset({Value(Role.TEXT, name="<key>")}))
+        state.store(arguments.node.func, "1", frozenset({rows}))
+        state.store(arguments.node, ELEMENT, frozenset({Value(Role.CONTAINER, arguments.node.func)}))
+        # Also the batch itself: a comprehension over its items gives a batch again.
+        return frozenset({Value(Role.ITERATOR, arguments.node), rows})
+    if name in tensors.MOVES or name in ("float", "long", "int", "double", "half", "contiguous", "pin_memory", "get"):
+        return frozenset({rows})
+    if folds(name, arguments):
+        return frozenset({Value(Role.STATISTIC, rows.origin)})
+    return frozenset({Value(Role.SAMPLES, rows.origin)})
+
+
+def _of_statistic(state: State, value: Value, name: str, arguments: Arguments) -> Values:
+    return frozenset({value})
+
+
+def _of_loader(state: State, loader: Value, name: str, arguments: Arguments) -> Values:
+    if name == "__iter__":
+        return iterator(state, arguments.node, frozenset({loader}))
+    return NOTHING
+
+
+def _of_iterator(state: State, iterator: Value, name: str, arguments: Arguments) -> Values:
+    if name in ("next", "__next__"):
+        return state.iterated([iterator])
+    return NOTHING
+
+
+def _of_optimizer(state: State, value: Value, name: str, arguments: Arguments) -> Values:
+    return frozenset({Value(Role.STATE, value.origin)}) if name == "state_dict" else NOTHING
+
+
+def _of_tensor(state: State, value: Value, name: str, arguments: Arguments) -> Values:
+    return frozenset({value})
+
+
+def _of_device(state: State, value: Value, name: str, arguments: Arguments) -> Values:
+    return NOTHING
+
+
+def _of_container(state: State, value: Value, name: str, arguments: Arguments) -> Values:
+    assert value.origin is not None
+    if name in ("append", "add", "insert"):
+        state.store(value.origin, ELEMENT, arguments.positional[-1] if arguments.positional else NOTHING)
+        return NOTHING
+    if name == "extend":
+        state.store(value.origin, ELEMENT, state.iterated(arguments.all()))
+        return NOTHING
+    if name == "update":
+        for other in arguments.all():
+            if other.origin is not None:
+                state.copy(other.origin, value.origin)
+        return NOTHING
+    if name in ("values", "copy"):
+        return frozenset({value})
+    if name == "items":
+        state.store(arguments.node.func, "1", state.iterated([value]))
+        state.store(arguments.node, ELEMENT, frozenset({Value(Role.CONTAINER, arguments.node.func)}))
+        return frozenset({Value(Role.ITERATOR, arguments.node)})
+    if name in ("get", "pop"):
+        return state.iterated([value])
+    return NOTHING
+
+
+def _of_text(state: State, value: Value, name: str, arguments: Arguments) -> Values:
+    return frozenset({Value(Role.TEXT, name="<formatted>")})
+
+
+def _of_accelerator(state: State, value: Value, name: str, arguments: Arguments) -> Values:
+    """What an accelerator gives back is what it was given: one object, or all of them in order."""
+    if name not in ("prepare", "gather", "gather_for_metrics", "unwrap_model", "reduce"):
+        return NOTHING
+    if len(arguments.positional) == 1:
+        return arguments.positional[0]
+    for position, values in enumerate(arguments.positional):
+        state.store(arguments.node, str(position), values)
+    return frozenset({Value(Role.CONTAINER, arguments.node)})
+
+
+_METHODS: dict[Role, Callable[[State, Value, str, Arguments], Values]] = {
+    Role.MODEL: _of_model,
+    Role.CRITERION: _of_tensor,
+    Role.BATCH: _of_rows,
+    Role.SAMPLES: _of_rows,
+    Role.STATISTIC: _of_statistic,
+    Role.LOADER: _of_loader,
+    Role.ITERATOR: _of_iterator,
+    Role.OPTIMIZER: _of_optimizer,
+    Role.SCHEDULER: _of_optimizer,
+    Role.ACCELERATOR: _of_accelerator,
+    Role.TENSOR: _of_tensor,
+    Role.PARAMETERS: _of_tensor,
+    Role.DEVICE: _of_device,
+    Role.CONTAINER: _of_container,
+    Role.TEXT: _of_text,
+}
