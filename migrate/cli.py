@@ -156,10 +156,10 @@ def migrate(
 
 
 def catalogue() -> Sequence[Documented]:
-    """Every rule, in order."""
-    from migrate.rules import RULES  # not needed for --help and --version
+    """Every rule, in order, and every reason for which something is left."""
+    from migrate.rules import REASONS, RULES  # not needed for --help and --version
 
-    return RULES
+    return sorted((*RULES, *REASONS), key=lambda each: each.code)
 
 
 def _guarded(work: Callable[[], int], printing: Printing) -> int:

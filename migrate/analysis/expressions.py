@@ -69,8 +69,8 @@ def _subscript(state: State, node: ast.Subscript, frame: Frame) -> Values:
             key = _key(node.slice)
             exact = state.load(value.origin, key) if key is not None else NOTHING
             found |= exact or state.load(value.origin, ELEMENT)
-            if key is None or not (exact or found):
-                found |= state.iterated([value])
+            if not exact:  # by a key that is not known: any of what it holds
+                found |= frozenset().union(*(held for k, held in state.held(value.origin).items() if k[:1] != "<"))
             if value.role is Role.CHECKPOINT and not exact:
                 found.add(value)
     return frozenset(found)

@@ -268,7 +268,10 @@ def _import(state: State, statement: ast.stmt, frame: Frame) -> None:
 
 def _import_from(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, ast.ImportFrom)
-    found = members.module_named(state, statement.module or "", statement.level, frame)
+    if statement.module in _TARGETS and any(alias.name == "Accelerator" for alias in statement.names):
+        found = NOTHING  # a library, also where its source lies beside the program
+    else:
+        found = members.module_named(state, statement.module or "", statement.level, frame)
     source = next((value.unit for value in found if isinstance(value.unit, Module)), None)
     for alias in statement.names:
         if alias.name == "*":
@@ -282,6 +285,10 @@ def _import_from(state: State, statement: ast.stmt, frame: Frame) -> None:
             prefix = "." * statement.level + (statement.module or "")
             values = frozenset({Value(Role.KNOWN, name=f"{prefix}.{alias.name}".lstrip("."))})
         _imported(state, alias.asname or alias.name, values, frame)
+
+
+#: What converted programs import; their tables say what there is to know.
+_TARGETS = frozenset({"runtime", "accelerate"})
 
 
 def _imported(state: State, name: str, values: Values, frame: Frame) -> None:

@@ -61,6 +61,8 @@ FRAMES = 120_000  # Python frames for the deepest trees: some forty a level
 class NotLossless(EditError):
     """libcst would change parts of the file that nobody asked to change."""
 
+    is_our_bug = False
+
 
 class LostEdit(EditError):
     """An edit did not meet the node that it was planned for."""
@@ -68,6 +70,8 @@ class LostEdit(EditError):
 
 class TooDeep(EditError):
     """The file nests deeper than this machine's stack allows."""
+
+    is_our_bug = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,13 @@ class Layout(Generic[L, S]):
             middle = self._plain(segments, news, (first, last))
         return [*head, *middle, *tail]
 
+    def _sides(self, front: list[L | Mark], head: list[L | Mark]) -> tuple[int, int] | None:
+        """The blank lines on both sides of what gives way to a new statement, where the first side is not smaller."""
+        if Mark.GONE not in front or Mark.GONE in head:
+            return None
+        before, behind = front.index(Mark.GONE), len(head)
+        return (before, behind) if before >= behind > 0 else None
+
     def _plain(self, segments: list[list[L | Mark]], news: list[New[S]], ends: tuple[bool, bool]) -> list[L | New[S]]:
         out: list[L | New[S]] = []
         for number, segment in enumerate(segments):
@@ -111,6 +118,8 @@ class Layout(Generic[L, S]):
             total, most = self._budget([*front, *(t for part in inner for t in part), *head])
             after = self._height(head, (False, True)) if is_last else min(after_wish, max(total, 1))
             before = max(min(before_wish, max(total, 1)), min(total - after, most))
+            if kept := self._sides(front, head):  # in the place of what goes, both sides keep their distance
+                before, after = kept
             above = self._blanks(self._height(front, (True, False)) if ends[0] else before)
             below = after
         out: list[L | New[S]] = [*above, news[0]]

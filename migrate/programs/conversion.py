@@ -16,7 +16,6 @@ from migrate.analysis.syntax import own_nodes
 from migrate.programs.access import Access
 from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
-from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
 from migrate.programs.moves import Fate, Move, moves, units_of, unsafe_batches
 from migrate.programs.placement import NoPlace, Placement, place
@@ -73,7 +72,6 @@ class Conversion:
 
 def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conversion | None:
     """The decisions; None if the program is refused, with the reasons in its `refusals`."""
-    program.refusals += limits(facts, loops, program)
     if program.refusals or program.home is None:
         return None
     shared, in_full = _evaluation(facts, program)

@@ -95,6 +95,21 @@ class Loops:
             for loop, calls in reached.items()
         )
 
+    @cached_property
+    def out_of_sight(self) -> tuple[Use, ...]:
+        """Backward calls in functions that also step an optimizer, and that no loop in sight calls."""
+        return tuple(
+            use
+            for use in self.backwards
+            if isinstance(use.unit, Function)
+            and not any(True for _ in self.innermost(use.node, use.unit))
+            and any(
+                isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"
+                for node in self._facts.own(use.unit)
+            )
+            and not self._facts.callers(use.unit)
+        )
+
     def innermost(self, node: ast.AST, unit: Unit, seen: frozenset[int] = frozenset()) -> Iterator[Loop]:
         """The innermost loops around a node: its own function's, else those of the callers."""
         own = next(self._facts.tree(node).loops(node), None)
@@ -183,6 +198,8 @@ class Loops:
                 continue
             if isinstance(inner.func, ast.Attribute) and inner.func.attr == "step":
                 found |= origins(self._facts.receiver(inner), Role.OPTIMIZER)
+                if Role.SCALER in roles(self._facts.receiver(inner)) and inner.args:
+                    found |= origins(self._facts.values(inner.args[0]), Role.OPTIMIZER)
             for target in self._facts.targets(inner):
                 if id(target) not in seen:
                     found |= self._steps(target.node, seen | {id(target)})

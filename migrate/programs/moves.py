@@ -8,8 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import DISTRIBUTED_DATA_PARALLEL
-from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
-from migrate.analysis.units import Function, Module, Unit
+from migrate.analysis.roles import ROWS, Role, origins, roles
+from migrate.analysis.units import Function, Unit
 from migrate.programs.devices import is_move
 from migrate.programs.program import Program, Refusal
 
@@ -87,9 +87,8 @@ def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call
         return Fate.ELSEWHERE
     if found == {Role.CRITERION}:
         return Fate.CRITERION if not _holds_tensors(facts, node) else Fate.ELSEWHERE
-    if found & FROM_LOADER and found <= FROM_LOADER | {Role.TENSOR}:
-        if origins(receiver, *FROM_LOADER) <= prepared and Role.TENSOR not in found:
-            return Fate.BATCH
+    if found and found <= ROWS and origins(receiver, *ROWS) <= prepared:
+        return Fate.BATCH
     return Fate.ELSEWHERE
 
 
@@ -154,15 +153,14 @@ def unsafe_batches(facts: Facts, program: Program, prepared: set[ast.AST]) -> li
     found = []
     for use in facts.calls:
         func = use.node.func
-        if isinstance(func, ast.Attribute) and func.attr in ("numpy", "pin_memory"):
-            receiver = facts.receiver(use.node)
-            if origins(receiver, Role.BATCH) & prepared and not _was_moved_back(func.value):
+        if isinstance(func, ast.Attribute) and func.attr == "pin_memory":
+            if origins(facts.receiver(use.node), *ROWS) & prepared:
                 found.append(
                     Refusal(
                         use.node,
                         "MIG103",
-                        f"the batch goes to NumPy here (.{func.attr}()) and must be on the CPU",
-                        f"write .cpu().{func.attr}() and run migrate again",
+                        "the batch is pinned here, which it can only be on the CPU",
+                        "pin it in the loader instead: DataLoader(..., pin_memory=True)",
                     )
                 )
         if is_move(facts, use.node) and isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
@@ -179,14 +177,3 @@ def unsafe_batches(facts: Facts, program: Program, prepared: set[ast.AST]) -> li
                     )
                 )
     return found
-
-
-def _was_moved_back(node: ast.expr) -> bool:
-    return any(
-        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "cpu" for n in ast.walk(node)
-    )
-
-
-def module_units(facts: Facts, module: Module) -> list[Unit]:
-    """A module and every function in it."""
-    return [module, *(unit for unit in facts.functions if unit.module is module)]

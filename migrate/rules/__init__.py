@@ -8,12 +8,14 @@ it was, and the report says why.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis.units import module_of
+from migrate.analysis.units import Function
 from migrate.programs.access import OutOfReach
 from migrate.programs.conversion import Conversion
 from migrate.programs.conversion import convert as decide
+from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
 from migrate.programs.program import Program, Refusal, programs
 from migrate.report.model import Finding, Kind, Outcome, Summary
@@ -25,29 +27,33 @@ from migrate.rules.clipping import gradient_clipping
 from migrate.rules.data_parallel import data_parallel
 from migrate.rules.device_choice import device_choice
 from migrate.rules.draft import Draft, finding
+from migrate.rules.host import to_the_host
 from migrate.rules.loading import loading
 from migrate.rules.metrics import metrics
 from migrate.rules.model_placement import model_placement
 from migrate.rules.output import output
 from migrate.rules.prepare import prepare
+from migrate.rules.reasons import REASONS
+from migrate.rules.saving import saving
 from migrate.rules.schedules import schedulers
 from migrate.rules.summary import told
 from migrate.rules.unconverted import unconverted
 
 if TYPE_CHECKING:
-    from migrate.analysis.facts import Facts
+    from migrate.analysis.facts import Facts, Use
     from migrate.edits import Plan
     from migrate.options import Options
-    from migrate.rules.rule import Rule
+from migrate.rules.rule import Rule
 
-#: In the order in which they write. Those that ask for the accelerator come before `output`, which prefers the
-#: functions that have it; `device_choice` needs to know every function that got a parameter; `accelerator` hands it out
+#: In the order in which they write. Those that ask for the accelerator come before `saving` and `output`, which
+#: prefer the functions that have it; `device_choice` needs to know every function that got a parameter; `accelerator` hands it out
 #: at last, when nobody asks any more.
 RULES: tuple[Rule, ...] = (
     unconverted,
     prepare,
     model_placement,
     batch_moves,
+    to_the_host,
     backward_call,
     gradient_clipping,
     data_parallel,
@@ -55,6 +61,7 @@ RULES: tuple[Rule, ...] = (
     loading,
     schedulers,
     model_attributes,
+    saving,
     output,
     device_choice,
     accelerator,
@@ -90,8 +97,15 @@ def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
         if made is None:
             findings += [_refused(facts, refusal) for refusal in program.refusals]
         summaries.append(told(facts, program, made))
+    findings += [_out_of_sight(facts, use) for use in loops.out_of_sight]
     findings.sort(key=lambda f: (f.path, f.line, f.column, f.code))
-    return Outcome(tuple(f for f in findings if options.wants(f.code)), tuple(summaries))
+    return Outcome(tuple(f for f in findings if _is_wanted(f, options)), tuple(summaries))
+
+
+def _is_wanted(found: Finding, options: Options) -> bool:
+    """What is selected; a loop, and what keeps it from being converted, unless it is ignored by its code."""
+    always = found.kind in (Kind.LOOP, Kind.LEFT) and not any(found.code.startswith(code) for code in options.ignore)
+    return always or options.wants(found.code)
 
 
 def _convert_one(
@@ -104,6 +118,7 @@ def _convert_one(
     findings: list[Finding],
 ) -> Conversion | None:
     """The decisions of a program that is converted; None, with its refusals, if not."""
+    program.refusals = [*limits(facts, loops, program), *program.refusals]
     if program.refusals:
         return None
     conversion = decide(facts, loops, program, PACKAGES[options.target.value])
@@ -183,19 +198,25 @@ def _clashes(facts: Facts, plan: Plan, program: Program, group: str) -> list[Ref
 
 
 def _flag(facts: Facts, program: Program, loop: LoopFact, converts: bool) -> Finding:
-    what = "training loop in plain PyTorch"
-    reason = "" if converts or not program.refusals else f"not converted: {program.refusals[0].why}"
-    hint = "migrate --write converts it" if converts else program.refusals[0].way_out if program.refusals else ""
+    """The finding of a training loop; why it is not converted stands in a finding of its own."""
     name = f"{facts.file(loop.node).path}:{loop.node.lineno}"
-    message = f"{what}; {reason}" if reason else what
-    made = finding(facts, loop.node, "MIG001", message, hint, Kind.LOOP, name, converts)
-    return Finding(
-        made.code, made.path, made.line, made.column, made.line, made.message, made.hint, made.kind, converts, name
-    )
+    if converts:
+        message, hint = "training loop in plain PyTorch", "migrate --write converts it"
+    else:
+        codes = ", ".join(dict.fromkeys(refusal.code for refusal in program.refusals))
+        message, hint = f"training loop in plain PyTorch, not converted ({codes})", ""
+    made = finding(facts, loop.node, unconverted.code, message, hint, Kind.LOOP, name, converts=converts)
+    return replace(made, end_line=made.line)
+
+
+def _out_of_sight(facts: Facts, use: Use) -> Finding:
+    name = use.unit.name if isinstance(use.unit, Function) else use.unit.path
+    why = f"{name}() trains, and nothing in the named files calls it in a loop"
+    return finding(facts, use.node, "MIG907", why, "name the files that call it too: migrate . ", Kind.LEFT)
 
 
 def _refused(facts: Facts, refusal: Refusal) -> Finding:
     return finding(facts, refusal.node, refusal.code, refusal.why, refusal.way_out, Kind.LEFT)
 
 
-__all__ = ["RULES", "convert", "module_of"]
+__all__ = ["REASONS", "RULES", "convert"]

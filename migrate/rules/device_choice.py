@@ -12,6 +12,7 @@ Safe: with the same flags the same kind of device is chosen.
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
@@ -146,10 +147,15 @@ def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
 
 
 def _is_imported(conversion: Conversion, module: Module, choice: Choice) -> bool:
-    return (
-        isinstance(choice.unit, Module)
-        and choice.target in module.names
-        and any(value.role in (Role.DEVICE, Role.TEXT) for value in module.names[choice.target])
+    """Whether a module imports the variable from the module that makes the choice."""
+    if not isinstance(choice.unit, Module):
+        return False
+    stem = Path(choice.unit.path).stem
+    return any(
+        isinstance(node, ast.ImportFrom)
+        and (node.module or "").rpartition(".")[2] == stem
+        and any(alias.name in (choice.target, "*") for alias in node.names)
+        for node in conversion.facts.tree(module.tree).nodes
     )
 
 

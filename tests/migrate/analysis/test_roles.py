@@ -1,4 +1,4 @@
-"""What expressions are found to be. The test body is the program; `#: role` says what the last name of the line holds."""
+"""What expressions are found to be. The test body is the program; `#: role` says what a line's value is."""
 
 import ast
 import re

@@ -6,6 +6,7 @@ import pytest
 
 from migrate.analysis import analyse
 from migrate.programs.conversion import convert
+from migrate.programs.limits import limits
 from migrate.programs.loops import Loops
 from migrate.programs.program import programs
 from migrate.source.project import Project, SourceFile
@@ -19,6 +20,7 @@ def decide():
         facts = analyse(Project([SourceFile("program.py", textwrap.dedent(source).encode())]))
         loops = Loops(facts)
         (program,) = programs(facts, loops)
+        program.refusals += limits(facts, loops, program)
         return program, convert(facts, loops, program, "runtime")
 
     return run

@@ -28,7 +28,8 @@ CPU = {
     'device = torch.device("cpu" if args.cpu else "cuda")': "args.cpu",
     'device = torch.device("cpu")': "True",
     "device = torch.device(args.device)": "torch.device(args.device).type == 'cpu'",
-    'if args.gpu and torch.cuda.is_available():\n    device = torch.device("cuda")\nelse:\n    device = "cpu"': "not args.gpu",
+    'if args.gpu and torch.cuda.is_available():\n    device = "cuda"\nelse:\n    device = "cpu"': "not args.gpu",
+    'if args.cpu or not torch.cuda.is_available():\n    device = "cpu"\nelse:\n    device = "cuda"': "args.cpu",
     'use = torch.cuda.is_available()\ndevice = torch.device("cuda" if use else "cpu")': None,
     'use = args.gpu and torch.cuda.is_available()\ndevice = torch.device("cuda" if use else "cpu")': "not use",
     'device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"': None,
@@ -51,7 +52,8 @@ def test_prepare_follows_the_last_constructor(decide):
 
 def test_training_before_everything_is_made_is_refused(decide):
     text = PROGRAM.format(choice='device = torch.device("cuda")') + (
-        "opt2 = optim.SGD(net.parameters(), lr=0.1)\nfor x, y in loader:\n    net(x).sum().backward()\n    opt2.step()\n"
+        "opt2 = optim.SGD(net.parameters(), lr=0.1)\n"
+        "for x, y in loader:\n    net(x).sum().backward()\n    opt2.step()\n"
     )
     program, conversion = decide(text)
 

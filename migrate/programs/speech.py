@@ -1,0 +1,104 @@
+"""Every statement of a program that writes something, sorted by what one process speaking for all makes of it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import FUNCTIONS, blocks
+from migrate.analysis.units import Function, Module
+from migrate.programs.voice import Voice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.analysis.units import Unit
+    from migrate.programs.conversion import Conversion
+
+
+@dataclass(slots=True)
+class Speech:
+    """The output of one program."""
+
+    prints: list[ast.Call] = field(default_factory=list)
+    early: list[ast.stmt] = field(default_factory=list)  # prints before the accelerator exists
+    saves: list[ast.Call] = field(default_factory=list)  # torch.save(object, path) by itself
+    guarded: list[list[ast.stmt]] = field(default_factory=list)  # neighbours that do nothing but write
+    mixed: list[ast.stmt] = field(default_factory=list)  # write, and run what all processes must enter
+    unreached: list[Function] = field(default_factory=list)  # functions that write out of the accelerator's reach
+    bars: list[ast.Call] = field(default_factory=list)
+
+
+def speech(conversion: Conversion) -> Speech:
+    """What the units of a program write. Functions that only write are left; their calls are among the guarded."""
+    said = Speech()
+    voice = Voice(conversion)
+    for unit in sorted(conversion.units, key=_line):
+        if isinstance(unit, Module):
+            _listen(conversion, voice, said, unit.tree.body)
+        elif _speaks_inside(conversion, voice, said, unit):
+            _listen(conversion, voice, said, unit.body)
+    said.bars = [bar for bar in voice.bars() if conversion.access.can_reach(bar)]
+    return said
+
+
+def _line(unit: Unit) -> int:
+    return 0 if isinstance(unit, Module) else unit.node.lineno
+
+
+def _speaks_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Function) -> bool:
+    """Whether a function's own statements are looked at: it has the accelerator, or does more than speak."""
+    if isinstance(unit.node, ast.Lambda) or voice.is_guarded_outside(unit):
+        return False
+    if conversion.access.has(unit):
+        return True
+    if not voice.speaks(unit):
+        return False
+    if conversion.access.can_reach(unit.body[0]):
+        return True
+    said.unreached.append(unit)
+    return False
+
+
+def _listen(conversion: Conversion, voice: Voice, said: Speech, body: Iterable[ast.stmt]) -> None:
+    """Sort the statements of a block, and of the blocks in it; neighbours that only write stay together."""
+    run: list[ast.stmt] = []
+    for statement in body:
+        writes = voice.only_outputs(statement) or voice.is_save(statement)
+        if writes and not voice.is_collective(statement) and _runs_after(conversion, statement):
+            run.append(statement)
+            continue
+        _close(voice, said, run)
+        if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            continue
+        if writes and voice.is_collective(statement):
+            said.mixed.append(statement)
+        elif voice.is_print(statement):
+            _hear(conversion, said, statement)
+        for inner in blocks(statement):
+            _listen(conversion, voice, said, inner)
+    _close(voice, said, run)
+
+
+def _hear(conversion: Conversion, said: Speech, statement: ast.stmt) -> None:
+    if _runs_after(conversion, statement):
+        said.prints.append(statement.value)  # type: ignore[attr-defined]
+    else:
+        said.early.append(statement)
+
+
+def _close(voice: Voice, said: Speech, run: list[ast.stmt]) -> None:
+    if run and all(voice.is_save(statement) for statement in run):
+        said.saves += [statement.value for statement in run]  # type: ignore[attr-defined]
+    elif run:
+        said.guarded.append(list(run))
+    run.clear()
+
+
+def _runs_after(conversion: Conversion, statement: ast.stmt) -> bool:
+    """Whether the accelerator exists when the statement runs."""
+    if conversion.facts.unit(statement) is not conversion.program.home:
+        return True
+    spot = conversion.placement.accelerator
+    return statement.lineno > spot.statement.lineno or (spot.where == "before" and statement is spot.statement)

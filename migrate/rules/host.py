@@ -1,0 +1,54 @@
+"""to-the-host: what goes to NumPy comes to the CPU first.
+
+    points.numpy()                       ->   points.cpu().numpy()
+    accuracy_score(labels, predicted)    ->   accuracy_score(labels.cpu(), predicted.cpu())
+
+Batches of a prepared loader, and what a model makes of them, are on the accelerator's device; a program that never left
+the CPU did not need to say so. Safe: on the CPU `cpu()` gives the same tensor.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.tensors import HOST_PREFIXES
+from migrate.analysis.roles import ROWS, Role, Value, roles
+from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
+
+
+@rule("MIG121", "to-the-host")
+def to_the_host(conversion: Conversion, draft: Draft) -> None:
+    """Add `.cpu()` where tensors of the program meet NumPy and its friends."""
+    facts = conversion.facts
+    for use in conversion.uses:
+        func = use.node.func
+        if isinstance(func, ast.Attribute) and func.attr == "numpy" and _is_on_device(conversion, func.value):
+            draft.wrap(func.value, "{it}.cpu()")
+        elif any(name.startswith(HOST_PREFIXES) for name in facts.called(use.node)):
+            for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+                if isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)) and _is_on_device(conversion, given):
+                    draft.wrap(given, "{it}.cpu()")
+
+
+def _is_on_device(conversion: Conversion, node: ast.expr) -> bool:
+    """Whether an expression is a tensor that a prepared loader or a trained model puts on the device."""
+    values = conversion.facts.values(node)
+    if not values or not roles(values) <= {*ROWS, Role.TENSOR}:
+        return False
+    if any(isinstance(n, ast.Attribute) and n.attr in ("cpu", "numpy") for n in ast.walk(node)):
+        return False
+    return any(_is_placed(conversion, value) for value in values)
+
+
+def _is_placed(conversion: Conversion, value: Value) -> bool:
+    if value.role is Role.BATCH:
+        return value.origin in conversion.loader_origins
+    if value.role is Role.SAMPLES:
+        return True
+    made = value.origin
+    return isinstance(made, ast.Call) and Role.MODEL in roles(conversion.facts.values(made.func))

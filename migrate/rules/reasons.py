@@ -1,0 +1,114 @@
+"""Why something is left to a person: the codes that are only ever reasons, with their documentation.
+
+A rule that refuses says so under its own code. These say what stands in the way before any rule begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A code that stands for a reason, never for an edit."""
+
+    code: str
+    name: str
+    documentation: str
+
+    @property
+    def summary(self) -> str:
+        """The first line of the documentation, without the name."""
+        return self.documentation.splitlines()[0].partition(": ")[2]
+
+
+def _reason(code: str, name: str, summary: str, why: str, way_out: str) -> Reason:
+    return Reason(code, name, f"{name}: {summary}\n\n{why}\n\nWhat to do: {way_out}")
+
+
+REASONS: tuple[Reason, ...] = (
+    _reason(
+        "MIG106",
+        "grad-scaler",
+        "the program scales its losses with a GradScaler of its own.",
+        "Two scalers would scale twice. Taking one out reaches into backward, clipping, step and checkpoints.",
+        "take the scaler's calls out and start the converted script with --mixed_precision fp16.",
+    ),
+    _reason(
+        "MIG111",
+        "process-group",
+        "the program joins a process group, or starts its processes, by itself.",
+        "The accelerator does both. A program that always does it is refused; one that does it in a branch keeps it.",
+        "take init_process_group, mp.spawn and what depends on the rank out, or do not take that branch.",
+    ),
+    _reason(
+        "MIG120",
+        "hidden-device",
+        "the device hides where the analysis cannot follow it.",
+        "set_default_tensor_type, torch.cuda.FloatTensor and lambdas that move put tensors on a GPU without saying so.",
+        "make tensors with device=..., and write the moves out where they happen.",
+    ),
+    _reason(
+        "MIG901",
+        "no-home",
+        "no place in the program names the model, the optimizer and the loader together.",
+        "prepare takes all of them in one call, so a function, a module or an __init__ must have them all.",
+        "make them in one place, or name the file that makes them: migrate main.py engine.py.",
+    ),
+    _reason(
+        "MIG902",
+        "no-optimizer",
+        "it is not known which optimizer trains what.",
+        "Parameters that are updated by hand, or by an optimizer that is made out of sight, would not be prepared.",
+        "train with a torch.optim optimizer over model.parameters() that is made in the named files.",
+    ),
+    _reason(
+        "MIG903",
+        "no-loader",
+        "the loop does not run over a DataLoader.",
+        "Without a loader there is nothing to share out: every process would train on the same data.",
+        "put the data into a torch.utils.data.DataLoader and loop over it.",
+    ),
+    _reason(
+        "MIG904",
+        "out-of-reach",
+        "a function needs the accelerator and cannot be given it.",
+        "Its signature would change, and not all of its callers are seen, or one calls it with * or **.",
+        "call it by its name, or give it an `accelerator` parameter by hand.",
+    ),
+    _reason(
+        "MIG905",
+        "bound-reached",
+        "the analysis stopped at its bound before it was done.",
+        "What it knows then may be incomplete, and an edit could rest on it.",
+        "name fewer files at a time, and report the program to us.",
+    ),
+    _reason(
+        "MIG906",
+        "half-converted",
+        "the file already makes an accelerator, and a loop in it does not use it.",
+        "A second accelerator would be made beside the first.",
+        "write accelerator.backward(loss) in that loop by hand.",
+    ),
+    _reason(
+        "MIG907",
+        "loop-out-of-sight",
+        "a function trains, and nothing in the named files calls it in a loop.",
+        "The loop around it, the optimizer and the loader are somewhere else; without them nothing can be prepared.",
+        "name the files that call it too: migrate . or migrate train.py engine.py.",
+    ),
+    _reason(
+        "MIG998",
+        "not-editable",
+        "libcst cannot edit the file without changing parts that nobody asked to change.",
+        "A few files do not survive its round trip, or nest deeper than it can follow.",
+        "convert the file by hand; the findings say where.",
+    ),
+    _reason(
+        "MIG999",
+        "bug",
+        "a bug of ours.",
+        "The result did not pass its own checks, so nothing was written.",
+        "report it with the file; --traceback shows where it happened.",
+    ),
+)

@@ -1,0 +1,99 @@
+"""Runs the scripts of `fixtures/` for the tests: one launch of two processes for all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))  # test files import `cases`
+STAGE = HERE / "stage.py"
+PATIENCE_S = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a script ended on one rank."""
+
+    status: int
+    output: str
+    errors: str
+    files: dict[str, str]  # name → digest of what is in it
+
+    @property
+    def lines(self) -> list[str]:
+        return self.output.splitlines()
+
+
+class Stage:
+    """`runtime launch` with the two processes that run what they are asked to."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._number = 0
+        self._done: dict[Any, list[Ran]] = {}
+        command = [sys.executable, "-m", "runtime", "launch", "--cpu", "-n", "2", str(STAGE), str(folder)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parents[1])}
+        with (folder / "log").open("wb") as log:
+            self._launcher = subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, start_new_session=True, cwd=folder
+            )
+
+    def run(self, script: Path, arguments: list[str], processes: int) -> list[Ran]:
+        """How the script ended on each rank. The same run is done once."""
+        key = (script, tuple(arguments), processes)
+        if key not in self._done:
+            request = {"script": str(script), "arguments": arguments, "processes": processes, "port": _free_port()}
+            self._ask(request)
+            self._done[key] = [self._result(self._number, rank) for rank in range(processes)]
+            self._number += 1
+        return self._done[key]
+
+    def _ask(self, request: dict[str, Any] | None) -> None:
+        path = self._folder / f"request-{self._number}.json"
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(request))
+        part.replace(path)
+
+    def _result(self, number: int, rank: int) -> Ran:
+        path = self._folder / f"result-{number}-{rank}.json"
+        end = time.monotonic() + PATIENCE_S
+        while not path.exists():
+            if self._launcher.poll() is not None or time.monotonic() > end:
+                raise AssertionError(f"no answer from rank {rank}:\n{(self._folder / 'log').read_text()}")
+            time.sleep(0.005)
+        return Ran(**json.loads(path.read_text()))
+
+    def close(self) -> None:
+        """End the launch; it must end well."""
+        self._ask(None)
+        try:
+            status = self._launcher.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._launcher.pid, signal.SIGTERM)
+            raise
+        log = (self._folder / "log").read_text()
+        assert (status, log) == (0, ""), log
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory):
+    opened = Stage(tmp_path_factory.mktemp("stage"))
+    yield opened
+    opened.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

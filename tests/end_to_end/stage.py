@@ -1,0 +1,121 @@
+"""Runs scripts on request, in processes that have imported torch already: started once by `runtime launch`.
+
+    runtime launch --cpu -n 2 stage.py FOLDER
+
+Every rank reads FOLDER/request-<n>.json in turn, forks for each, and leaves FOLDER/result-<n>-<rank>.json. A script runs
+in a folder of its own on each rank, so that a file written by the wrong process is seen; its output goes to files. On
+one process only rank 0 runs it, without any trace of the launch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import runpy
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import torch
+import torch.optim
+import torch.utils.data
+
+import runtime.accelerator  # noqa: F401 - so that no script has to wait for it
+
+LIMIT_S = 60  # a script that hangs is killed
+PLACEMENT = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+CHECKPOINTS = (".pt", ".pth", ".ckpt")
+
+
+def main(folder: Path) -> int:
+    rank = int(os.environ["RANK"])
+    number = 0
+    while True:
+        request = _next(folder, number)
+        if request is None:
+            return 0
+        if rank < request["processes"]:
+            _write(folder / f"result-{number}-{rank}.json", _perform(folder / f"run-{number}-{rank}", request))
+        number += 1
+
+
+def _next(folder: Path, number: int) -> dict | None:
+    path = folder / f"request-{number}.json"
+    while not path.exists():
+        time.sleep(0.005)
+    return json.loads(path.read_text())
+
+
+def _write(path: Path, value: object) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(value))
+    part.replace(path)
+
+
+def _perform(folder: Path, request: dict) -> dict:
+    """Run the script in a fork; its exit status, what it printed, and what it wrote."""
+    folder.mkdir()
+    work = folder / "work"
+    work.mkdir()
+    child = os.fork()
+    if child == 0:
+        _become(folder, work, request)
+    _, status = os.waitpid(child, 0)
+    return {
+        "status": os.waitstatus_to_exitcode(status),
+        "output": (folder / "output").read_text(encoding="utf-8"),
+        "errors": (folder / "errors").read_text(encoding="utf-8"),
+        "files": {str(path.relative_to(work)): _digest(path) for path in sorted(work.rglob("*")) if path.is_file()},
+    }
+
+
+def _become(folder: Path, work: Path, request: dict) -> None:
+    """Turn this process into the script."""
+    signal.alarm(LIMIT_S)
+    for number, name in ((1, "output"), (2, "errors")):
+        os.dup2(os.open(folder / name, os.O_CREAT | os.O_WRONLY), number)
+    os.environ.pop("TORCHELASTIC_ERROR_FILE", None)
+    os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)  # each run meets at a port of its own
+    if request["processes"] == 1:
+        for name in PLACEMENT:
+            os.environ.pop(name, None)
+    else:
+        os.environ["MASTER_PORT"] = str(request["port"])
+    os.chdir(work)
+    sys.argv = [request["script"], *request["arguments"]]
+    sys.path[0] = str(Path(request["script"]).parent)
+    status = 0
+    try:
+        runpy.run_path(request["script"], run_name="__main__")
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:  # noqa: BLE001 - whatever it is, the test shows it
+        traceback.print_exc()
+        status = 1
+    raise SystemExit(status)  # through the interpreter's own end: exit handlers run
+
+
+def _digest(path: Path) -> str:
+    """The same for the same content; checkpoints by the tensors in them, for files of one content may differ."""
+    if path.suffix not in CHECKPOINTS:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    content = torch.load(path, weights_only=False)
+    return hashlib.sha256(pickle.dumps(_plain(content))).hexdigest()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, torch.Tensor):
+        return ("tensor", str(value.dtype), value.tolist())
+    if isinstance(value, dict):
+        return [(repr(key), _plain(inner)) for key, inner in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return repr(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
