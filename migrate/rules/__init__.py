@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from migrate.options import Options
 from migrate.rules.rule import Rule
 
-#: In the order in which they write. Those that ask for the accelerator come before `saving` and `output`, which
-#: prefer the functions that have it; `device_choice` needs to know every function that got a parameter; `accelerator` hands it out
-#: at last, when nobody asks any more.
+#: In the order in which they write. Those that ask for the accelerator come before `saving` and `output`, which prefer
+#: the functions that have it; `device_choice` needs to know every function that got a parameter; `accelerator` hands it
+#: out at last, when nobody asks any more.
 RULES: tuple[Rule, ...] = (
     unconverted,
     prepare,

@@ -2,9 +2,9 @@
 
     torch.save(model.state_dict(), path)   ->   accelerator.save(accelerator.unwrap_model(model).state_dict(), path)
 
-The keys are plain, so the original's model class loads the file. A save among other statements that only write goes with
-them under `if accelerator.is_main_process:` (see MIG117); what is asked of the model is asked of the one inside the
-wrapper (see MIG119). Safe: accelerator.save calls torch.save.
+The keys are plain, so the original's model class loads the file. A save among other statements that only write goes
+with them under `if accelerator.is_main_process:` (see MIG117); what is asked of the model is asked of the one inside
+the wrapper (see MIG119). Safe: accelerator.save calls torch.save.
 """
 
 from __future__ import annotations

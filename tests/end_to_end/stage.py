@@ -21,10 +21,11 @@ import traceback
 from pathlib import Path
 
 import torch
-import torch.optim
+import torch._dynamo  # the first step of an optimizer imports it: more than a second for each script
+import torch.nn.parallel
 import torch.utils.data
 
-import runtime.accelerator  # noqa: F401 - so that no script has to wait for it
+import runtime.accelerator  # noqa: F401 - likewise
 
 LIMIT_S = 60  # a script that hangs is killed
 PLACEMENT = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
