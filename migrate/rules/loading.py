@@ -2,6 +2,7 @@
 
     model.load_state_dict(torch.load(path))   ->   model.load_state_dict(torch.load(path, map_location="cpu"))
     (after prepare)                           ->   accelerator.unwrap_model(model).load_state_dict(...)
+    (a file saved before)                     ->   accelerator.wait_for_everyone() first
 
 Keys stay plain; where the original loaded into a DataParallel model, a `module.` prefix is taken off first. Without
 map_location every process would load onto the GPU that the file was written from.
@@ -42,6 +43,21 @@ def loading(conversion: Conversion, draft: Draft) -> None:
         if Role.CHECKPOINT in roles(facts.values(use.node)):
             draft.add_keyword(use.node, "map_location", draft.quoted(use.node, "'cpu'"))
     _strip_prefixes(conversion, draft)
+    _wait_for_the_file(conversion, draft)
+
+
+def _wait_for_the_file(conversion: Conversion, draft: Draft) -> None:
+    """A file that the program has written itself is there when the main process is done."""
+    facts = conversion.facts
+    written = {ast.unparse(use.node.args[1]) for use in facts.calls_to(("torch.save",)) if len(use.node.args) > 1}
+    for use in facts.calls_to(("torch.load",)):
+        if use.unit not in conversion.units or not use.node.args or not conversion.is_prepared_at(use.node):
+            continue
+        trained_before = any(loop.node.lineno < use.node.lineno for loop in conversion.program.training)
+        if ast.unparse(use.node.args[0]) in written and trained_before:
+            draft.before(
+                facts.tree(use.node).statement(use.node), f"{conversion.access.name(use.node)}.wait_for_everyone()"
+            )
 
 
 def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:
