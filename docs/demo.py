@@ -2,8 +2,8 @@
 
     python docs/demo.py fixtures/classifier/before.py [-- arguments for the run on two processes]
 
-The script prints lines such as `epoch 1 step 10 loss 2.3021` and `epoch 1 accuracy 0.9450 loss 0.1893`. Exit status 0
-if the converted script on one process prints what the original prints, to the last digit.
+The script prints lines such as `epoch 1 loss 1.6802` and `epoch 1 accuracy 0.7467 loss 0.7342`. Exit status 0 if the
+converted script prints what the original prints: to the last digit on one process, within `CLOSE` on two.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-LINE = re.compile(r"^epoch (\d+) (?:step (\d+)|accuracy (\S+)) loss (\S+)$", re.MULTILINE)
+LINE = re.compile(r"^epoch (\d+) (?:accuracy (\S+) )?loss (\S+)$", re.MULTILINE)
 LAUNCH = ["runtime", "launch", "--cpu"]
+CLOSE = 0.005  # two processes add gradients in another order, and training amplifies the last bit of a float
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +27,19 @@ class Run:
     """One run of a script: what it printed, digit by digit."""
 
     name: str
-    steps: dict[tuple[int, int], str]
-    """(epoch, step) -> training loss."""
-    tests: dict[int, tuple[str, str]]
-    """epoch -> accuracy and loss on the test set."""
+    losses: dict[tuple[int, str], str]
+    """(epoch, "train" or "test") -> loss."""
 
     @classmethod
     def of(cls, name: str, output: str) -> Run:
         found = LINE.findall(output)
-        return cls(
-            name,
-            {(int(epoch), int(step)): loss for epoch, step, _, loss in found if step},
-            {int(epoch): (accuracy, loss) for epoch, _, accuracy, loss in found if accuracy},
-        )
+        return cls(name, {(int(epoch), "test" if accuracy else "train"): loss for epoch, accuracy, loss in found})
 
-    @property
-    def mean(self) -> float:
-        return statistics.fmean(map(float, self.steps.values()))
+    def distance(self, other: Run) -> float:
+        """The largest difference to another run; infinite if they did not print the same lines."""
+        if self.losses.keys() != other.losses.keys():
+            return float("inf")
+        return max(abs(float(loss) - float(other.losses[key])) for key, loss in self.losses.items())
 
 
 def main() -> int:
@@ -82,9 +78,9 @@ def train(folder: Path, name: str, command: list[str]) -> Run:
     print("$", *command, flush=True)
     done = start(folder, command, capture=True)
     run = Run.of(name, done.stdout)
-    if done.returncode != 0 or not run.steps:
+    if done.returncode != 0 or not run.losses:
         print(done.stdout, flush=True)
-        sys.exit(f"demo: {' '.join(command)} ended with status {done.returncode} and printed {len(run.steps)} losses")
+        sys.exit(f"demo: {' '.join(command)} ended with status {done.returncode} and printed {len(run.losses)} losses")
     return run
 
 
@@ -103,30 +99,23 @@ def start(folder: Path, command: list[str], *, capture: bool = False) -> subproc
 
 
 def table(runs: list[Run]) -> str:
-    """A row for each step that was printed, and one for the test set after each epoch."""
-    lines = [f"{'epoch':>5} {'step':>5}" + "".join(f"{run.name:>18}" for run in runs)]
-    for epoch in sorted({epoch for run in runs for epoch, _ in run.steps}):
-        steps = sorted({step for run in runs for own, step in run.steps if own == epoch})
-        lines.extend(row(str(epoch), str(step), [run.steps.get((epoch, step), "-") for run in runs]) for step in steps)
-        tests = [run.tests.get(epoch) for run in runs]
-        if any(tests):
-            lines.append(row(str(epoch), "test", [f"{test[1]} ({test[0]})" if test else "-" for test in tests]))
+    """A row for each loss that was printed."""
+    lines = [f"{'epoch':>5}  {'loss':5}" + "".join(f"{run.name:>14}" for run in runs)]
+    for epoch, kind in runs[0].losses:
+        values = "".join(f"{run.losses.get((epoch, kind), '-'):>14}" for run in runs)
+        lines.append(f"{epoch:>5}  {kind:5}{values}")
     return "\n".join(lines)
 
 
-def row(epoch: str, step: str, values: list[str]) -> str:
-    return f"{epoch:>5} {step:>5}" + "".join(f"{value:>18}" for value in values)
-
-
 def verdict(original: Run, one: Run, two: Run) -> int:
-    """Print what the table means; 1 if the conversion changed the training on one process."""
-    identical = (original.steps, original.tests) == (one.steps, one.tests)
-    count = len(original.steps) + len(original.tests)
-    print(f"\n1 process:   all {count} lines identical to the original: {'yes' if identical else 'NO'}")
-    print(f"2 processes: mean training loss {two.mean:.4f}, original {original.mean:.4f}")
-    print("             (process 0 prints the loss of its own share of each batch).")
-    print("             The test set is counted whole, each sample once.")
-    return 0 if identical else 1
+    """Print what the table means; 1 if the conversion changed the training."""
+    identical, close = original.losses == one.losses, original.distance(two) <= CLOSE
+    print(f"\n1 process:   all {len(original.losses)} losses identical to the original: {'yes' if identical else 'NO'}")
+    print(
+        f"2 processes: largest difference {original.distance(two):.4f}: {'the same training' if close else 'DIFFERENT'}"
+    )
+    print("             (half of each batch on each process; the test set is counted whole, each sample once)")
+    return 0 if identical and close else 1
 
 
 def title(text: str) -> None:

@@ -9,6 +9,8 @@ one process only rank 0 runs it, without any trace of the launch.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import hashlib
 import json
 import os
@@ -34,6 +36,7 @@ CHECKPOINTS = (".pt", ".pth", ".ckpt")
 
 def main(folder: Path) -> int:
     rank = int(os.environ["RANK"])
+    gc.freeze()  # the collector must not touch, and so copy, every page in every fork
     number = 0
     while True:
         request = _next(folder, number)
@@ -97,7 +100,10 @@ def _become(folder: Path, work: Path, request: dict) -> None:
     except BaseException:  # noqa: BLE001 - whatever it is, the test shows it
         traceback.print_exc()
         status = 1
-    raise SystemExit(status)  # through the interpreter's own end: exit handlers run
+    atexit._run_exitfuncs()  # noqa: SLF001 - as the interpreter's end does, which takes a second with torch in memory
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _digest(path: Path) -> str:

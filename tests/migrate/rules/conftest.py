@@ -1,6 +1,7 @@
 """A small training program with holes: a rule's case fills one, and the rest of the program is known to convert."""
 
 import ast
+import difflib
 import textwrap
 
 import pytest
@@ -21,8 +22,9 @@ data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
 loader = DataLoader(data, batch_size=4)
 {model}
 criterion = nn.MSELoss()
-optimizer = optim.SGD(model.parameters(), lr=0.1)
 {made}
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+{ready}
 for epoch in range(2):
     {start}
     for {target} in loader:
@@ -38,15 +40,16 @@ for epoch in range(2):
 """
 #: The same program as the tool leaves it.
 AFTER = (
-    BEFORE.replace("{imports}", "{imports}\nfrom runtime import Accelerator")
-    .replace("{setup}", "\n{accelerator}\n{setup}")
-    .replace("{made}", "{made}\n\n{prepare}\n")
+    BEFORE.replace("import torch\n", "import torch\nfrom runtime import Accelerator\n", 1)
+    .replace("{setup}", "{accelerator}\n{setup}")
+    .replace("{ready}", "{prepare}\n{ready}")
 )
 FILLINGS = {
     "imports": "",
     "setup": "",
     "model": "model = nn.Linear(2, 1)",
     "made": "",
+    "ready": "",
     "start": "",
     "target": "x, y",
     "batch": "",
@@ -119,7 +122,19 @@ def changed():
     def check(**holes):
         before, after = both(holes)
         report, result = convert(before, Options())
-        assert normal(result) == normal(after), told(report)
+        compare(normal(after), normal(result), report)
+        return report
+
+    return check
+
+
+@pytest.fixture
+def becomes():
+    """A whole source becomes another one, to the last blank line; its report."""
+
+    def check(before, after, **options):
+        report, result = convert(textwrap.dedent(before).lstrip("\n"), Options(**options))
+        compare(textwrap.dedent(after).lstrip("\n"), result, report)
         return report
 
     return check
@@ -168,6 +183,12 @@ def programs():
     return both
 
 
+def compare(expected, result, report):
+    if result != expected:
+        lines = difflib.unified_diff(expected.splitlines(), result.splitlines(), "expected", "result", lineterm="")
+        pytest.fail("\n".join([*lines, told(report)]), pytrace=False)
+
+
 def refusal(source, code, at, mentions):
     report, result = convert(source, Options())
     assert result == source
@@ -179,7 +200,6 @@ def refusal(source, code, at, mentions):
 
 def found(report, source, code, at, mentions=(), kind=Kind.LEFT):
     lines = source.splitlines()
-    (one,) = (f for f in report.findings if f.kind is kind and f.code == code), told(report)
     one = [finding for finding in report.findings if finding.kind is kind and finding.code == code]
     assert len(one) == 1, told(report)
     (finding,) = one

@@ -1,0 +1,100 @@
+import pytest
+
+NET = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+        self.steps = 0
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def decode(self, x):
+        return self.layer(x)
+"""
+MODEL = {"setup": NET, "model": "model = Net()"}
+
+UNCHANGED = {
+    "calls": {"epoch": "result = model(x)"},
+    "train and eval": {"start": "model.train()", "epoch": "model.eval()"},
+    "zero_grad": {"batch": "model.zero_grad()"},
+    "parameters": {"end": "count = sum(p.numel() for p in model.parameters())"},
+    "the mode": {"end": "mode = model.training"},
+    "before prepare": {"made": "state = model.state_dict()\nmodel.steps = 1"},
+    "of a model that is not trained": {"made": "other = Net()", "end": "state = other.state_dict()"},
+    "inside the model": {"forward": "model(x)"},
+    "a look at the model": {"end": "isinstance(model, nn.Module)"},
+}
+
+
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_unchanged(unchanged, name):
+    unchanged(**MODEL | UNCHANGED[name])
+
+
+INNER = "accelerator.unwrap_model(model)"
+CHANGED = {
+    "state_dict": ("state = model.state_dict()", f"state = {INNER}.state_dict()"),
+    "a method": ("z = model.decode(x)", f"z = {INNER}.decode(x)"),
+    "an attribute": ("steps = model.steps", f"steps = {INNER}.steps"),
+    "an attribute that is set": ("model.steps = 3", f"{INNER}.steps = 3"),
+    "a layer": ("weight = model.layer.weight", f"weight = {INNER}.layer.weight"),
+    "named parameters": (
+        "for name, p in model.named_parameters():\n    pass",
+        f"for name, p in {INNER}.named_parameters():\n    pass",
+    ),
+    "twice in a statement": (
+        "size = model.layer.in_features * model.layer.out_features",
+        f"size = {INNER}.layer.in_features * {INNER}.layer.out_features",
+    ),
+    "given to a library": (
+        "vector = nn.utils.convert_parameters.summary(model)",
+        f"vector = nn.utils.convert_parameters.summary({INNER})",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed(changed, name):
+    changed(**MODEL, end=CHANGED[name])
+
+
+def test_given_to_a_writer(changed):
+    changed(
+        imports="from torch.utils.tensorboard import SummaryWriter",
+        end=(
+            "writer = SummaryWriter()\nwriter.add_graph(model, x)",
+            "if accelerator.is_main_process:\n"
+            "    writer = SummaryWriter()\n"
+            f"    writer.add_graph({INNER}, x)",
+        ),
+    )
+
+
+def test_a_method_under_no_grad_in_the_training_loop(changed):
+    changed(
+        **MODEL,
+        step=(
+            "with torch.no_grad():\n    shown = model.decode(x)",
+            f"with torch.no_grad():\n    shown = {INNER}.decode(x)",
+        ),
+    )
+
+
+def test_a_method_that_trains_around_forward_is_refused(refused):
+    finding = refused("MIG119", "model.decode(x)", ["around its forward"], **MODEL, forward="model.decode(x)")
+
+    assert "forward" in finding.hint
+
+
+def test_in_a_function(changed):
+    report = "def describe(net, rows):\n    return net.decode(rows)"
+    changed(
+        setup=(
+            f"{NET}\n{report}",
+            f"{NET}\n{report.replace('net.decode', 'accelerator.unwrap_model(net).decode')}",
+        ),
+        model="model = Net()",
+        end="shown = describe(model, x)",
+    )

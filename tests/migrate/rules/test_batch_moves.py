@@ -1,0 +1,173 @@
+import pytest
+
+DEVICE = 'device = torch.device("cuda")'
+#: The device choice comes before everything that is made, so the accelerator takes its place.
+CHOSEN = {"accelerator": "", "setup": (DEVICE, "accelerator = Accelerator()")}
+KEPT = {"accelerator": "", "setup": (DEVICE, "accelerator = Accelerator()\ndevice = accelerator.device")}
+
+UNCHANGED = {
+    "a cast": {"batch": "x = x.to(torch.float64)"},
+    "to the CPU by name": {"batch": 'kept = x.to("cpu")'},
+    "with cpu()": {"batch": "kept = x.cpu()"},
+    "to another tensor's device": {"batch": "scale = torch.ones(2, device=x.device)\nx = x * scale.to(x.device)"},
+    "a loader that is not trained on, in other code": {
+        "setup": "def look(rows):\n    return rows.to('cpu')",
+        "batch": "seen = look(x)",
+    },
+}
+
+
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_unchanged(unchanged, name):
+    unchanged(**UNCHANGED[name])
+
+
+DROPPED = {
+    "a pair": ("x, y", "x, y = x.to(device), y.to(device)"),
+    "one at a time": ("x, y", "x = x.to(device)\ny = y.to(device)"),
+    "by keyword": ("x, y", "x = x.to(device=device)\ny = y.to(device=device, non_blocking=True)"),
+    "non_blocking": ("x, y", "x = x.to(device, non_blocking=True)\ny = y.to(device, True)"),
+    "cuda": ("x, y", "x, y = x.cuda(), y.cuda(non_blocking=True)"),
+    "cuda of a number": ("x, y", "x, y = x.cuda(0), y.cuda(0)"),
+    "the list in place": ("batch", "batch = [t.to(device) for t in batch]"),
+    "the tuple in place": ("batch", "batch = tuple(t.to(device) for t in batch)"),
+    "a dictionary in place": ("batch", "batch = {k: v.to(device) for k, v in batch.items()}"),
+}
+
+
+@pytest.mark.parametrize("name", DROPPED)
+def test_dropped(changed, name):
+    target, moves = DROPPED[name]
+    forward = "model(x)" if target == "x, y" else "model(batch[0])"
+    changed(**CHOSEN, target=target, batch=(moves, ""), forward=forward)
+
+
+REWRITTEN = {
+    "unpacked from a list": ("batch", "x, y = [t.to(device) for t in batch]", "x, y = batch"),
+    "unpacked from a tuple": ("batch", "x, y = tuple(t.to(device) for t in batch)", "x, y = batch"),
+    "unpacked from map, which is not followed": ("batch", "x, y = batch[0].to(device), batch[1]", "x, y = batch[0], batch[1]"),
+    "another name": ("x, y", "rows = x.to(device)", "rows = x"),
+    "a dtype": ("x, y", "rows = y.to(device, torch.float32)", "rows = y.to(torch.float32)"),
+    "in a chain": ("x, y", "x = x.to(device).float()", "x = x.float()"),
+    "at the end of a chain": ("x, y", "x = x.view(-1, 2).to(device)", "x = x.view(-1, 2)"),
+    "an element": ("batch", 'x = batch["x"].to(device)', 'x = batch["x"]'),
+    "inside a call": ("x, y", "z = torch.cat([x.to(device), x.to(device)])", "z = torch.cat([x, x])"),
+    "a choice": ("x, y", "x = x.cuda() if torch.cuda.is_available() else x", ""),
+}
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_rewritten(changed, name):
+    target, before, after = REWRITTEN[name]
+    changed(**CHOSEN, target=target, batch=(before, after))
+
+
+DTYPES = {
+    "by position": ("y = y.to(device, torch.float32)", "y = y.to(torch.float32)"),
+    "by keyword": ("y = y.to(device, dtype=torch.float32)", "y = y.to(dtype=torch.float32)"),
+    "with options": ("y = y.to(device, torch.float32, non_blocking=True)", "y = y.to(torch.float32)"),
+}
+
+
+@pytest.mark.xfail(strict=True, reason="defect A: the statement goes away with its cast when the name stays the same")
+@pytest.mark.parametrize("name", DTYPES)
+def test_a_dtype_stays(changed, name):
+    changed(**CHOSEN, batch=DTYPES[name])
+
+
+def test_in_the_models_call(changed):
+    changed(**CHOSEN, forward=("model(x.to(device))", "model(x)"))
+
+
+def test_variable_goes_with_its_import(changed):
+    changed(
+        imports=("from torch.autograd import Variable", ""),
+        batch=("x, y = Variable(x.cuda()), Variable(y.cuda())", ""),
+    )
+
+
+def test_a_variable_that_asks_for_gradients_stays(changed):
+    changed(
+        imports="from torch.autograd import Variable",
+        batch=("x = Variable(x.cuda(), requires_grad=True)", "x = Variable(x, requires_grad=True)"),
+    )
+
+
+REDIRECTED = {
+    "cuda": ("noise = torch.randn(4, 2).cuda()", "noise = torch.randn(4, 2).to(accelerator.device)"),
+    "to a text": ('noise = torch.randn(4, 2).to("cuda")', "noise = torch.randn(4, 2).to(accelerator.device)"),
+    "made there": (
+        'noise = torch.randn(4, 2, device="cuda")',
+        "noise = torch.randn(4, 2, device=accelerator.device)",
+    ),
+    "non_blocking": (
+        "noise = torch.randn(4, 2).cuda(non_blocking=True)",
+        "noise = torch.randn(4, 2).to(accelerator.device, non_blocking=True)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REDIRECTED)
+def test_redirected(changed, name):
+    changed(batch=REDIRECTED[name])
+
+
+def test_other_tensors_keep_the_variable(changed):
+    changed(**KEPT, batch="noise = torch.randn(4, 2).to(device)\nmore = torch.ones(2, device=device)")
+
+
+MADE = {
+    "zeros": ("z = torch.zeros(4, 2)", "z = torch.zeros(4, 2, device=accelerator.device)"),
+    "randn": ("z = torch.randn(x.size(0), 2)", "z = torch.randn(x.size(0), 2, device=accelerator.device)"),
+    "a tensor from a list": ("z = torch.tensor([1.0])", "z = torch.tensor([1.0], device=accelerator.device)"),
+    "an old type": ("z = torch.FloatTensor([1.0])", "z = torch.FloatTensor([1.0]).to(accelerator.device)"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_made_in_a_loop_of_a_program_without_a_device(changed, name):
+    changed(batch=MADE[name])
+
+
+def test_made_outside_of_loops_stays(unchanged):
+    unchanged(setup="z = torch.zeros(4, 2)")
+
+
+def test_made_like_a_batch_stays(unchanged):
+    unchanged(batch="z = torch.zeros_like(x)")
+
+
+def test_in_a_function_the_moves_go(changed):
+    changed(
+        accelerator="",
+        setup=(
+            f"{DEVICE}\ndef put(batch, device):\n    return [t.to(device) for t in batch]",
+            "accelerator = Accelerator()\ndevice = accelerator.device\ndef put(batch, device):\n    return batch",
+        ),
+        target="batch",
+        batch="x, y = put(batch, device)",
+    )
+
+
+REFUSED = {
+    "pinned": ("x = x.pin_memory().cuda()", "pinned"),
+    "put together before the move": ("x = (x + noise).cuda()", "put together"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(refused, name):
+    batch, mention = REFUSED[name]
+    refused("MIG103", batch, [mention], start="noise = torch.randn(4, 2)", batch=batch)
+
+
+TOGETHER = {
+    "in one expression": "x = (x + torch.randn(4, 2)).cuda()",
+    "in a call": "x = torch.cat([x, torch.randn(4, 2)]).cuda()",
+}
+
+
+@pytest.mark.xfail(strict=True, reason="defect A: converted, and the batch on the GPU meets a tensor made on the CPU")
+@pytest.mark.parametrize("name", TOGETHER)
+def test_put_together_with_a_tensor_without_a_name(refused, name):
+    refused("MIG103", TOGETHER[name], ["put together"], batch=TOGETHER[name])

@@ -1,0 +1,119 @@
+import pytest
+
+from migrate.report.model import Kind
+
+UNCHANGED = {
+    "another wrapper": {"made": "model = torch.compile(model)"},
+    "an attribute called module of another object": {"end": "name = torch.nn.Linear.module"},
+    "a class of the same name": {
+        "setup": "class DataParallel:\n    def __init__(self, model):\n        self.model = model",
+        "end": "wrapped = DataParallel(3)",
+    },
+}
+
+
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_unchanged(unchanged, name):
+    unchanged(**UNCHANGED[name])
+
+
+CHANGED = {
+    "assigned": {"made": ("model = nn.DataParallel(model)", "")},
+    "where it is made": {"model": ("model = nn.DataParallel(nn.Linear(2, 1))", "model = nn.Linear(2, 1)")},
+    "moved afterwards": {"model": ("model = nn.DataParallel(nn.Linear(2, 1)).cuda()", "model = nn.Linear(2, 1)")},
+    "moved before": {"model": ("model = nn.DataParallel(nn.Linear(2, 1).cuda())", "model = nn.Linear(2, 1)")},
+    "its full name": {"made": ("model = torch.nn.parallel.DataParallel(model)", "")},
+    "imported, and the import goes": {
+        "imports": ("from torch.nn import DataParallel", ""),
+        "made": ("model = DataParallel(model)", ""),
+    },
+    "where there are several": {
+        "made": ("if torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model)", ""),
+    },
+    "module after prepare": {
+        "made": ("model = nn.DataParallel(model)", ""),
+        "end": ("inner = model.module", "inner = accelerator.unwrap_model(model)"),
+    },
+    "module before prepare": {
+        "model": (
+            "model = nn.DataParallel(nn.Linear(2, 1))\nweight = model.module.weight",
+            "model = nn.Linear(2, 1)\nweight = model.weight",
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed(changed, name):
+    changed(**CHANGED[name])
+
+
+@pytest.mark.xfail(strict=True, reason="defect B: refused, MIG110 and MIG119 both want the attribute")
+def test_an_attribute_of_module(changed):
+    changed(
+        made=("model = nn.DataParallel(model)", ""),
+        end=("state = model.module.state_dict()", "state = accelerator.unwrap_model(model).state_dict()"),
+    )
+
+
+def test_a_list_of_devices_is_reported(changed):
+    report = changed(made=("model = nn.DataParallel(model, device_ids=[0, 1])", ""))
+
+    (note,) = (finding for finding in report.of(Kind.NOTE) if finding.code == "MIG110")
+    assert "--gpu_ids" in note.message
+
+
+def test_another_dimension_is_left_with_the_reason(unchanged, programs, remark):
+    holes = {"made": "model = nn.DataParallel(model, dim=1)"}
+    report = unchanged(**holes)
+
+    remark(report, programs(holes)[0], "MIG110", "dim=1", ["another dimension"])
+
+
+BRANCHES = {
+    "DistributedDataParallel": (
+        "if epochs > 1:\n    model = nn.parallel.DistributedDataParallel(model)",
+        "MIG110",
+        "DistributedDataParallel(model)",
+    ),
+    "a process group": (
+        'if epochs > 1:\n    torch.distributed.init_process_group("gloo")',
+        "MIG111",
+        "init_process_group",
+    ),
+    "its own processes": (
+        "if epochs > 1:\n    torch.multiprocessing.spawn(print)",
+        "MIG111",
+        "spawn",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_a_branch_of_its_own_is_left(unchanged, programs, remark, name):
+    made, code, at = BRANCHES[name]
+    holes = {"imports": "import sys", "setup": "epochs = len(sys.argv)", "made": made}
+    report = unchanged(**holes)
+
+    finding = remark(report, programs(holes)[0], code, at, ["this branch"])
+    assert "runtime launch" in finding.hint
+
+
+REFUSED = {
+    "DistributedDataParallel": ("model = nn.parallel.DistributedDataParallel(model)", "MIG110", "DistributedDataParallel"),
+    "a process group": ('torch.distributed.init_process_group("gloo")', "MIG111", "process group"),
+    "FSDP": ("model = torch.distributed.fsdp.FullyShardedDataParallel(model)", "MIG110", "FSDP"),
+    "sharded in place": ("torch.distributed.fsdp.fully_shard(model)", "MIG110", "FSDP"),
+    "RPC": ('torch.distributed.rpc.init_rpc("worker")', "MIG111", "RPC"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(refused, name):
+    made, code, mention = REFUSED[name]
+    refused(code, made, [mention], made=made)
+
+
+def test_deepspeed_is_refused(refused):
+    made = "model, optimizer, _, _ = deepspeed.initialize(model=model, optimizer=optimizer)"
+    refused("MIG110", made, ["DeepSpeed"], imports="import deepspeed", made=made)

@@ -1,0 +1,98 @@
+import pytest
+
+DEVICE = 'device = torch.device("cuda")'
+CHOSEN = {"accelerator": "", "setup": (DEVICE, "accelerator = Accelerator()")}
+
+UNCHANGED = {
+    "never moved": {"model": "model = nn.Linear(2, 1)"},
+    "a cast": {"made": "model.double()"},
+    "a dtype": {"made": "model = model.to(torch.bfloat16)"},
+    "channels last": {"made": "model = model.to(memory_format=torch.channels_last)"},
+    "to the CPU at the end": {"end": 'model.to("cpu")'},
+    "with cpu()": {"end": "model.cpu()"},
+}
+
+
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_unchanged(unchanged, name):
+    unchanged(**UNCHANGED[name])
+
+
+CHANGED = {
+    "where it is made": ("model = nn.Linear(2, 1).to(device)", "model = nn.Linear(2, 1)"),
+    "by keyword": ("model = nn.Linear(2, 1).to(device=device)", "model = nn.Linear(2, 1)"),
+    "to a text": ('model = nn.Linear(2, 1).to("cuda:0")', "model = nn.Linear(2, 1)"),
+    "cuda": ("model = nn.Linear(2, 1).cuda()", "model = nn.Linear(2, 1)"),
+    "by itself": ("model = nn.Linear(2, 1)\nmodel.to(device)", "model = nn.Linear(2, 1)"),
+    "cuda by itself": ("model = nn.Linear(2, 1)\nmodel.cuda()", "model = nn.Linear(2, 1)"),
+    "assigned": ("model = nn.Linear(2, 1)\nmodel = model.to(device)", "model = nn.Linear(2, 1)"),
+    "with a dtype": ("model = nn.Linear(2, 1).to(device, torch.float64)", "model = nn.Linear(2, 1).to(torch.float64)"),
+    "with a dtype by keyword": (
+        "model = nn.Linear(2, 1).to(device, dtype=torch.float64)",
+        "model = nn.Linear(2, 1).to(dtype=torch.float64)",
+    ),
+    "in a chain": ("model = nn.Linear(2, 1).to(device).train()", "model = nn.Linear(2, 1).train()"),
+    "under a condition": (
+        "model = nn.Linear(2, 1)\nif torch.cuda.is_available():\n    model.cuda()",
+        "model = nn.Linear(2, 1)",
+    ),
+    "a choice": (
+        "model = nn.Linear(2, 1)\nmodel = model.cuda() if torch.cuda.is_available() else model",
+        "model = nn.Linear(2, 1)",
+    ),
+    "with its comment": ("model = nn.Linear(2, 1).to(device)  # the net", "model = nn.Linear(2, 1)  # the net"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed(changed, name):
+    before, _ = CHANGED[name]
+    chosen = CHOSEN if "device" in before else {}
+    changed(**chosen, model=CHANGED[name])
+
+
+@pytest.mark.xfail(strict=True, reason="defect A: the statement goes away with its cast when the name stays the same")
+def test_a_dtype_stays(changed):
+    changed(
+        **CHOSEN,
+        made=("model = model.to(device, torch.float64)", "model = model.to(torch.float64)"),
+    )
+
+
+def test_a_loss_without_tensors(changed):
+    changed(made=("criterion = nn.L1Loss().cuda()", "criterion = nn.L1Loss()"))
+
+
+def test_a_loss_with_weights_goes_to_the_accelerators_device(changed):
+    changed(
+        made=(
+            "criterion = nn.CrossEntropyLoss(weight=torch.ones(2)).cuda()",
+            "criterion = nn.CrossEntropyLoss(weight=torch.ones(2)).to(accelerator.device)",
+        )
+    )
+
+
+def test_a_model_that_is_not_trained_goes_to_the_accelerators_device(changed):
+    changed(
+        made=("teacher = nn.Linear(2, 1).cuda()", "teacher = nn.Linear(2, 1).to(accelerator.device)"),
+        batch="guide = teacher(x)",
+    )
+
+
+def test_weights_that_are_drawn_after_the_move(changed):
+    draw = "def draw(layer):\n    nn.init.normal_(layer.weight)"
+    changed(
+        setup=draw,
+        model=(
+            "model = nn.Linear(2, 1).cuda()\nmodel.apply(draw)",
+            "model = nn.Linear(2, 1).to(accelerator.device)\nmodel.apply(draw)",
+        ),
+    )
+
+
+def test_weights_that_are_drawn_before_the_move(changed):
+    draw = "def draw(layer):\n    nn.init.normal_(layer.weight)"
+    changed(
+        setup=draw,
+        model=("model = nn.Linear(2, 1)\nmodel.apply(draw)\nmodel.cuda()", "model = nn.Linear(2, 1)\nmodel.apply(draw)"),
+    )

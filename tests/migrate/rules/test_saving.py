@@ -1,0 +1,86 @@
+import pytest
+
+UNCHANGED = {
+    "another library's": {"imports": "from safetensors.torch import save_model", "end": 'state = save_model'},
+    "a function of the same name": {
+        "setup": "def save(state, path):\n    return state",
+        "end": 'state = save(3, "m.pt")',
+    },
+    "not called": {"end": "writer = torch.save"},
+}
+
+
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_unchanged(unchanged, name):
+    unchanged(**UNCHANGED[name])
+
+
+STATE = "accelerator.unwrap_model(model).state_dict()"
+CHANGED = {
+    "the model": ('torch.save(model.state_dict(), "m.pt")', f'accelerator.save({STATE}, "m.pt")'),
+    "the whole model": ('torch.save(model, "m.pt")', 'accelerator.save(accelerator.unwrap_model(model), "m.pt")'),
+    "the optimizer": ('torch.save(optimizer.state_dict(), "o.pt")', 'accelerator.save(optimizer.state_dict(), "o.pt")'),
+    "both": (
+        'torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, "c.pt")',
+        f'accelerator.save({{"model": {STATE}, "optimizer": optimizer.state_dict()}}, "c.pt")',
+    ),
+    "under a name": (
+        'state = model.state_dict()\ntorch.save(state, "m.pt")',
+        f'state = {STATE}\naccelerator.save(state, "m.pt")',
+    ),
+    "two": (
+        'torch.save(model.state_dict(), "m.pt")\ntorch.save(optimizer.state_dict(), "o.pt")',
+        f'accelerator.save({STATE}, "m.pt")\naccelerator.save(optimizer.state_dict(), "o.pt")',
+    ),
+    "with a message": (
+        'torch.save(model.state_dict(), "m.pt")\nprint("saved")',
+        f'accelerator.save({STATE}, "m.pt")\naccelerator.print("saved")',
+    ),
+    "under a condition": (
+        'if epoch == 1:\n    torch.save(model.state_dict(), "m.pt")',
+        f'if epoch == 1:\n    accelerator.save({STATE}, "m.pt")',
+    ),
+    "among other files": (
+        'os.makedirs("out", exist_ok=True)\ntorch.save(model.state_dict(), "out/m.pt")',
+        "if accelerator.is_main_process:\n"
+        f'    os.makedirs("out", exist_ok=True)\n    torch.save({STATE}, "out/m.pt")',
+    ),
+    "with options": (
+        'torch.save(model.state_dict(), "m.pt", pickle_protocol=4)',
+        f'if accelerator.is_main_process:\n    torch.save({STATE}, "m.pt", pickle_protocol=4)',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed(changed, name):
+    changed(imports="import os", end=CHANGED[name])
+
+
+def test_in_each_epoch(changed):
+    changed(epoch=('torch.save(model.state_dict(), f"{epoch}.pt")', f'accelerator.save({STATE}, f"{{epoch}}.pt")'))
+
+
+def test_the_import_goes_with_its_last_use(changed):
+    changed(
+        imports=("from torch import save", ""),
+        end=('save(model.state_dict(), "m.pt")', f'accelerator.save({STATE}, "m.pt")'),
+    )
+
+
+def test_in_a_function_that_keeps_the_best(changed):
+    function = 'def keep(net, path):\n    torch.save({{"net": {net}.state_dict()}}, path)'
+    changed(
+        setup=(
+            function.format(net="net"),
+            'def keep(net, path):\n    accelerator.save({"net": accelerator.unwrap_model(net).state_dict()}, path)',
+        ),
+        end='keep(model, "m.pt")',
+    )
+
+
+def test_it_can_be_left_out(programs, convert_text):
+    before, _ = programs({"end": 'torch.save(model.state_dict(), "m.pt")'})
+    _, result = convert_text(before, ignore=("MIG115",))
+
+    assert f'torch.save({STATE}, "m.pt")' in result
