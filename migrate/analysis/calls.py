@@ -32,6 +32,8 @@ def _one(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Val
     if callee.role is Role.CLASS and isinstance(callee.unit, Class):
         return _instantiate(state, callee.unit, arguments, frame)
     if callee.role is Role.METHOD and callee.receiver is not None:
+        if callee.receiver.role is Role.OPTIMIZER:
+            _call_closures(state, arguments, frame)
         return method(state, callee.receiver, callee.name, arguments, frame)
     if callee.role in (Role.MODEL, Role.CRITERION, Role.INSTANCE):
         return _called(state, callee, arguments, frame)
@@ -39,6 +41,13 @@ def _one(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Val
 
 
 # --- functions and classes of the project ---------------------------------------------------------------------------
+
+
+def _call_closures(state: State, arguments: Arguments, frame: Frame) -> None:
+    """`optimizer.step(closure)` calls the closure."""
+    for value in arguments.all():
+        if isinstance(value.unit, Function):
+            _enter(state, value, Arguments(arguments.node, [], {}), frame)
 
 
 def function(state: State, node: FunctionNode, frame: Frame, owner: Class | None = None) -> Function:

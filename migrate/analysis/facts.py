@@ -143,9 +143,14 @@ class Facts:
     @cached_property
     def calls(self) -> tuple[Use, ...]:
         """Every call in the files that may be edited, in source order."""
+        return tuple(use for use in self.calls_anywhere if use.unit.module.file.named)
+
+    @cached_property
+    def calls_anywhere(self) -> tuple[Use, ...]:
+        """Every call of the program, those of files that are only read included."""
         return tuple(
             Use(node, self.unit(node))
-            for module in self.editable
+            for module in self.modules
             for node in self._trees[module].nodes
             if isinstance(node, ast.Call)
         )

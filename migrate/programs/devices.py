@@ -164,9 +164,10 @@ def _cpu_of_branches(facts: Facts, branches: list[tuple[ast.expr | None, ast.exp
             rest = flag(facts, _denied(test))
             return negated(rest) if rest is not None and len(branches) == 2 and not flags else None
         rest = flag(facts, test)
-        if rest is None:
+        if rest is None and not flags:
             return None
-        flags.append(rest)
+        if rest is not None:  # further branches that only ask for availability do not keep it off the first device
+            flags.append(rest)
     return None
 
 
@@ -178,7 +179,7 @@ def _is_cpu(facts: Facts, node: ast.expr) -> bool:
 
 def flag(facts: Facts, test: ast.expr) -> ast.expr | None:
     """A condition without what only asks for availability; None if nothing else is left."""
-    if isinstance(test, ast.Call) and only(facts.values(test), Role.AVAILABLE):
+    if isinstance(test, ast.Call) and (only(facts.values(test), Role.AVAILABLE) or _asks_torch(facts, test)):
         return None
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         parts = [rest for value in test.values if (rest := flag(facts, value)) is not None]
@@ -191,6 +192,15 @@ def flag(facts: Facts, test: ast.expr) -> ast.expr | None:
     if isinstance(test, (ast.Name, ast.Attribute)) and Role.AVAILABLE in roles(facts.values(test)):
         return None if _only_availability(facts, test) else test
     return test
+
+
+def _asks_torch(facts: Facts, test: ast.Call) -> bool:
+    """`hasattr(torch.backends, "mps")`."""
+    return (
+        "builtins.hasattr" in facts.called(test)
+        and bool(test.args)
+        and any(name.startswith("torch") for name in facts.names(test.args[0]))
+    )
 
 
 def _only_availability(facts: Facts, name: ast.expr) -> bool:

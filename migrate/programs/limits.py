@@ -42,6 +42,19 @@ def _already_accelerated(facts: Facts, loops: Loops, program: Program) -> Iterat
                 return
 
 
+def _out_of_hand(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    for loop in program.training:
+        for call in loop.backwards:
+            file = facts.file(call)
+            if not file.named:
+                yield Refusal(
+                    loop.node,
+                    "MIG904",
+                    f"backward is called in {file.path}:{call.lineno}, which was not named",
+                    f"name it too: migrate {facts.file(loop.node).path} {file.path}",
+                )
+
+
 def _backward_forms(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     for loop in program.training:
         for call in loop.backwards:
@@ -195,6 +208,7 @@ def _nested_loops(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
 CHECKS: tuple[Check, ...] = (
     _incomplete,
     _already_accelerated,
+    _out_of_hand,
     _backward_forms,
     _scalers,
     _distributed,

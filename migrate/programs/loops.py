@@ -27,6 +27,23 @@ _NOT_A_LOSS = frozenset({Role.ACCELERATOR, Role.MODEL, Role.OPTIMIZER, Role.INST
 _HANDLED_ELSEWHERE = ("LightningModule", "torch.autograd.Function")
 
 
+_TORCH = frozenset(
+    {"torch", "torchvision", "torchtext", "torchaudio", "transformers", "timm", "fastai", "pytorch_lightning"}
+)
+
+
+def _imports_torch(module: Module) -> bool:
+    return any(
+        (isinstance(node, ast.Import) and any(alias.name.split(".")[0] in _TORCH for alias in node.names))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in _TORCH)
+        for node in ast.walk(module.tree)
+    )
+
+
+def _home_of(unit: Module | Function | Class) -> Module:
+    return unit if isinstance(unit, Module) else unit.module
+
+
 class Kind(str, Enum):
     """What a loop does."""
 
@@ -53,8 +70,17 @@ class Loops:
 
     @cached_property
     def backwards(self) -> tuple[Use, ...]:
-        """Calls of `backward` on a loss, and of `torch.autograd.backward`, in the named files."""
-        return tuple(use for use in self._facts.calls if self._is_vanilla(use))
+        """Calls of `backward` on a loss, and of `torch.autograd.backward`, in files that have to do with PyTorch."""
+        torch = {module for module in self._facts.modules if self._uses_torch(module)}
+        return tuple(use for use in self._facts.calls_anywhere if use.unit.module in torch and self._is_vanilla(use))
+
+    def _uses_torch(self, module: Module) -> bool:
+        """Whether a file imports PyTorch, or a file of the project that does; other libraries have a backward, too."""
+        return _imports_torch(module) or any(
+            isinstance(value.unit, (Module, Function, Class)) and _imports_torch(_home_of(value.unit))
+            for values in module.names.values()
+            for value in values
+        )
 
     def _is_vanilla(self, use: Use) -> bool:
         facts, call = self._facts, use.node
@@ -89,7 +115,8 @@ class Loops:
         reached: dict[Loop, list[ast.Call]] = {}
         for use in self.backwards:
             for loop in self.innermost(use.node, use.unit):
-                reached.setdefault(loop, []).append(use.node)
+                if self._facts.file(loop).named:
+                    reached.setdefault(loop, []).append(use.node)
         return tuple(
             LoopFact(loop, self._facts.unit(loop), Kind.TRAINING, frozenset(self._run_over(loop)), tuple(calls))
             for loop, calls in reached.items()
@@ -102,12 +129,12 @@ class Loops:
             use
             for use in self.backwards
             if isinstance(use.unit, Function)
+            and use.unit.module.file.named
             and not any(True for _ in self.innermost(use.node, use.unit))
             and any(
                 isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"
                 for node in self._facts.own(use.unit)
             )
-            and not self._facts.callers(use.unit)
         )
 
     def innermost(self, node: ast.AST, unit: Unit, seen: frozenset[int] = frozenset()) -> Iterator[Loop]:

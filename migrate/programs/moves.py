@@ -82,9 +82,9 @@ def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call
     receiver = facts.receiver(node)
     found = roles(receiver)
     if Role.MODEL in found and found <= {Role.MODEL, Role.TENSOR}:
-        if origins(receiver, Role.MODEL) <= program.model_origins and not _draws_on_device(facts, program, node):
-            return Fate.MODEL
-        return Fate.ELSEWHERE
+        mine = origins(receiver, Role.MODEL)
+        stays = _draws_on_device(facts, node, mine) or _leaves_device(facts, mine)
+        return Fate.MODEL if mine <= program.model_origins and not stays else Fate.ELSEWHERE
     if found == {Role.CRITERION}:
         return Fate.CRITERION if not _holds_tensors(facts, node) else Fate.ELSEWHERE
     if found and found <= ROWS and origins(receiver, *ROWS) <= prepared:
@@ -92,15 +92,29 @@ def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call
     return Fate.ELSEWHERE
 
 
-def _draws_on_device(facts: Facts, program: Program, node: ast.Call) -> bool:
+def _draws_on_device(facts: Facts, node: ast.Call, mine: set[ast.AST]) -> bool:
     """Whether the model's weights are drawn after the move: on the device's own random stream, so it must stay there.
 
     `Net().to(device)` then `net.apply(init)` draws from the GPU's generator; moved later, other weights would come out.
     """
-    mine = origins(facts.receiver(node), Role.MODEL)
     return any(
         origins(facts.receiver(use.node), Role.MODEL) & mine and use.node.lineno >= node.lineno and use.node is not node
         for use in facts.method_calls("apply", "init_weights", "reset_parameters", "weight_init")
+    )
+
+
+def _leaves_device(facts: Facts, mine: set[ast.AST]) -> bool:
+    """Whether the program takes the model off the device (to save it, say) and so has to bring it back by hand."""
+    return any(
+        origins(facts.receiver(use.node), Role.MODEL) & mine and (use.node.func.attr == "cpu" or _names_cpu(use.node))  # type: ignore[attr-defined]
+        for use in facts.method_calls("cpu", "to")
+    )
+
+
+def _names_cpu(node: ast.Call) -> bool:
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return any(
+        isinstance(inner, ast.Constant) and inner.value == "cpu" for argument in given for inner in ast.walk(argument)
     )
 
 

@@ -153,7 +153,23 @@ def _settle(facts: Facts, loops: Loops, program: Program) -> None:
         if any(origins(facts.over(o), Role.OPTIMIZER) & optimizers for o in named.origins)
     )
     mine = {origin for loader in program.loaders for origin in loader.origins}
-    program.evaluation = tuple(loop for loop in loops.evaluation if loop.loaders & mine)
+    program.evaluation = tuple(
+        loop for loop in loops.evaluation if loop.loaders & mine and not _only_looks(facts, loops, program, loop)
+    )
+
+
+def _only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> bool:
+    """Whether a loop runs over a loader without a model before everything is made: it will see the raw loader."""
+    if loops.calls_model(loop.node):
+        return False
+    made = [named.statements[-1] for named in (*program.models, *program.optimizers)]
+    last = max(statement.lineno for statement in made)
+    places = (
+        [(loop.unit, loop.node)]
+        if loop.unit is program.home or not isinstance(loop.unit, Function)
+        else [(call.caller, call.node) for call in facts.callers(loop.unit)]
+    )
+    return bool(places) and all(unit is program.home and node.lineno < last for unit, node in places)
 
 
 def _home(facts: Facts, *objects: set[ast.AST]) -> Unit | None:

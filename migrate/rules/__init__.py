@@ -212,7 +212,8 @@ def _flag(facts: Facts, program: Program, loop: LoopFact, converts: bool) -> Fin
 def _out_of_sight(facts: Facts, use: Use) -> Finding:
     name = use.unit.name if isinstance(use.unit, Function) else use.unit.path
     why = f"{name}() trains, and nothing in the named files calls it in a loop"
-    return finding(facts, use.node, "MIG907", why, "name the files that call it too: migrate . ", Kind.LEFT)
+    way_out = "name the files that call it too, or convert it by hand"
+    return finding(facts, use.node, "MIG907", why, way_out, Kind.LOOP, converts=False)
 
 
 def _refused(facts: Facts, refusal: Refusal) -> Finding:

@@ -42,6 +42,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
             if unit is conversion.program.home or _is_redirected(conversion, choice):
                 _settle(conversion, draft, choice)
                 inside |= {id(node) for node in ast.walk(choice.statement)}
+    _redirect_globals(conversion, draft)
     _redirect_parameters(conversion, draft)
     for use in conversion.facts.calls_to(SET_DEVICE):
         if use.unit not in conversion.units or id(use.node) in inside or is_in_left_branch(conversion.facts, use.node):
@@ -49,6 +50,26 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
         statement = conversion.facts.tree(use.node).statement(use.node)
         if isinstance(statement, ast.Expr):
             draft.remove(statement)
+
+
+def _redirect_globals(conversion: Conversion, draft: Draft) -> None:
+    """A device chosen at module level, for a program whose home is a function: its functions read the accelerator's."""
+    for module in conversion.modules:
+        if module in conversion.units:
+            continue
+        for choice in choices(conversion.facts, module):
+            left = [node for node in _remaining(conversion, choice) if node not in _own_reads(choice)]
+            inside = [node for node in left if conversion.facts.unit(node) in conversion.units]
+            if not all(conversion.access.can_reach(node) for node in inside):
+                continue
+            for node in inside:
+                draft.rewrite(node, f"{conversion.access.name(node)}.device")
+            if len(inside) == len(left):
+                draft.remove(choice.statement)
+
+
+def _own_reads(choice: Choice) -> set[ast.AST]:
+    return set(ast.walk(choice.statement))
 
 
 def device_line(conversion: Conversion, choice: Choice) -> str | None:

@@ -2,9 +2,9 @@
 
     runtime launch --cpu -n 2 stage.py FOLDER
 
-Every rank reads FOLDER/request-<n>.json in turn, forks for each, and leaves FOLDER/result-<n>-<rank>.json. A script runs
-in a folder of its own on each rank, so that a file written by the wrong process is seen; its output goes to files. On
-one process only rank 0 runs it, without any trace of the launch.
+Every rank reads FOLDER/request-<n>.json in turn, forks for each, and leaves FOLDER/result-<n>-<rank>.json. A script has
+a folder of its own on each rank, so that a file written by the wrong process is seen; its output goes to files. On one
+process only rank 0 runs it, without any trace of the launch.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _become(folder: Path, work: Path, request: dict) -> None:
     except BaseException:  # noqa: BLE001 - whatever it is, the test shows it
         traceback.print_exc()
         status = 1
-    atexit._run_exitfuncs()  # noqa: SLF001 - as the interpreter's end does, which takes a second with torch in memory
+    atexit._run_exitfuncs()  # as the interpreter's end does, which takes seconds with torch in memory
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -207,9 +207,9 @@ def test_no_name_is_left_undefined_or_unused():
     for problem in json.loads(done.stdout):
         path = Path(problem["filename"]).relative_to(FIXTURES)
         version = "after" if "after" in (path.parts[1], path.stem) else "before"
-        found[version, path.parts[0], problem["code"], problem["message"]] += 1
+        found[version, (path.parts[0], problem["code"], problem["message"])] += 1
 
-    new = [problem for problem in found if problem[0] == "after" and not found["before", *problem[1:]]]
+    new = [problem for version, problem in found if version == "after" and not found["before", problem]]
     assert new == []
 
 

@@ -142,7 +142,7 @@ def test_in_a_function_the_moves_go(changed):
         accelerator="",
         setup=(
             f"{DEVICE}\ndef put(batch, device):\n    return [t.to(device) for t in batch]",
-            "accelerator = Accelerator()\ndevice = accelerator.device\ndef put(batch, device):\n    return batch",
+            "accelerator = Accelerator()\ndevice = accelerator.device\ndef put(batch, device):\n    return [t for t in batch]",
         ),
         target="batch",
         batch="x, y = put(batch, device)",

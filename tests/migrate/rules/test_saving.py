@@ -68,14 +68,11 @@ def test_the_import_goes_with_its_last_use(changed):
     )
 
 
-def test_in_a_function_that_keeps_the_best(changed):
+def test_a_function_that_only_writes_is_left_and_its_calls_are_guarded(changed):
     function = 'def keep(net, path):\n    torch.save({{"net": {net}.state_dict()}}, path)'
     changed(
-        setup=(
-            function.format(net="net"),
-            'def keep(net, path):\n    accelerator.save({"net": accelerator.unwrap_model(net).state_dict()}, path)',
-        ),
-        end='keep(model, "m.pt")',
+        setup=(function.format(net="net"), function.format(net="accelerator.unwrap_model(net)")),
+        end=('keep(model, "m.pt")', 'if accelerator.is_main_process:\n    keep(model, "m.pt")'),
     )
 
 

@@ -1,0 +1,176 @@
+import pytest
+
+ACCELERATOR = "accelerator = Accelerator()"
+PLAIN = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+
+UNCHANGED = {
+    "the CPU, for a tensor": {"setup": "", "end": 'rows = x.to("cpu")'},
+    "another tensor's": {"end": "place = x.device\nz = torch.ones(2, device=place)"},
+    "what a function of the project chooses for itself": {
+        "setup": "def report():\n    device = torch.cuda.current_device()\n    return device"
+    },
+    "a key": {"end": 'known = {"cuda": 1}["cuda"]'},
+}
+
+
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_unchanged(unchanged, name):
+    unchanged(**UNCHANGED[name])
+
+
+TEXTS = {
+    "a key": {"end": 'kind = "cuda"\nknown = {"cuda": 1}[kind]'},
+    "a word": {"made": 'kind = "cpu"\nwords = [kind, "memory"]'},
+}
+
+
+@pytest.mark.xfail(strict=True, reason="defect A: a text that nothing is put on is taken for the choice of the device")
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_that_is_no_device(unchanged, name):
+    unchanged(**TEXTS[name])
+
+
+#: All of these come before what is prepared, so the accelerator takes their place.
+GONE = {
+    "where there is one": PLAIN,
+    "a text": 'device = "cuda" if torch.cuda.is_available() else "cpu"',
+    "always a GPU": 'device = torch.device("cuda")',
+    "a numbered GPU": 'device = torch.device("cuda:0")',
+    "three kinds": (
+        'device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"'
+    ),
+    "branches": (
+        'if torch.cuda.is_available():\n    device = torch.device("cuda")\nelse:\n    device = torch.device("cpu")'
+    ),
+    "branches that set it": (
+        "if torch.cuda.is_available():\n    torch.cuda.set_device(0)\n"
+        '    device = torch.device("cuda")\nelse:\n    device = torch.device("cpu")'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_gone_with_its_last_use(changed, name):
+    changed(accelerator="", setup=(GONE[name], ACCELERATOR), batch=("x, y = x.to(device), y.to(device)", ""))
+
+
+CPU = {
+    "a flag": ('device = torch.device("cuda" if args.gpu else "cpu")', "not args.gpu"),
+    "a flag against it": (
+        'device = torch.device("cuda" if torch.cuda.is_available() and not args.no_cuda else "cpu")',
+        "args.no_cuda",
+    ),
+    "always": ('device = torch.device("cpu")', "True"),
+}
+
+
+@pytest.mark.parametrize("name", CPU)
+def test_a_flag_goes_on_deciding(changed, name):
+    choice, cpu = CPU[name]
+    parse = "import argparse\nargs = argparse.ArgumentParser().parse_args()"
+    changed(
+        accelerator="",
+        setup=(f"{parse}\n{choice}", f"{parse}\naccelerator = Accelerator(cpu={cpu})"),
+        batch=("x, y = x.to(device), y.to(device)", ""),
+    )
+
+
+def test_other_tensors_keep_the_variable(changed):
+    changed(
+        accelerator="",
+        setup=(PLAIN, f"{ACCELERATOR}\ndevice = accelerator.device"),
+        batch=("x = x.to(device)\nnoise = torch.randn(4, 2).to(device)", "noise = torch.randn(4, 2).to(device)"),
+    )
+
+
+def test_after_something_was_made(changed):
+    changed(made=(PLAIN, ""), batch=("x, y = x.to(device), y.to(device)", ""))
+
+
+def test_after_something_was_made_and_still_needed(changed):
+    changed(made=(PLAIN, "device = accelerator.device"), batch="noise = torch.randn(4, 2).to(device)")
+
+
+def test_a_comparison_asks_the_accelerator(changed):
+    changed(
+        accelerator="",
+        setup=('device = "cuda" if torch.cuda.is_available() else "cpu"', ACCELERATOR),
+        batch=("x, y = x.to(device), y.to(device)", ""),
+        end=('if device == "cuda":\n    x = None', 'if accelerator.device.type == "cuda":\n    x = None'),
+    )
+
+
+def test_a_text_that_is_used_elsewhere_stays_a_text(changed):
+    changed(
+        accelerator="",
+        setup=(
+            'device = "cuda" if torch.cuda.is_available() else "cpu"',
+            f"{ACCELERATOR}\ndevice = accelerator.device.type",
+        ),
+        batch=("x, y = x.to(device), y.to(device)", ""),
+        end="names = [device]",
+    )
+
+
+SET_DEVICE = ("torch.cuda.set_device(0)", "torch.cuda.set_device(torch.device('cuda:0'))", "torch.accelerator.set_device_index(0)")
+
+
+@pytest.mark.parametrize("call", SET_DEVICE)
+def test_set_device_is_gone(changed, call):
+    changed(setup=(call, ""), batch=("x, y = x.cuda(), y.cuda()", ""))
+
+
+def test_set_device_is_gone_with_its_condition(changed):
+    changed(
+        setup=("if torch.cuda.is_available():\n    torch.cuda.set_device(0)", ""),
+        batch=("x, y = x.cuda(), y.cuda()", ""),
+    )
+
+
+FUNCTION = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+
+def train(model, device, loader, optimizer):
+    for x, y in loader:
+        x = x.to(device)
+        {use}
+        {backward}
+        optimizer.step()
+
+
+def main():
+    device = torch.device("cuda")
+    loader = DataLoader(data)
+    model = nn.Linear(2, 1).to(device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    train(model, device, loader, optimizer)
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "after"),
+    [
+        ("z = torch.ones(2, device=device)", "z = torch.ones(2, device=accelerator.device)"),
+        ("z = torch.ones(2).to(device)", "z = torch.ones(2).to(accelerator.device)"),
+    ],
+)
+def test_a_parameter_that_gives_way_is_read_from_the_accelerator(convert_text, use, after):
+    _, result = convert_text(FUNCTION.format(use=use, backward="model(x).sum().backward()"))
+
+    assert "def train(model, accelerator, loader, optimizer):" in result
+    assert after in result
+    assert not any(line.lstrip().startswith("device =") for line in result.splitlines())
+
+
+def test_a_parameter_that_is_read_often_stays_a_variable(convert_text):
+    use = "z = [torch.ones(2, device=device), torch.zeros(2, device=device), torch.empty(2, device=device)]"
+    _, result = convert_text(FUNCTION.format(use=use, backward="model(x).sum().backward()"))
+
+    assert "def train(model, accelerator, loader, optimizer):\n    device = accelerator.device\n" in result
+    assert use in result

@@ -1,0 +1,170 @@
+import pytest
+
+from migrate.report.model import Kind
+
+EVALUATION = """
+model.eval()
+correct, total, found = 0, 0, []
+with torch.no_grad():
+    for x, y in held:
+{body}
+"""
+MADE = {"made": "held = DataLoader(data)"}
+SHARED_PREPARE = {"prepare": "loader, held, model, optimizer = accelerator.prepare(loader, held, model, optimizer)"}
+
+
+def evaluation(body):
+    return EVALUATION.format(body="\n".join(f"        {line}" for line in body.splitlines()))
+
+
+IN_FULL = {
+    "a size before the result": ("total += x.size(0)\nout = model(x)\nfound.append(out)", "before the model's result"),
+    "the model under a condition": ("if total == 0:\n    out = model(x)\n    found.append(out)", "inside another block"),
+    "the model twice": ("correct += (model(x) - model(y)).sum()", "does more than call the model"),
+    "no model": ("found.append(y)", "not called in the loop"),
+    "a dictionary": ('out = model(y["rows"])\nfound.append((out, y["labels"]))', "dictionary"),
+}
+
+
+@pytest.mark.parametrize("name", IN_FULL)
+def test_unchanged_and_run_in_full(unchanged, programs, remark, name):
+    body, why = IN_FULL[name]
+    holes = {**MADE, "end": evaluation(body)}
+    report = unchanged(**holes)
+
+    remark(report, programs(holes)[0], "MIG114", "in held", ["in full", why], Kind.NOTE)
+
+
+def test_unchanged_where_gradients_may_flow(unchanged, programs, remark):
+    holes = {**MADE, "end": "for x, y in held:\n    out = model(x)\n    best = out.max()"}
+    report = unchanged(**holes)
+
+    remark(report, programs(holes)[0], "MIG114", "in held", ["no_grad"], Kind.NOTE)
+
+
+GATHERED = "out, y = accelerator.gather_for_metrics((out, y))"
+SHARED = {
+    "counts": (
+        "out = model(x)\ncorrect += (out.argmax(1) == y).sum().item()\ntotal += len(y)",
+        f"out = model(x)\n{GATHERED}\ncorrect += (out.argmax(1) == y).sum().item()\ntotal += len(y)",
+    ),
+    "losses": (
+        "out = model(x)\ntotal += criterion(out, y).item()",
+        f"out = model(x)\n{GATHERED}\ntotal += criterion(out, y).item()",
+    ),
+    "lists": (
+        "out = model(x)\nfound.append(out)",
+        "out = model(x)\nout = accelerator.gather_for_metrics(out)\nfound.append(out)",
+    ),
+    "a prediction": (
+        "pred = model(x).argmax(1)\ncorrect += (pred == y).sum().item()",
+        "pred = model(x).argmax(1)\npred, y = accelerator.gather_for_metrics((pred, y))\n"
+        "correct += (pred == y).sum().item()",
+    ),
+    "a result without a name": (
+        "correct += (model(x).argmax(1) == y).sum().item()",
+        "outputs = model(x)\noutputs, y = accelerator.gather_for_metrics((outputs, y))\n"
+        "correct += (outputs.argmax(1) == y).sum().item()",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_out(changed, name):
+    before, after = SHARED[name]
+    changed(**MADE, **SHARED_PREPARE, end=(evaluation(before), evaluation(after)))
+
+
+def test_a_name_that_is_taken(changed):
+    before, after = (text.replace("found", "outputs") for text in SHARED["a result without a name"])
+    changed(
+        **MADE,
+        **SHARED_PREPARE,
+        end=(
+            "outputs = []" + evaluation(before).replace("found", "others"),
+            "outputs = []" + evaluation(after.replace("outputs", "model_outputs")).replace("found", "others"),
+        ),
+    )
+
+
+JOINED = {
+    "a number": (
+        "total += loss.item()",
+        "total = sum(accelerator.gather_for_metrics([total]))",
+        "print(total)",
+    ),
+    "a number of samples": (
+        "total += x.size(0)",
+        "total = sum(accelerator.gather_for_metrics([total]))",
+        "print(total)",
+    ),
+    "divided by the data": (
+        "total += loss.item() * x.size(0)",
+        "total = sum(accelerator.gather_for_metrics([total]))",
+        "print(total / len(data))",
+    ),
+    "divided by the batches": (
+        "total += loss.item()",
+        "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
+        "print(total / len(loader))",
+    ),
+    "a tensor": (
+        "total += loss.detach()",
+        'total = accelerator.reduce(total, reduction="sum")',
+        "print(total)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_joined_after_the_training_loop(changed, name):
+    step, join, read = JOINED[name]
+    changed(
+        start="total = 0",
+        step=step,
+        epoch=(read, f"{join}\n{read.replace('print', 'accelerator.print')}"),
+    )
+
+
+def test_what_is_not_read_after_the_loop_is_not_joined(unchanged):
+    unchanged(start="total = 0", step="total += loss.item()")
+
+
+def test_what_is_shown_while_the_loop_runs_is_reported(changed, programs, remark):
+    holes = {
+        "start": "total = 0",
+        "step": ("total += loss.item()\nprint(total)", "total += loss.item()\naccelerator.print(total)"),
+    }
+    report = changed(**holes)
+
+    remark(report, programs(holes)[0], "MIG114", "in loader", ["total", "its own share"], Kind.NOTE)
+
+
+def test_what_may_be_a_number_or_a_tensor_is_left_with_the_reason(unchanged, programs, remark):
+    holes = {
+        "imports": "import measures",
+        "start": "total = 0",
+        "step": "total += measures.error(output, y) + loss.item()",
+        "epoch": "best = total",
+    }
+    report = unchanged(**holes)
+
+    finding = remark(report, programs(holes)[0], "MIG114", "in loader", ["total", "number or a tensor"])
+    assert "accelerator.reduce(total)" in finding.hint
+
+
+def test_evaluating_on_the_training_loader(changed):
+    body = "out = model(x)\nfound.append(out)"
+    changed(
+        end=(
+            evaluation(body).replace("held", "loader"),
+            evaluation(SHARED["lists"][1]).replace("held", "loader"),
+        )
+    )
+
+
+def test_evaluating_on_the_training_loader_in_other_ways_is_refused(refused):
+    end = evaluation("total += x.size(0)\nfound.append(model(x))").replace("held", "rows")
+    finding = refused("MIG114", "in rows", ["also trained on"], ready="rows = loader", end=end)
+
+    assert "second DataLoader" in finding.hint

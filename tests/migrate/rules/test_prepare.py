@@ -1,0 +1,152 @@
+import pytest
+
+UNCHANGED = {
+    "a loader that nothing trains on, given away": {
+        "imports": "import collections",
+        "made": "other = DataLoader(data)\nqueue = collections.deque(other)",
+    },
+    "a model that is not trained": {"made": "other = nn.Linear(2, 1)"},
+    "a data set": {"made": "other = TensorDataset(torch.randn(8, 2))"},
+    "an optimizer that does not step": {"made": "spare = optim.SGD(model.parameters(), lr=1.0)"},
+}
+
+
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_unchanged(unchanged, name):
+    unchanged(**UNCHANGED[name])
+
+CHANGED = {
+    "a second model and optimizer": {
+        "made": "critic = nn.Linear(2, 1)\nother = optim.SGD(critic.parameters(), lr=0.1)",
+        "step": "critic(x).sum()\nother.step()",
+        "prepare": "loader, model, critic, other, optimizer = accelerator.prepare(\n"
+        "    loader, model, critic, other, optimizer\n)",
+    },
+    "a loader for evaluation that can be shared out": {
+        "made": "held = DataLoader(data)",
+        "end": (
+            "model.eval()\nwith torch.no_grad():\n    for x, y in held:\n        out = model(x)\n        best = out.max()",
+            "model.eval()\nwith torch.no_grad():\n    for x, y in held:\n        out = model(x)\n"
+            "        out = accelerator.gather_for_metrics(out)\n        best = out.max()",
+        ),
+        "prepare": "loader, held, model, optimizer = accelerator.prepare(loader, held, model, optimizer)",
+    },
+    "a loader for evaluation that cannot": {
+        "made": "held = DataLoader(data)",
+        "end": "for x, y in held:\n    best = model(x).max() if best else 0",
+    },
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed(changed, name):
+    changed(**CHANGED[name])
+
+
+def test_everything_is_made_in_another_order(becomes):
+    becomes(
+        """
+        import torch
+        from torch import nn, optim
+        from torch.utils.data import DataLoader
+
+        model = nn.Linear(2, 1)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(data)
+
+        for x, y in loader:
+            model(x).sum().backward()
+            optimizer.step()
+        """,
+        """
+        import torch
+        from runtime import Accelerator
+        from torch import nn, optim
+        from torch.utils.data import DataLoader
+
+        accelerator = Accelerator()
+
+        model = nn.Linear(2, 1)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader(data)
+
+        loader, model, optimizer = accelerator.prepare(loader, model, optimizer)
+
+        for x, y in loader:
+            accelerator.backward(model(x).sum())
+            optimizer.step()
+        """,
+    )
+
+
+def test_long_calls_are_broken(changed):
+    changed(
+        made="critic_with_a_long_name = nn.Linear(2, 1)\n"
+        "critic_optimizer = optim.SGD(critic_with_a_long_name.parameters(), lr=0.1)",
+        step="critic_with_a_long_name(x).sum()\ncritic_optimizer.step()",
+        prepare="loader, model, critic_with_a_long_name, critic_optimizer, optimizer = accelerator.prepare(\n"
+        "    loader, model, critic_with_a_long_name, critic_optimizer, optimizer\n)",
+    )
+
+
+def test_in_a_trainer(becomes):
+    becomes(
+        """
+        from torch import nn, optim
+        from torch.utils.data import DataLoader
+
+
+        class Trainer:
+            def __init__(self, data):
+                self.model = nn.Linear(2, 1)
+                self.loader = DataLoader(data)
+                self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+
+            def fit(self):
+                for x, y in self.loader:
+                    self.model(x).sum().backward()
+                    self.optimizer.step()
+
+
+        Trainer(data).fit()
+        """,
+        """
+        from runtime import Accelerator
+        from torch import nn, optim
+        from torch.utils.data import DataLoader
+
+
+        class Trainer:
+            def __init__(self, data):
+                self.accelerator = Accelerator()
+                self.model = nn.Linear(2, 1)
+                self.loader = DataLoader(data)
+                self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+
+                self.loader, self.model, self.optimizer = self.accelerator.prepare(
+                    self.loader, self.model, self.optimizer
+                )
+
+            def fit(self):
+                for x, y in self.loader:
+                    self.accelerator.backward(self.model(x).sum())
+                    self.optimizer.step()
+
+
+        Trainer(data).fit()
+        """,
+    )
+
+
+USED_TOO_EARLY = {
+    "trained": "for x, y in loader:\n    model(x).sum().backward()\n    first.step()",
+    "evaluated": "for x, y in loader:\n    best = model(x)",
+}
+
+
+@pytest.mark.parametrize("name", USED_TOO_EARLY)
+def test_used_before_everything_is_made(refused, name):
+    early = f"first = optim.SGD(model.parameters(), lr=0.1)\n{USED_TOO_EARLY[name]}"
+    finding = refused("MIG104", "for x, y in loader:", ["before everything is made"], made=early)
+
+    assert "before the first use" in finding.hint
