@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import LOOPS, Loop
-from migrate.analysis.units import Class, Function, Unit
+from migrate.analysis.units import Class, Function, Module, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

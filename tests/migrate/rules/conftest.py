@@ -27,7 +27,7 @@ optimizer = optim.SGD(model.parameters(), lr=0.1)
 {ready}
 for epoch in range(2):
     {start}
-    for {target} in loader:
+    for {target} in {over}:
         {batch}
         optimizer.zero_grad()
         output = {forward}
@@ -52,6 +52,7 @@ FILLINGS = {
     "ready": "",
     "start": "",
     "target": "x, y",
+    "over": "loader",
     "batch": "",
     "forward": "model(x)",
     "step": "",

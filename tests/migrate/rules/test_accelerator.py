@@ -1,5 +1,7 @@
 import pytest
 
+from migrate.options import Target
+
 HEAD = """
 import torch
 from torch import nn, optim
@@ -50,22 +52,39 @@ def test_unchanged(unchanged, name):
     unchanged(**UNCHANGED[name])
 
 
-def test_the_import_is_sorted_into_its_place(becomes, programs):
-    before, _ = programs({})
-    moved = before.replace("import torch\n", "import torch\nimport zlib\n")
+IMPORTS = {
+    "between": (
+        "import torch\nfrom torch import nn, optim\nfrom torch.utils.data import DataLoader",
+        "import torch\nfrom runtime import Accelerator\nfrom torch import nn, optim\n"
+        "from torch.utils.data import DataLoader",
+    ),
+    "in a group of its own kind": (
+        "import os\n\nimport torch\nfrom torch import nn, optim\nfrom torch.utils.data import DataLoader",
+        "import os\n\nimport torch\nfrom runtime import Accelerator\nfrom torch import nn, optim\n"
+        "from torch.utils.data import DataLoader",
+    ),
+    "after the future": (
+        "from __future__ import annotations\n\nfrom torch import nn, optim\nfrom torch.utils.data import DataLoader",
+        "from __future__ import annotations\n\nfrom runtime import Accelerator\nfrom torch import nn, optim\n"
+        "from torch.utils.data import DataLoader",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_the_import_is_sorted_into_its_place(becomes, name):
+    before, after = IMPORTS[name]
+    body = "\n\ndef main():\n"
     becomes(
-        moved,
-        moved.replace("import zlib\n", "import zlib\n\nfrom runtime import Accelerator\n", 0)
-        .replace("from torch import nn, optim", "from runtime import Accelerator\nfrom torch import nn, optim")
-        .replace("data = Tensor", "\naccelerator = Accelerator()\n\ndata = Tensor")
-        .replace("lr=0.1)\n", f"lr=0.1)\n\n{PREPARE.strip()}\n\n")
-        .replace("loss.backward()", "accelerator.backward(loss)"),
+        f"{before}\n{body}{SETUP[1:]}    for x, y in loader:\n        {BACKWARD}\n        optimizer.step()\n",
+        f"{after}\n{body}{CREATED}\n{SETUP[1:]}{PREPARE}"
+        f"    for x, y in loader:\n        {NEW_BACKWARD}\n        optimizer.step()\n",
     )
 
 
 def test_for_accelerate(programs, convert_text):
     before, _ = programs({})
-    _, result = convert_text(before, target=__import__("migrate.options").options.Target.ACCELERATE)
+    _, result = convert_text(before, target=Target.ACCELERATE)
 
     assert "from accelerate import Accelerator" in result
     assert "runtime" not in result
@@ -107,26 +126,36 @@ def test_it_becomes_a_parameter(becomes):
     becomes(
         HEAD
         + TRAIN.format(first="", last=", scale=1.0", backward=BACKWARD)
-        + SETUP.lstrip("\n")
+        + SETUP[1:]
         + "    train(model, loader, optimizer, 2.0)\n    train(model, loader, optimizer=optimizer)\n\n\nmain()\n",
         NEW_HEAD
         + TRAIN.format(first="", last=", accelerator, scale=1.0", backward=NEW_BACKWARD)
         + CREATED
-        + "\n"
-        + SETUP.lstrip("\n")
+        + SETUP
         + PREPARE
         + "    train(model, loader, optimizer, accelerator, 2.0)\n"
         + "    train(model, loader, optimizer=optimizer, accelerator=accelerator)\n\n\nmain()\n",
     )
 
 
+INNER = "    def descend(value):\n        {}\n\n"
+LOOP = "    for x, y in loader:\n        descend(model(x).sum())\n        optimizer.step()\n\n\nmain()\n"
+
+
 def test_a_function_inside_sees_it(becomes):
-    inner = "    def descend(value):\n        {}\n\n"
-    loop = "    for x, y in loader:\n        descend(model(x).sum())\n        optimizer.step()\n\n\nmain()\n"
     becomes(
-        f"{HEAD}\ndef main():\n{inner.format('value.backward()')}{SETUP.lstrip()[4:] and SETUP.lstrip(chr(10))}{loop}",
-        f"{NEW_HEAD}\ndef main():\n{CREATED}\n\n{inner.format('accelerator.backward(value)')}"
-        f"{SETUP.lstrip(chr(10))}{PREPARE}{loop}",
+        f"{HEAD}\ndef main():\n{DEVICE}\n\n{INNER.format('value.backward()')}{SETUP[1:]}{LOOP}",
+        f"{NEW_HEAD}\ndef main():\n{CREATED}\n\n{INNER.format('accelerator.backward(value)')}"
+        f"{SETUP[1:]}{PREPARE}{LOOP}",
+    )
+
+
+@pytest.mark.xfail(strict=True, reason="defect D: no blank line between the accelerator and a nested function (E306)")
+def test_a_nested_function_keeps_its_distance(becomes):
+    becomes(
+        f"{HEAD}\ndef main():\n{INNER.format('value.backward()')}{SETUP[1:]}{LOOP}",
+        f"{NEW_HEAD}\ndef main():\n{CREATED}\n\n{INNER.format('accelerator.backward(value)')}"
+        f"{SETUP[1:]}{PREPARE}{LOOP}",
     )
 
 
@@ -162,8 +191,8 @@ OUT_OF_REACH = {
         "called with * or **",
     ),
     "called with two stars": (
-        "    parts = dict(model=model, loader=loader, optimizer=optimizer)\n    train(**parts)\n",
-        "train(**parts)",
+        "    options = {}\n    train(model, loader, optimizer, **options)\n",
+        "train(model, loader, optimizer, **options)",
         "called with * or **",
     ),
 }
@@ -172,7 +201,7 @@ OUT_OF_REACH = {
 @pytest.mark.parametrize("name", OUT_OF_REACH)
 def test_refused(refused_text, name):
     call, at, mention = OUT_OF_REACH[name]
-    source = HEAD + TRAIN.format(first="", last="", backward=BACKWARD) + SETUP.lstrip("\n") + call + "\n\nmain()\n"
+    source = HEAD + TRAIN.format(first="", last="", backward=BACKWARD) + SETUP[1:] + call + "\n\nmain()\n"
     finding = refused_text(source, "MIG904", at, [mention])
 
     assert finding.hint
@@ -184,7 +213,7 @@ def test_a_function_whose_parameters_all_have_defaults_is_refused(refused_text):
         + TRAIN.replace("model, {first}loader, optimizer{last}", "model=None, loader=None, optimizer=None").format(
             backward=BACKWARD
         )
-        + SETUP.lstrip("\n")
+        + SETUP[1:]
         + "    train(model, loader, optimizer)\n\n\nmain()\n"
     )
     refused_text(source, "MIG904", "def train", ["all of its parameters have defaults"])

@@ -1,19 +1,6 @@
 import pytest
 
 UNCHANGED = {
-    "already there": {"epoch": "shown = output.detach().cpu().numpy()"},
-    "another tensor": {"setup": "rows = torch.randn(3)", "epoch": "shown = rows.numpy()"},
-    "a number": {"imports": "import numpy as np", "epoch": "shown = np.array(loss.item())"},
-    "torch's own functions": {"epoch": "shown = torch.stack([output])"},
-}
-
-
-@pytest.mark.parametrize("name", UNCHANGED)
-def test_unchanged(unchanged, name):
-    unchanged(**UNCHANGED[name])
-
-
-CHANGED = {
     "a batch": ("shown = x.numpy()", "shown = x.cpu().numpy()"),
     "detached": ("shown = output.detach().numpy()", "shown = output.detach().cpu().numpy()"),
     "its data": ("shown = output.data.numpy()", "shown = output.data.cpu().numpy()"),
@@ -25,14 +12,25 @@ CHANGED = {
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_changed(changed, name):
-    changed(imports="import numpy as np", batch=CHANGED[name] if "output" not in CHANGED[name][0] else "", step=CHANGED[name] if "output" in CHANGED[name][0] else "")
+    changed(imports="import numpy as np", step=CHANGED[name])
 
 
 def test_scores_of_another_library(changed):
     changed(
         imports="from sklearn.metrics import accuracy_score",
         step=(
-            "labels, predicted = y, output.argmax(1)\nscore = accuracy_score(labels, predicted)",
-            "labels, predicted = y, output.argmax(1)\nscore = accuracy_score(labels.cpu(), predicted.cpu())",
+            "predicted = output.argmax(1)\nscore = accuracy_score(y, predicted)",
+            "predicted = output.argmax(1)\nscore = accuracy_score(y.cpu(), predicted.cpu())",
+        ),
+    )
+
+
+@pytest.mark.xfail(strict=True, reason="defect A: a tensor without a name goes to the library from the GPU")
+def test_a_result_without_a_name(changed):
+    changed(
+        imports="from sklearn.metrics import accuracy_score",
+        step=(
+            "score = accuracy_score(y, output.argmax(1))",
+            "score = accuracy_score(y.cpu(), output.argmax(1).cpu())",
         ),
     )

@@ -56,7 +56,7 @@ FILES = {
     "json": "with open('log.json', 'w') as file:\n    json.dump([], file)",
     "numpy": "np.save('rows.npy', [1])",
     "a service": "wandb.log({'loss': 1})",
-    "neighbours": "os.makedirs('out', exist_ok=True)\nnp.save('out/rows.npy', [1])\nprint('saved')",
+    "neighbours": "os.makedirs('out', exist_ok=True)\nprint('saving')\nnp.save('out/rows.npy', [1])",
 }
 
 
@@ -68,10 +68,10 @@ def test_files(changed, name):
 
 def test_an_if_gets_one_condition_more(changed):
     changed(
-        imports="import wandb",
+        imports="import numpy as np",
         epoch=(
-            "if epoch == 1:\n    wandb.log({'epoch': epoch})",
-            "if epoch == 1 and accelerator.is_main_process:\n    wandb.log({'epoch': epoch})",
+            "if epoch == 1:\n    np.save('rows.npy', [1])",
+            "if epoch == 1 and accelerator.is_main_process:\n    np.save('rows.npy', [1])",
         ),
     )
 
@@ -109,18 +109,8 @@ BARS = {
 
 @pytest.mark.parametrize("name", BARS)
 def test_bars(changed, name):
-    before, after = BARS[name]
-    target = "i, (x, y)" if "enumerate" in before else "x, y"
-    line = "for {} in {}:\n    pass"
-    changed(
-        imports="from tqdm import tqdm",
-        made="other = DataLoader(data)",
-        prepare="loader, other, model, optimizer = accelerator.prepare(loader, other, model, optimizer)",
-        end=(
-            line.format(target, before.replace("loader", "loader")),
-            line.format(target, after.replace("loader", "loader")),
-        ),
-    )
+    target = "i, (x, y)" if "enumerate" in BARS[name][0] else "x, y"
+    changed(imports="from tqdm import tqdm", target=target, over=BARS[name])
 
 
 SHOWING = "def show(step, value):\n    print(step)\n    print(value)"
@@ -149,10 +139,10 @@ def test_a_function_that_draws_random_numbers_is_entered_by_all(changed):
 def test_what_runs_the_model_stays_outside(changed):
     changed(
         imports="import os",
+        setup='OUT = "out"',
         epoch=(
-            "os.makedirs('out', exist_ok=True)\nshown = model(x)\nprint(shown)",
-            f"{guarded(chr(111) + 's.makedirs(' + repr('out') + ', exist_ok=True)')}\n"
-            "shown = model(x)\naccelerator.print(shown)",
+            "os.makedirs(OUT, exist_ok=True)\nshown = model(x)\nprint(shown)",
+            f"{guarded('os.makedirs(OUT, exist_ok=True)')}\nshown = model(x)\naccelerator.print(shown)",
         ),
     )
 
@@ -165,17 +155,24 @@ def test_what_writes_and_runs_the_model_is_left_with_the_reason(unchanged, progr
     assert "in a statement of its own" in finding.hint
 
 
-def test_what_is_said_before_the_accelerator_exists_is_reported(unchanged, programs, remark):
-    parse = "import argparse\nargs = argparse.ArgumentParser().parse_args()\nprint(args)"
+def test_what_is_said_before_the_accelerator_exists_is_reported(changed, programs, remark):
+    parse = 'print("start")\nimport argparse\nargs = argparse.ArgumentParser().parse_args()'
     choice = 'device = torch.device("cuda" if args.gpu else "cpu")'
-    before = programs({"setup": f"{parse}\n{choice}"})[0]
-    _ = unchanged  # the program of this test changes: its device choice gives way
-    from migrate.options import Options
-    from migrate.pipeline import run_text
+    holes = {
+        "accelerator": "",
+        "setup": (f"{parse}\n{choice}", f"{parse}\naccelerator = Accelerator(cpu=not args.gpu)"),
+    }
+    report = changed(**holes)
 
-    report = run_text(before.encode(), "program.py", Options())
-    finding = remark(report, before, "MIG117", "print(args)", ["before the accelerator exists"], Kind.NOTE)
-    assert finding.kind is Kind.NOTE
+    remark(report, programs(holes)[0], "MIG117", 'print("start")', ["before the accelerator exists"], Kind.NOTE)
+
+
+@pytest.mark.xfail(strict=True, reason="defect B: every process writes to the log, and nothing says so")
+def test_what_is_logged_is_guarded_or_reported(programs, convert_text):
+    before, _ = programs({"imports": "import logging", "epoch": 'logging.info("epoch %d", epoch)'})
+    report, result = convert_text(before)
+
+    assert "is_main_process" in result or [f for f in report.findings if f.code == "MIG117"]
 
 
 def test_it_can_be_left_out(programs, convert_text):

@@ -1,3 +1,5 @@
+import textwrap
+
 import pytest
 
 from migrate.report.model import Kind
@@ -56,12 +58,12 @@ NOT_FLAGGED = {
 
 @pytest.mark.parametrize("name", NOT_FLAGGED)
 def test_not_flagged(convert_text, name):
-    body = NOT_FLAGGED[name]
-    report, result = convert_text(HEAD + __import__("textwrap").dedent(body))
+    body = textwrap.dedent(NOT_FLAGGED[name])
+    report, result = convert_text(HEAD + body)
 
     assert not report.of(Kind.LOOP)
     assert not report.changes
-    assert result == HEAD.lstrip("\n") + __import__("textwrap").dedent(body)
+    assert result == HEAD.lstrip("\n") + body
 
 
 FLAGGED = {
