@@ -9,7 +9,7 @@ from migrate.analysis import known
 from migrate.analysis.arguments import Arguments, unknown
 from migrate.analysis.libraries import library
 from migrate.analysis.methods import method
-from migrate.analysis.roles import FROM_LOADER, NOTHING, Role, Value, Values
+from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
 from migrate.analysis.units import Call, Class, Function, FunctionNode, module_of
 
@@ -160,6 +160,8 @@ def _called(state: State, callee: Value, arguments: Arguments, frame: Frame) -> 
                 returned = _enter(state, given, arguments, frame)
                 if callee.role is Role.INSTANCE:
                     return returned
-    role = Role.STATISTIC if callee.role is Role.CRITERION else Role.SAMPLES
-    from_loader = {Value(role, value.origin) for value in arguments.all() if value.role in FROM_LOADER}
+    inputs = arguments.all()
+    keeps_rows = callee.role is not Role.CRITERION and any(value.role in ROWS for value in inputs)
+    role = Role.SAMPLES if keeps_rows else Role.STATISTIC
+    from_loader = {Value(role, value.origin) for value in inputs if value.role in FROM_LOADER}
     return frozenset(from_loader) or frozenset({Value(Role.TENSOR, arguments.node)})

@@ -45,7 +45,7 @@ def _of_rows(state: State, rows: Value, name: str, arguments: Arguments) -> Valu
         state.store(arguments.node, ELEMENT, frozenset({Value(Role.CONTAINER, arguments.node.func)}))
         # Also the batch itself: a comprehension over its items gives a batch again.
         return frozenset({Value(Role.ITERATOR, arguments.node), rows})
-    if name in tensors.TO_HOST:  # no longer where the loader's batches are
+    if name in tensors.TO_HOST or name in tensors.TURNING:  # elsewhere, or the samples are no longer first
         return frozenset({Value(Role.STATISTIC, rows.origin)})
     if name in tensors.MOVES or name in ("float", "long", "int", "double", "half", "contiguous", "pin_memory", "get"):
         return frozenset({rows})

@@ -8,7 +8,7 @@ accelerator.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import tensors
@@ -39,10 +39,43 @@ class Choice:
     unit: Unit
     cpu: str | None  # Python source; None: the best device there is
     needs: frozenset[str]  # names and attributes that `cpu` reads
+    others: tuple[
+        ast.stmt, ...
+    ] = ()  # statements that gave the target a device before: `device = "cpu"`, then `if ...`
+    is_clear: bool = True  # False: the target is given devices at several places in a way that is not understood
 
 
 def choices(facts: Facts, unit: Unit) -> list[Choice]:
-    """The device choices of a unit, outermost statements, in order."""
+    """The device choices of a unit in order, one for each variable."""
+    by_target: dict[str, list[Choice]] = {}
+    for choice in _statements(facts, unit):
+        by_target.setdefault(choice.target, []).append(choice)
+    return [group[0] if len(group) == 1 else _overridden(facts, group) for group in by_target.values()]
+
+
+def _overridden(facts: Facts, group: list[Choice]) -> Choice:
+    """`device = "cpu"` and then `if flag: device = "cuda"`: one choice with a condition."""
+    first, second = group[:2]
+    parent = facts.tree(second.statement).parents[second.statement]
+    is_default = isinstance(first.statement, ast.Assign) and not isinstance(
+        facts.tree(first.statement).parents[first.statement], ast.If
+    )
+    if len(group) > 2 or not is_default or not isinstance(parent, ast.If) or parent.orelse:
+        return replace(first, is_clear=False)
+    assert isinstance(first.statement, ast.Assign)
+    if not isinstance(second.statement, ast.Assign):
+        return replace(first, is_clear=False)
+    branches: list[tuple[ast.expr | None, ast.expr]] = [
+        (parent.test, second.statement.value),
+        (None, first.statement.value),
+    ]
+    whole = parent if len(parent.body) == 1 else second.statement
+    made = _made(whole, first.target, first.unit, _cpu_of_branches(facts, branches))
+    return replace(made, others=(first.statement,))
+
+
+def _statements(facts: Facts, unit: Unit) -> list[Choice]:
+    """The statements of a unit that choose a device, outermost ones, in order."""
     found: list[Choice] = []
     inside: set[int] = set()
     for node in facts.own(unit):
@@ -252,9 +285,22 @@ def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
     for argument in given:
         if isinstance(argument, ast.Constant) and argument.value == "cpu":
             return None
-        if facts.is_device(facts.values(argument)):
+        values = facts.values(argument)
+        if facts.is_device(values) or only(values, Role.NUMBER):  # a number is the index of a GPU
             return argument
     return None
+
+
+def is_unknown_move(facts: Facts, node: ast.Call) -> bool:
+    """`x.to(y)` where y is neither a device, nor a dtype, nor another tensor, as far as is known."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "to" or is_move(facts, node):
+        return False
+    given = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "device")]
+    return any(not facts.values(argument) and not _says_dtype(argument) for argument in given)
+
+
+def _says_dtype(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) or any(word in ast.unparse(node) for word in ("dtype", "torch.", ".device"))
 
 
 def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:

@@ -67,7 +67,12 @@ def decide(facts: Facts, program: Program, loop: LoopFact) -> Shared | InFull:
 
 def _check_data(facts: Facts, loop: LoopFact) -> None:
     """A data set that draws random numbers per sample would draw others if it were shared out."""
+    file = facts.file(loop.node)
+    if not file.named:
+        raise NotShared(f"its loop is in {file.path}, which was not named")
     for loader in loop.loaders:
+        if isinstance(loader, ast.Call) and any(k.arg == "collate_fn" for k in loader.keywords):
+            raise NotShared("its collate_fn decides which dimension of a batch is the samples")
         for value in facts.over(loader):
             if isinstance(value.unit, Class) and draws(facts, value.unit):
                 raise NotShared(f"{value.unit.node.name}.__getitem__ draws random numbers for each sample")

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from migrate.analysis.facts import Facts
 from migrate.analysis.known import tensors
-from migrate.analysis.roles import Role, roles
-from migrate.programs.loops import AUTOGRAD_BACKWARD, Loops
+from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.programs.devices import is_unknown_move
+from migrate.programs.loops import AUTOGRAD_BACKWARD, LoopFact, Loops
+from migrate.programs.moves import units_of
 from migrate.programs.program import Program, Refusal
 
 Check = Callable[[Facts, Loops, Program], Iterable[Refusal]]
@@ -115,15 +117,23 @@ def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
             if not isinstance(node, ast.Call):
                 continue
             for name in facts.called(node) & _DISTRIBUTED.keys():
-                if not any(isinstance(above, (ast.If, ast.IfExp)) and not _is_guard(above) for above in tree.up(node)):
+                if not any(_is_users_choice(facts, above) for above in tree.up(node)):
                     code, why = _DISTRIBUTED[name]
                     yield Refusal(
                         node, code, why, "take it out so that the program runs on one device, then run migrate again"
                     )
 
 
-def _is_guard(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
+def _is_users_choice(facts: Facts, node: ast.AST) -> bool:
+    """Whether a branch is taken by a flag, not by how many GPUs the machine has or who started the process."""
+    if not isinstance(node, (ast.If, ast.IfExp)) or "__name__" in ast.unparse(node.test):
+        return False
+    read = [inner for inner in ast.walk(node.test) if isinstance(inner, (ast.Name, ast.Attribute, ast.Call))]
+    values = frozenset().union(*(facts.values(inner) for inner in read))
+    if any(value.role in (Role.HOLDER, Role.METHOD) for value in values):
+        return True
+    counted = any(value.role is Role.NUMBER and value.origin is not None for value in values)
+    return not (counted or Role.AVAILABLE in roles(values) or "environ" in ast.unparse(node.test))
 
 
 def _several_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -205,6 +215,49 @@ def _nested_loops(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
                 )
 
 
+def _parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """`if torch.isnan(loss): continue`: one process goes on alone, and the others wait for it in backward for ever."""
+    for loop in program.training:
+        for node in ast.walk(loop.node):
+            if not isinstance(node, ast.If) or not _depends_on_batch(facts, loop, node.test):
+                continue
+            for inner in (*node.body, *node.orelse):
+                if isinstance(inner, (ast.Break, ast.Continue, ast.Return)):
+                    word = type(inner).__name__.lower()
+                    yield Refusal(
+                        node,
+                        "MIG122",
+                        f"`{word}` here depends on the process's own batch: processes would part ways",
+                        "let all processes decide together: any(accelerator.gather_for_metrics([bool(condition)]))",
+                    )
+
+
+def _depends_on_batch(facts: Facts, loop: LoopFact, test: ast.expr) -> bool:
+    return any(
+        origins(facts.values(inner), *FROM_LOADER) & loop.loaders
+        for inner in ast.walk(test)
+        if isinstance(inner, (ast.Name, ast.Attribute, ast.Call))
+    )
+
+
+def _unknown_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """`x.to(self.gpu)` where nobody knows what that is."""
+    if program.home is None:
+        return
+    units = units_of(facts, program)
+    for use in facts.method_calls("to"):
+        receiver = facts.receiver(use.node)
+        mine = origins(receiver, Role.MODEL) & program.model_origins
+        batches = origins(receiver, *FROM_LOADER) & program.training_loaders
+        if use.unit in units and (mine or batches) and is_unknown_move(facts, use.node):
+            yield Refusal(
+                use.node,
+                "MIG103",
+                f"what {ast.unparse(use.node)} moves to is not known",
+                "move to a torch.device that is made in the named files",
+            )
+
+
 CHECKS: tuple[Check, ...] = (
     _incomplete,
     _already_accelerated,
@@ -217,4 +270,6 @@ CHECKS: tuple[Check, ...] = (
     _tensor_aliases,
     _hidden_moves,
     _nested_loops,
+    _parting_ways,
+    _unknown_moves,
 )

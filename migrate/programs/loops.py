@@ -170,9 +170,9 @@ class Loops:
 
     @cached_property
     def evaluation(self) -> tuple[LoopFact, ...]:
-        """Loops over a loader that reach no backward, in the named files."""
+        """Loops over a loader that reach no backward, in any file of the program."""
         found = []
-        for module in self._facts.editable:
+        for module in self._facts.modules:
             for node in self._facts.tree(module.tree).nodes:
                 if isinstance(node, LOOPS) and not isinstance(node, ast.While):
                     loaders = self.loaders(node)

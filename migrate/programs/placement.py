@@ -62,7 +62,7 @@ def place(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named
     prepare = _prepare_spot(facts, loops, program, tree, list(prepared))
     top = _top_block(program, tree, prepare.statement)
     choice = next((c for c in choices(facts, program.home) if tree.in_block(c.statement, top) is not None), None)
-    cpu, required = _cpu(facts, units, choice)
+    cpu, required = _cpu(facts, units, choice or _module_choice(facts, program))
     accelerator = _accelerator_spot(facts, program, tree, top, choice, cpu, required)
     return Placement(accelerator, cpu, choice, prepare)
 
@@ -132,7 +132,8 @@ def _is_placing(facts: Facts, program: Program, statement: ast.stmt) -> bool:
     """A statement that only chooses the device or moves a trained model: it goes away, prepare takes its place."""
     if isinstance(statement, ast.If):
         return all(_is_placing(facts, program, inner) for inner in (*statement.body, *statement.orelse))
-    if any(choice.statement is statement for choice in choices(facts, facts.unit(statement))):
+    chosen = choices(facts, facts.unit(statement))
+    if any(statement is choice.statement or statement in choice.others for choice in chosen):
         return True
     value = getattr(statement, "value", None)
     if isinstance(statement, (ast.Expr, ast.Assign)) and value is not None and is_move(facts, value):
@@ -155,9 +156,25 @@ def _top_block(program: Program, tree: Tree, inside: ast.stmt) -> list[ast.stmt]
     return tree.root.body
 
 
+def _module_choice(facts: Facts, program: Program) -> Choice | None:
+    """The device that is chosen at module level for a program whose home is a function."""
+    if not isinstance(program.home, Function):
+        return None
+    return next(iter(choices(facts, program.home.module)), None)
+
+
 def _cpu(facts: Facts, units: Container[Unit], choice: Choice | None) -> tuple[str | None, frozenset[str]]:
     """The condition for staying on the CPU: from the device choice, else from the flag that guards the moves."""
     if choice is not None:
+        if not choice.is_clear:
+            raise NoPlace(
+                Refusal(
+                    choice.statement,
+                    "MIG101",
+                    f"{choice.target} is given a device at several places",
+                    f"choose it in one statement: {choice.target} = torch.device(A if condition else B)",
+                )
+            )
         return choice.cpu, choice.needs
     guards: dict[str, ast.expr] = {}
     for use in facts.calls:

@@ -28,6 +28,7 @@ class Speech:
     mixed: list[ast.stmt] = field(default_factory=list)  # write, and run what all processes must enter
     unreached: list[Function] = field(default_factory=list)  # functions that write out of the accelerator's reach
     bars: list[ast.Call] = field(default_factory=list)
+    logs: list[ast.Call] = field(default_factory=list)  # through the standard library's logging
 
 
 def speech(conversion: Conversion) -> Speech:
@@ -39,8 +40,24 @@ def speech(conversion: Conversion) -> Speech:
             _listen(conversion, voice, said, unit.tree.body)
         elif _speaks_inside(conversion, voice, said, unit):
             _listen(conversion, voice, said, unit.body)
+    said.logs = [use.node for use in conversion.uses if _logs(conversion, use.node)]
     said.bars = [bar for bar in voice.bars() if conversion.access.can_reach(bar)]
     return said
+
+
+_LEVELS = frozenset("debug info warning error critical exception log".split())
+
+
+def _logs(conversion: Conversion, node: ast.Call) -> bool:
+    """`logging.info(...)`, or the same on what logging.getLogger gave."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _LEVELS:
+        return False
+    if any(name.startswith("logging.") for name in conversion.facts.called(node)):
+        return True
+    return any(
+        isinstance(value.origin, ast.Call) and "logging.getLogger" in conversion.facts.called(value.origin)
+        for value in conversion.facts.receiver(node)
+    )
 
 
 def _line(unit: Unit) -> int:

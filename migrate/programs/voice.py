@@ -109,6 +109,8 @@ class Voice:
 
     def _is_writing(self, call: ast.Call) -> bool:
         names = self._facts.called(call)
+        if any(k.arg == "exist_ok" and isinstance(k.value, ast.Constant) and k.value.value for k in call.keywords):
+            return False  # any number of processes may do it, and all of them may need the folder
         if names & output.WRITES or any(name.startswith(output.WRITING_PREFIXES) for name in names):
             return True
         if Role.WRITER in roles(self._facts.receiver(call)):

@@ -24,6 +24,7 @@ from migrate.rules.rule import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from migrate.analysis.units import Function
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -37,7 +38,7 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
     for node in _attributes(conversion):
         accelerator = conversion.access.name(node)
         draft.wrap(node.value, f"{accelerator}.unwrap_model({{it}})")
-    for given in _handed_out(conversion):
+    for given in (*_handed_out(conversion), *_looked_into(conversion)):
         draft.wrap(given, f"{conversion.access.name(given)}.unwrap_model({{it}})")
 
 
@@ -76,6 +77,33 @@ def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
         for argument in use.node.args:
             if _is_prepared_model(conversion, argument):
                 yield argument
+
+
+def _looked_into(conversion: Conversion) -> Iterator[ast.expr]:
+    """Trained models given to functions of files that were not named, which ask the model itself for something."""
+    facts = conversion.facts
+    for use in conversion.uses:
+        for unit in facts.targets(use.node):
+            if unit.module.file.named:
+                continue
+            bound = int(bool(unit.positional) and unit.owner is not None)
+            for argument, parameter in zip(use.node.args, unit.positional[bound:], strict=False):
+                if _is_prepared_model(conversion, argument) and _asks_model(unit, parameter.arg):
+                    yield argument
+
+
+def _asks_model(unit: Function, name: str) -> bool:
+    """Whether a function reads attributes of a parameter that a wrapper does not have, and does not call it."""
+    nodes = list(ast.walk(unit.node))
+    asked = any(
+        isinstance(n, ast.Attribute)
+        and isinstance(n.value, ast.Name)
+        and n.value.id == name
+        and n.attr not in THROUGH_WRAPPER
+        for n in nodes
+    )
+    called = any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name for n in nodes)
+    return asked and not called
 
 
 def trains_around_wrapper(conversion: Conversion) -> Iterator[ast.Call]:

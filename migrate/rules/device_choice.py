@@ -41,6 +41,8 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
         for choice in choices(conversion.facts, unit):
             if unit is conversion.program.home or _is_redirected(conversion, choice):
                 _settle(conversion, draft, choice)
+                for other in choice.others:
+                    draft.remove(other)
                 inside |= {id(node) for node in ast.walk(choice.statement)}
     _redirect_globals(conversion, draft)
     _redirect_parameters(conversion, draft)
@@ -65,7 +67,8 @@ def _redirect_globals(conversion: Conversion, draft: Draft) -> None:
             for node in inside:
                 draft.rewrite(node, f"{conversion.access.name(node)}.device")
             if len(inside) == len(left):
-                draft.remove(choice.statement)
+                for statement in (choice.statement, *choice.others):
+                    draft.remove(statement)
 
 
 def _own_reads(choice: Choice) -> set[ast.AST]:
@@ -150,7 +153,7 @@ def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
     facts = conversion.facts
     is_name = choice.target.isidentifier()
     home_tree = facts.tree(choice.statement)
-    own = {id(node) for node in ast.walk(choice.statement)}
+    own = {id(node) for statement in (choice.statement, *choice.others) for node in ast.walk(statement)}
     for module in facts.modules:
         tree = facts.tree(module.tree)
         if is_name and tree is not home_tree and not _is_imported(conversion, module, choice):

@@ -4,6 +4,8 @@
     writer.add_scalar(...)             ->   if accelerator.is_main_process:
                                                 writer.add_scalar(...)
     for x, y in tqdm(loader):          ->   for x, y in tqdm(loader, disable=not accelerator.is_local_main_process):
+    logging.info(...)                  ->   (as it was, after: if not accelerator.is_main_process:
+                                                                   logging.disable(logging.INFO))
 
 Files, directories, figures and writers are left to the main process; so are the project's own functions that do nothing
 but write. Statements that also run the model or a loop over a loader stay outside: all processes must enter those.
@@ -36,6 +38,8 @@ def output(conversion: Conversion, draft: Draft) -> None:
         _guard(conversion, draft, run)
     for bar in said.bars:
         draft.add_keyword(bar, "disable", f"not {conversion.access.name(bar)}.is_local_main_process")
+    if said.logs:
+        _silence(conversion, draft, said.logs[0])
     for statement in said.early:
         draft.note(statement, "every process prints this: it runs before the accelerator exists")
     for unit in said.unreached:
@@ -46,6 +50,20 @@ def output(conversion: Conversion, draft: Draft) -> None:
             "this writes, and it runs the model, which all processes must do together",
             "compute first, under a name, and write in a statement of its own; then run migrate again",
         )
+
+
+def _silence(conversion: Conversion, draft: Draft, first: ast.Call) -> None:
+    """One voice for the standard library's logging: the other processes only report trouble."""
+    home, spot = conversion.program.home, conversion.placement.accelerator
+    assert home is not None
+    if "logging" not in home.module.names:
+        draft.note(first, "every process logs this", "call logging.disable(logging.INFO) where not is_main_process")
+        return
+    code = f"if not {conversion.access.of(home)}.is_main_process:\n    logging.disable(logging.INFO)"
+    if spot.where == "before":
+        draft.before(spot.statement, code)
+    else:
+        draft.after(spot.statement, code)
 
 
 def _guard(conversion: Conversion, draft: Draft, run: list[ast.stmt]) -> None:

@@ -14,7 +14,8 @@ else:
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 KEYS = {
-    "why", "runnable", "processes", "arguments", "frozen", "evaluation", "schedule", "target", "roles", "left", "note"
+    "why", "runnable", "processes", "arguments", "frozen", "halved", "evaluation", "schedule", "target",
+    "roles", "left", "note",
 }  # fmt: skip
 
 

@@ -49,3 +49,5 @@ MOVES = frozenset("to cuda cpu xpu".split())
 DEVICE_TEXT = frozenset("cpu cuda mps xpu gpu".split())
 #: Libraries that take tensors only on the CPU.
 HOST_PREFIXES = ("numpy.", "sklearn.", "scipy.", "pandas.", "matplotlib.")
+#: Turn the dimensions of a batch, so that the samples are not the first any more.
+TURNING = frozenset("t transpose permute swapaxes swapdims movedim moveaxis T mT unbind chunk split".split())

@@ -56,7 +56,7 @@ FILES = {
     "json": "with open('log.json', 'w') as file:\n    json.dump([], file)",
     "numpy": "np.save('rows.npy', [1])",
     "a service": "wandb.log({'loss': 1})",
-    "neighbours": "os.makedirs('out', exist_ok=True)\nprint('saving')\nnp.save('out/rows.npy', [1])",
+    "neighbours": "os.makedirs('out', exist_ok=True)\nnp.save('out/rows.npy', [1])",
 }
 
 

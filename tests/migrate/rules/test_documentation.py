@@ -1,0 +1,195 @@
+"""What the documentation of the rules shows, before -> after, is what the tool does; and both run to the same end."""
+
+import contextlib
+import io
+import re
+import textwrap
+
+import pytest
+
+from migrate.rules import RULES
+
+ARROW = re.compile(r"^ {4}(?P<before>\S.*?) +-> +(?P<after>\S.*)$")
+WORDS = re.compile(r"\([a-z ]+\)")  # a case told in words: its code stands in the line above
+
+CHOICE = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+CHOSEN = {"accelerator": "", "setup": (CHOICE, "accelerator = Accelerator()")}
+NET = "class Net(nn.Linear):\n    def __init__(self):\n        super().__init__(2, 1)\n    def decode(self, z):\n        return 2 * z"
+MODEL = {"setup": NET, "model": "model = Net()"}
+TRAIN = "{}\n    for x, y in loader:\n        x = x.to({}.device)\n        y = model(x)"
+#: What the examples leave open.
+WITH = {"...": '"done"', "path": '"m.pt"', "dtype": "torch.float64", "points": "x", "n, 8": "4, 2"}
+
+
+def is_gone(after):
+    return after.startswith("(gone")
+
+
+def arrows():
+    """(rule, before, after) for every arrow in the documentation of the rules."""
+    for rule in RULES:
+        for line in rule.documentation.splitlines():
+            if (found := ARROW.match(line)) and not WORDS.fullmatch(found["before"]):
+                yield rule.name, found["before"], found["after"]
+
+
+def put(hole, template="{}", **others):
+    """The holes of the program with an example, as a pair, in one of them."""
+
+    def holes(before, after):
+        return {**others, hole: (template.format(before), "" if is_gone(after) else template.format(after))}
+
+    return holes
+
+
+def joined(before, after):
+    """The new statement of the example stands after the loop."""
+    return {
+        "start": "total_loss = 0",
+        "step": before,
+        "epoch": ("print(total_loss)", f"{after}\naccelerator.print(total_loss)"),
+    }
+
+
+def guarded(before, after):
+    call = before.replace('("done")', '("loss", loss.item(), epoch)')
+    make = "if accelerator.is_main_process:\n    writer = SummaryWriter()"
+    return {
+        "imports": "from torch.utils.tensorboard import SummaryWriter",
+        "ready": ("writer = SummaryWriter()", make),
+        "epoch": (call, f"{after}\n    {call}"),
+    }
+
+
+def drawn(before, after):
+    make = "writer = SummaryWriter()"
+    indented = textwrap.indent(f"{make}\n{after}", "    ")
+    return {
+        "imports": "from torch.utils.tensorboard import SummaryWriter",
+        "ready": (f"{make}\n{before}", f"if accelerator.is_main_process:\n{indented}"),
+        "setup": "x = torch.randn(1, 2)",
+    }
+
+
+def bars(before, after):
+    over = re.compile(r"for x, y in (.*):")
+    return {
+        "imports": "from tqdm import tqdm",
+        "over": (over.fullmatch(before)[1], over.fullmatch(after)[1]),
+    }
+
+
+def compared(before, after):
+    choice = 'device = "cuda" if torch.cuda.is_available() else "cpu"'
+    return {
+        "accelerator": "",
+        "setup": (choice, "accelerator = Accelerator()"),
+        "made": ("model = model.to(device)", ""),
+        "end": (f"{before}\n    x = None", f"{after}\n    x = None"),
+    }
+
+
+def labelled(before, after):
+    naming = "labels, predicted = y.view(-1), output.argmax(1)"
+    return {
+        "imports": "from sklearn.metrics import accuracy_score",
+        "step": (f"{naming}\nscore = {before}", f"{naming}\nscore = {after}"),
+    }
+
+
+def variables(before, after):
+    return {"imports": ("from torch.autograd import Variable", ""), "batch": (before, "")}
+
+
+#: (rule, example) -> the holes of the program that the example fills.
+AROUND = {
+    ("model-placement", "model = Net().to(device)"): put("model", **CHOSEN | {"imports": NET}),
+    ("model-placement", "model.cuda()"): put("made"),
+    ("model-placement", "model = model.to(device, dtype)"): put("made", **CHOSEN),
+    ("batch-moves", "x, y = x.to(device), y.to(device)"): put("batch", **CHOSEN),
+    ("batch-moves", "batch = {k: v.to(device) for k, v in batch.items()}"): put(
+        "batch",
+        **CHOSEN,
+        made='loader = DataLoader([{"x": row, "y": label} for row, label in data])',
+        target="batch",
+        forward='model(batch["x"])',
+        start='y = torch.ones(1, 1)',
+    ),
+    ("batch-moves", "x = Variable(x.cuda())"): variables,
+    ("batch-moves", "noise = torch.randn(n, 8).cuda()"): put("batch"),
+    ("to-the-host", "points.numpy()"): put("batch", "shown = {}"),
+    ("to-the-host", "accuracy_score(labels, predicted)"): labelled,
+    ("backward-call", "loss.backward()"): put("backward"),
+    ("backward-call", "(a + b).backward(retain_graph=True)"): put(
+        "backward", "a, b = loss, output.sum()\n{}"
+    ),
+    ("gradient-clipping", "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"): put("step"),
+    ("data-parallel", "model = nn.DataParallel(model)"): put("made"),
+    ("data-parallel", "model.module.state_dict()"): put(
+        "end", "shown = {}", made=("model = nn.DataParallel(model)", "")
+    ),
+    ("metrics", "total_loss += loss.item()"): joined,
+    ("loading", "model.load_state_dict(torch.load(path))"): put("made", ),
+    ("model-attributes", "model.state_dict()"): put("end", "state = {}"),
+    ("model-attributes", "model.decode(z)"): put("end", "z = x\nz = {}", **MODEL),
+    ("model-attributes", "writer.add_graph(model, x)"): drawn,
+    ("saving", "torch.save(model.state_dict(), path)"): put("end"),
+    ("output", "print(...)"): put("end"),
+    ("output", "writer.add_scalar(...)"): guarded,
+    ("output", "for x, y in tqdm(loader):"): bars,
+    ("device-choice", CHOICE): put("made"),
+    ("device-choice", 'if device == "cuda":'): compared,
+    ("device-choice", "torch.cuda.set_device(0)"): put("setup", made=("model.cuda()", "")),
+}
+#: Not executed: they need a GPU or a library that is not among the tests', or read a file.
+NOT_RUN = (
+    "cuda()", "set_device", "tqdm", "writer.", "accuracy_score", "torch.load", "DataParallel", "model.module",
+    "torch.float64",
+)  # fmt: skip
+#: A parameter cannot be shown in one line of a program: tests/migrate/rules/test_accelerator.py has whole ones.
+ELSEWHERE = {"def train(model, device, loader):", "train(model, device, loader)"}
+DEFECTS = {
+    "model = model.to(device, dtype)": "defect A: the statement goes away with its cast",
+    "model.module.state_dict()": "defect B: refused, two rules want the attribute",
+}
+
+
+def examples():
+    for rule, before, after in arrows():
+        if before not in ELSEWHERE:
+            reason = DEFECTS.get(before)
+            marks = [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
+            yield pytest.param(rule, before, after, id=f"{rule}: {before}", marks=marks)
+
+
+def open_ends(text):
+    for word, filling in WITH.items():
+        text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", filling, text) if word != "..." else text.replace(word, filling)
+    return text
+
+
+@pytest.mark.parametrize(("rule", "before", "after"), [*examples()])
+def test_documented(changed, programs, rule, before, after, tmp_path, monkeypatch):
+    assert (rule, before) in AROUND, "a new example in the documentation: say here which program it stands in"
+    filled = AROUND[rule, before](open_ends(before), open_ends(after))
+    changed(**filled)
+
+    if not any(word in str(filled) for word in NOT_RUN):
+        monkeypatch.chdir(tmp_path)
+        first, second = (trained(text) for text in programs(filled))
+        assert first == second
+
+
+def trained(text):
+    """What a program says, and the parameters it ends with."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    said = io.StringIO()
+    names = {"__name__": "__main__"}
+    with contextlib.redirect_stdout(said):
+        exec(compile(text, "program.py", "exec"), names)  # noqa: S102 (a program of the table above)
+    return said.getvalue(), [p.tolist() for p in names["model"].parameters()]
+
+
+def test_every_program_belongs_to_an_example():
+    assert AROUND.keys() == {(rule, before) for rule, before, _ in arrows() if before not in ELSEWHERE}

@@ -1,0 +1,204 @@
+"""What stands in the way of a whole program: `migrate/programs/limits.py`, and codes that are only ever reasons."""
+
+import pytest
+
+from migrate.analysis import analyse
+from migrate.programs.limits import CHECKS, limits
+from migrate.programs.loops import Loops
+from migrate.programs.program import programs as programs_of
+from migrate.report.model import Kind
+from migrate.source.project import Project, SourceFile
+
+ALLOWED = {
+    "one GPU by number": {"ready": 'z = torch.ones(2).to("cuda:0")', "accelerator": "accelerator = Accelerator()"},
+    "another lambda": {"made": "double = lambda rows: 2 * rows"},
+    "a lambda that brings something back": {"made": "back = lambda rows: rows.cpu()"},
+    "a CPU tensor type": {"ready": "z = torch.FloatTensor([1.0])"},
+    "a default dtype": {"setup": "torch.set_default_dtype(torch.float32)"},
+    "a model with helpers of its own": {
+        "setup": "class Net(nn.Linear):\n    def loss(self, output, y):\n        return (output - y).sum()",
+        "model": "model = Net(2, 1)",
+    },
+}
+#: What becomes of an allowed one is another rule's matter.
+CHANGES_TOO = {"one GPU by number": 'z = torch.ones(2).to(accelerator.device)'}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_allowed(changed, name):
+    holes = dict(ALLOWED[name])
+    if name in CHANGES_TOO:
+        holes["ready"] = (holes["ready"], CHANGES_TOO[name])
+    changed(**holes)
+
+
+REFUSED = {
+    "a scaler": ("MIG106", {"made": "scaler = torch.amp.GradScaler()"}, "GradScaler()", "GradScaler of its own"),
+    "an old scaler": (
+        "MIG106",
+        {"made": "scaler = torch.cuda.amp.GradScaler(enabled=False)"},
+        "GradScaler",
+        "GradScaler of its own",
+    ),
+    "apex": (
+        "MIG106",
+        {"imports": "from apex import amp", "ready": "model, optimizer = amp.initialize(model, optimizer)"},
+        "amp.initialize",
+        "apex",
+    ),
+    "a process group": (
+        "MIG111",
+        {"setup": 'torch.distributed.init_process_group("gloo")'},
+        "init_process_group",
+        "process group of its own",
+    ),
+    "a process group under the main guard": (
+        "MIG111",
+        {"end": 'if __name__ == "__main__":\n    torch.distributed.init_process_group("gloo")'},
+        "init_process_group",
+        "process group of its own",
+    ),
+    "a pipeline": (
+        "MIG110",
+        {"made": "stages = torch.distributed.pipelining.pipeline(model)"},
+        "pipeline(model)",
+        "pipeline parallel",
+    ),
+    "two GPUs": (
+        "MIG110",
+        {"ready": 'z = torch.ones(2, device="cuda:0")\nw = torch.ones(2, device="cuda:1")'},
+        "cuda:1",
+        "several devices itself (cuda:0, cuda:1)",
+    ),
+    "a default type": (
+        "MIG120",
+        {"setup": 'torch.set_default_tensor_type("torch.cuda.FloatTensor")'},
+        "set_default_tensor_type",
+        "by default",
+    ),
+    "a default device": (
+        "MIG120",
+        {"setup": 'torch.set_default_device("cuda")'},
+        "set_default_device",
+        "by default",
+    ),
+    "a tensor type": (
+        "MIG120",
+        {"setup": "Tensor = torch.cuda.FloatTensor if torch.cuda.is_available() else torch.FloatTensor"},
+        "torch.cuda.FloatTensor",
+        "torch.cuda.FloatTensor hides the device",
+    ),
+    "a lambda": (
+        "MIG120",
+        {"setup": "put = lambda rows: rows.cuda()", "batch": "x = put(x)"},
+        "lambda rows",
+        "lambda moves",
+    ),
+    "a model that trains itself": (
+        "MIG119",
+        {
+            "setup": "class Net(nn.Linear):\n    def learn(self, value):\n        value.backward()",
+            "model": "model = Net(2, 1)",
+            "backward": "model.learn(loss)",
+        },
+        "value.backward()",
+        "Net is a model that trains itself",
+    ),
+    "an accelerator that is there": (
+        "MIG906",
+        {"imports": "from accelerate import Accelerator", "setup": "accelerator = Accelerator()"},
+        "Accelerator()",
+        "already makes an accelerator",
+    ),
+    "no loader": ("MIG903", {"over": "zip([data[0][0]], [data[0][1]])"}, "for x, y in zip", "DataLoader"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(refused, name):
+    code, holes, at, mention = REFUSED[name]
+    finding = refused(code, at, [mention], **holes)
+
+    assert finding.path == "program.py"
+    assert finding.loop is None
+
+
+HEAD = """
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+loader = DataLoader(data)
+model = nn.Linear(2, 1)
+"""
+LOOP = "for x, y in loader:\n    model(x).sum().backward()\n    optimizer.step()\n"
+WHOLE = {
+    "no optimizer": (HEAD + "for x, y in loader:\n    model(x).sum().backward()\n", "MIG902", "no optimizer steps"),
+    "an optimizer of unknown parameters": (
+        HEAD + "optimizer = optim.SGD(found, lr=0.1)\n" + LOOP,
+        "MIG902",
+        "what the optimizer trains",
+    ),
+    "steps by hand": (
+        HEAD + "for x, y in loader:\n    model(x).sum().backward()\n    model.weight.data -= model.weight.grad\n",
+        "MIG902",
+        "no optimizer steps",
+    ),
+    "no home": (
+        HEAD.replace("model = nn.Linear(2, 1)\n", "")
+        + "\ndef make():\n    model = nn.Linear(2, 1)\n"
+        + "    return [model, optim.SGD(model.parameters(), lr=0.1)]\n\n"
+        + "both = make()\nfor x, y in loader:\n    both[0](x).sum().backward()\n    both[1].step()\n",
+        "MIG901",
+        "no place names the model, the optimizer (program.py:8) and the loader together",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_refused_as_a_whole(refused_text, name):
+    source, code, mention = WHOLE[name]
+    refused_text(source, code, "for x, y in loader", [mention])
+
+
+def test_a_function_that_nobody_calls_is_flagged(convert_text, remark):
+    source = HEAD.lstrip() + "\ndef step(x, optimizer):\n    model(x).sum().backward()\n    optimizer.step()\n"
+    report, result = convert_text(source)
+
+    assert result == source
+    finding = remark(report, source, "MIG907", "model(x).sum().backward()", ["step() trains"], Kind.LOOP)
+    assert finding.converts is False
+    assert finding.hint.startswith("name the files")
+
+
+def test_every_reason_is_told(convert_text, programs):
+    before, _ = programs(
+        {"made": "scaler = torch.amp.GradScaler()", "setup": 'torch.set_default_device("cuda")'},
+    )
+    report, _ = convert_text(before)
+
+    assert {finding.code for finding in report.of(Kind.LEFT)} == {"MIG106", "MIG120"}
+    (loop,) = report.of(Kind.LOOP)
+    assert "(MIG106, MIG120)" in loop.message
+
+
+def test_a_bound_that_is_reached_is_a_reason(programs):
+    facts = analyse(Project([SourceFile("program.py", programs({})[0].encode())]))
+    loops = Loops(facts)
+    (program,) = programs_of(facts, loops)
+    assert limits(facts, loops, program) == []
+
+    (refusal,) = CHECKS[0](_Incomplete(facts), loops, program)
+    assert refusal.code == "MIG905"
+    assert "bound" in refusal.why
+
+
+class _Incomplete:
+    """Facts of an analysis that stopped."""
+
+    complete = False
+
+    def __init__(self, facts):
+        self._facts = facts
+
+    def __getattr__(self, name):
+        return getattr(self._facts, name)
