@@ -123,10 +123,25 @@ class Access:
         return False
 
     def _is_sibling(self, unit: Function, home: Unit) -> bool:
-        """A method of the trainer whose `__init__` is the home."""
+        """A method of the trainer, one of whose methods is the home."""
         if not isinstance(home, Function) or home.owner is None or unit.owner is None:
             return False
-        return unit.owner is home.owner or home.owner in _bases(unit.owner)
+        is_same_class = unit.owner is home.owner or home.owner in _bases(unit.owner)
+        # Set up in another method than __init__, the attribute is there only for what that method calls.
+        return is_same_class and (home.name == "__init__" or unit in self._called_from(home))
+
+    def _called_from(self, home: Function) -> set[Function]:
+        found: set[Function] = set()
+        waiting = [home]
+        while waiting:
+            for node in self.facts.own(waiting.pop()):
+                for target in self.facts.targets(node) if isinstance(node, ast.Call) else ():
+                    if target not in found:
+                        found.add(target)
+                        waiting.append(target)
+        return {
+            unit for unit in found if all(call.caller is home or call.caller in found for call in unit.calls.values())
+        }
 
     def _give(self, unit: Function) -> None:
         """Let a function have the accelerator as a parameter, and its callers pass it."""

@@ -52,6 +52,11 @@ class Conversion:
         return {origin for named in self.loaders for origin in named.origins}
 
     @property
+    def ordered_units(self) -> list[Unit]:
+        """The units in source order, file by file."""
+        return [unit for unit in self.facts.units if unit in self.units]
+
+    @property
     def modules(self) -> list[Module]:
         """The modules that its units stand in."""
         found = {unit.module for unit in self.units}

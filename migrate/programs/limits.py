@@ -232,6 +232,19 @@ def _parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
                     )
 
 
+def _closures(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """LBFGS evaluates the closure as often as its own loss asks for, and so each process another number of times."""
+    modules = {loop.unit.module for loop in program.training}
+    for use in facts.method_calls("step"):
+        if use.unit.module in modules and Role.OPTIMIZER in roles(facts.receiver(use.node)) and use.node.args:
+            yield Refusal(
+                use.node,
+                "MIG122",
+                "the optimizer is given a closure and decides by each process's own loss: processes would part ways",
+                "use an optimizer that steps without a closure",
+            )
+
+
 def _depends_on_batch(facts: Facts, loop: LoopFact, test: ast.expr) -> bool:
     return any(
         origins(facts.values(inner), *FROM_LOADER) & loop.loaders
@@ -271,5 +284,6 @@ CHECKS: tuple[Check, ...] = (
     _hidden_moves,
     _nested_loops,
     _parting_ways,
+    _closures,
     _unknown_moves,
 )

@@ -135,7 +135,7 @@ def units_of(facts: Facts, program: Program) -> set[Unit]:
     assert program.home is not None
     found: set[Unit] = set()
     waiting: list[Unit] = [program.home]
-    if isinstance(program.home, Function) and program.home.owner is not None:
+    if isinstance(program.home, Function) and program.home.owner is not None and program.home.name == "__init__":
         waiting += [unit for unit in facts.functions if unit.owner is program.home.owner]
     while waiting:
         unit = waiting.pop()

@@ -13,7 +13,6 @@ from migrate.programs.voice import Voice
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
 
 
@@ -35,7 +34,7 @@ def speech(conversion: Conversion) -> Speech:
     """What the units of a program write. Functions that only write are left; their calls are among the guarded."""
     said = Speech()
     voice = Voice(conversion)
-    for unit in sorted(conversion.units, key=_line):
+    for unit in conversion.ordered_units:
         if isinstance(unit, Module):
             _listen(conversion, voice, said, unit.tree.body)
         elif _speaks_inside(conversion, voice, said, unit):
@@ -58,10 +57,6 @@ def _logs(conversion: Conversion, node: ast.Call) -> bool:
         isinstance(value.origin, ast.Call) and "logging.getLogger" in conversion.facts.called(value.origin)
         for value in conversion.facts.receiver(node)
     )
-
-
-def _line(unit: Unit) -> int:
-    return 0 if isinstance(unit, Module) else unit.node.lineno
 
 
 def _speaks_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Function) -> bool:

@@ -16,7 +16,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
-from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.programs.evaluation import NO_GRAD
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
@@ -115,7 +115,7 @@ def trains_around_wrapper(conversion: Conversion) -> Iterator[ast.Call]:
         if not isinstance(call, ast.Call) or call.func is not node:
             continue
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        if not any(roles(facts.values(argument)) & FROM_LOADER for argument in given):
+        if not any(roles(facts.values(argument)) & ROWS for argument in given):
             continue
         in_loop = any(loop in training for loop in conversion.loops.around(call, facts.unit(call)))
         if in_loop and not _without_gradients(conversion, call):

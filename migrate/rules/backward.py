@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 @rule("MIG105", "backward-call")
 def backward_call(conversion: Conversion, draft: Draft) -> None:
     """Rewrite every backward call of the program's loops."""
-    calls = {call for loop in conversion.program.training for call in loop.backwards}
-    for call in calls:
+    for call in dict.fromkeys(call for loop in conversion.program.training for call in loop.backwards):
         extra = "".join(f", {ast.unparse(keyword)}" for keyword in call.keywords)
         draft.rewrite(call, f"{conversion.access.name(call)}.backward({{loss}}{extra})", loss=RECEIVER)

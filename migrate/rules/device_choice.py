@@ -20,7 +20,7 @@ from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.devices import SET_DEVICE, Choice, choices, device_argument, is_move
 from migrate.programs.moves import is_in_left_branch
-from migrate.rules.placing import dropped
+from migrate.rules.placing import dropped_arguments
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ INLINED = 2
 def device_choice(conversion: Conversion, draft: Draft) -> None:
     """Remove or redirect device variables, parameters and set_device calls."""
     inside: set[int] = set()
-    for unit in conversion.units:
+    for unit in conversion.ordered_units:
         for choice in choices(conversion.facts, unit):
             if unit is conversion.program.home or _is_redirected(conversion, choice):
                 _settle(conversion, draft, choice)
@@ -118,15 +118,11 @@ def _is_redirected(conversion: Conversion, choice: Choice) -> bool:
 
 def _remaining(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
     """The reads of a device variable that are left when the moves are dropped and the parameters replaced."""
-    gone = {id(inner) for call in dropped(conversion) for given in _given(call) for inner in ast.walk(given)}
-    gone |= {id(inner) for call in _replaced_arguments(conversion) for inner in ast.walk(call)}
+    gone = dropped_arguments(conversion)
+    gone |= {id(inner) for given in _replaced_arguments(conversion) for inner in ast.walk(given)}
     for node in _reads(conversion, choice):
         if id(node) not in gone:
             yield node
-
-
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _replaced_arguments(conversion: Conversion) -> Iterator[ast.expr]:
@@ -218,7 +214,7 @@ def _redirect_parameters(conversion: Conversion, draft: Draft) -> None:
     Where that is often, the function keeps its `device` as a variable.
     """
     facts = conversion.facts
-    gone = {id(inner) for call in dropped(conversion) for given in _given(call) for inner in ast.walk(given)}
+    gone = dropped_arguments(conversion)
     gone |= {id(inner) for given in _replaced_arguments(conversion) for inner in ast.walk(given)}
     for parameter in conversion.access.parameters.values():
         if parameter.replaces is None:

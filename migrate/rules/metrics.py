@@ -21,6 +21,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.programs.accumulators import Accumulator, Joined, accumulators
 from migrate.rules.layout import assignment, place
 from migrate.rules.placing import dropped, without
@@ -29,6 +30,7 @@ from migrate.rules.rule import rule
 if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
     from migrate.programs.evaluation import Shared
+    from migrate.programs.loops import LoopFact
     from migrate.rules.draft import Draft
 
 
@@ -43,10 +45,10 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
         if loop.loaders & conversion.loader_origins:
             found = list(accumulators(conversion.facts, loop))
             shown = [accumulator.name for accumulator in found if accumulator.read_inside]
+            shown += _meters(conversion, loop)
             if shown:
-                draft.note(
-                    loop.node, f"while this loop runs, {_and(shown)} of one process show its own share of the data"
-                )
+                verb = "shows" if len(shown) == 1 else "show"
+                draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
             for accumulator in found:
                 _join(conversion, draft, accumulator)
 
@@ -75,6 +77,22 @@ def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> Non
         )
         return
     draft.after(loop, _joining(conversion, accumulator, conversion.access.name(loop)))
+
+
+def _meters(conversion: Conversion, loop: LoopFact) -> list[str]:
+    """Objects of the project, such as an AverageMeter, that a training loop feeds with its batches."""
+    facts = conversion.facts
+    found = []
+    for node in ast.walk(loop.node):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+        ):
+            fed = any(roles(facts.values(argument)) & FROM_LOADER for argument in node.args)
+            if fed and Role.INSTANCE in roles(facts.values(node.func.value)):
+                found.append(node.func.value.id)
+    return list(dict.fromkeys(found))
 
 
 def _and(names: list[str]) -> str:

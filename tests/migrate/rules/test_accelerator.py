@@ -55,18 +55,24 @@ def test_unchanged(unchanged, name):
 IMPORTS = {
     "between": (
         "import torch\nfrom torch import nn, optim\nfrom torch.utils.data import DataLoader",
-        "import torch\nfrom runtime import Accelerator\nfrom torch import nn, optim\n"
-        "from torch.utils.data import DataLoader",
+        (
+            "import torch\nfrom runtime import Accelerator\nfrom torch import nn, optim\n"
+            "from torch.utils.data import DataLoader"
+        ),
     ),
     "in a group of its own kind": (
         "import os\n\nimport torch\nfrom torch import nn, optim\nfrom torch.utils.data import DataLoader",
-        "import os\n\nimport torch\nfrom runtime import Accelerator\nfrom torch import nn, optim\n"
-        "from torch.utils.data import DataLoader",
+        (
+            "import os\n\nimport torch\nfrom runtime import Accelerator\nfrom torch import nn, optim\n"
+            "from torch.utils.data import DataLoader"
+        ),
     ),
     "after the future": (
         "from __future__ import annotations\n\nfrom torch import nn, optim\nfrom torch.utils.data import DataLoader",
-        "from __future__ import annotations\n\nfrom runtime import Accelerator\nfrom torch import nn, optim\n"
-        "from torch.utils.data import DataLoader",
+        (
+            "from __future__ import annotations\n\nfrom runtime import Accelerator\nfrom torch import nn, optim\n"
+            "from torch.utils.data import DataLoader"
+        ),
     ),
 }
 

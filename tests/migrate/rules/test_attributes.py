@@ -65,9 +65,7 @@ def test_given_to_a_writer(changed):
         imports="from torch.utils.tensorboard import SummaryWriter",
         end=(
             "writer = SummaryWriter()\nwriter.add_graph(model, x)",
-            "if accelerator.is_main_process:\n"
-            "    writer = SummaryWriter()\n"
-            f"    writer.add_graph({INNER}, x)",
+            (f"if accelerator.is_main_process:\n    writer = SummaryWriter()\n    writer.add_graph({INNER}, x)"),
         ),
     )
 

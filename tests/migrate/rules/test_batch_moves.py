@@ -45,7 +45,7 @@ def test_dropped(changed, name):
 REWRITTEN = {
     "unpacked from a list": ("batch", "x, y = [t.to(device) for t in batch]", "x, y = batch"),
     "unpacked from a tuple": ("batch", "x, y = tuple(t.to(device) for t in batch)", "x, y = batch"),
-    "unpacked from map, which is not followed": ("batch", "x, y = batch[0].to(device), batch[1]", "x, y = batch[0], batch[1]"),
+    "elements": ("batch", "x, y = batch[0].to(device), batch[1]", "x, y = batch[0], batch[1]"),
     "another name": ("x, y", "rows = x.to(device)", "rows = x"),
     "a dtype": ("x, y", "rows = y.to(device, torch.float32)", "rows = y.to(torch.float32)"),
     "in a chain": ("x, y", "x = x.to(device).float()", "x = x.float()"),
@@ -138,12 +138,10 @@ def test_made_like_a_batch_stays(unchanged):
 
 
 def test_in_a_function_the_moves_go(changed):
+    function = "def put(batch, device):\n    return [{} for t in batch]"
     changed(
         accelerator="",
-        setup=(
-            f"{DEVICE}\ndef put(batch, device):\n    return [t.to(device) for t in batch]",
-            "accelerator = Accelerator()\ndevice = accelerator.device\ndef put(batch, device):\n    return [t for t in batch]",
-        ),
+        setup=(f"{DEVICE}\n{function.format('t.to(device)')}", f"{KEPT['setup'][1]}\n{function.format('t')}"),
         target="batch",
         batch="x, y = put(batch, device)",
     )

@@ -100,7 +100,7 @@ def test_a_branch_of_its_own_is_left(unchanged, programs, remark, name):
 
 
 REFUSED = {
-    "DistributedDataParallel": ("model = nn.parallel.DistributedDataParallel(model)", "MIG110", "DistributedDataParallel"),
+    "another wrapper": ("model = nn.parallel.DistributedDataParallel(model)", "MIG110", "DistributedDataParallel"),
     "a process group": ('torch.distributed.init_process_group("gloo")', "MIG111", "process group"),
     "FSDP": ("model = torch.distributed.fsdp.FullyShardedDataParallel(model)", "MIG110", "FSDP"),
     "sharded in place": ("torch.distributed.fsdp.fully_shard(model)", "MIG110", "FSDP"),

@@ -112,7 +112,11 @@ def test_a_text_that_is_used_elsewhere_stays_a_text(changed):
     )
 
 
-SET_DEVICE = ("torch.cuda.set_device(0)", "torch.cuda.set_device(torch.device('cuda:0'))", "torch.accelerator.set_device_index(0)")
+SET_DEVICE = (
+    "torch.cuda.set_device(0)",
+    'torch.cuda.set_device("cuda:0")',
+    "torch.accelerator.set_device_index(0)",
+)
 
 
 @pytest.mark.parametrize("call", SET_DEVICE)

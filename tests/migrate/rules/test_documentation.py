@@ -14,9 +14,14 @@ WORDS = re.compile(r"\([a-z ]+\)")  # a case told in words: its code stands in t
 
 CHOICE = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
 CHOSEN = {"accelerator": "", "setup": (CHOICE, "accelerator = Accelerator()")}
-NET = "class Net(nn.Linear):\n    def __init__(self):\n        super().__init__(2, 1)\n    def decode(self, z):\n        return 2 * z"
+NET = """
+class Net(nn.Linear):
+    def __init__(self):
+        super().__init__(2, 1)
+    def decode(self, z):
+        return 2 * z
+"""
 MODEL = {"setup": NET, "model": "model = Net()"}
-TRAIN = "{}\n    for x, y in loader:\n        x = x.to({}.device)\n        y = model(x)"
 #: What the examples leave open.
 WITH = {"...": '"done"', "path": '"m.pt"', "dtype": "torch.float64", "points": "x", "n, 8": "4, 2"}
 
@@ -113,23 +118,21 @@ AROUND = {
         made='loader = DataLoader([{"x": row, "y": label} for row, label in data])',
         target="batch",
         forward='model(batch["x"])',
-        start='y = torch.ones(1, 1)',
+        start="y = torch.ones(1, 1)",
     ),
     ("batch-moves", "x = Variable(x.cuda())"): variables,
     ("batch-moves", "noise = torch.randn(n, 8).cuda()"): put("batch"),
     ("to-the-host", "points.numpy()"): put("batch", "shown = {}"),
     ("to-the-host", "accuracy_score(labels, predicted)"): labelled,
     ("backward-call", "loss.backward()"): put("backward"),
-    ("backward-call", "(a + b).backward(retain_graph=True)"): put(
-        "backward", "a, b = loss, output.sum()\n{}"
-    ),
+    ("backward-call", "(a + b).backward(retain_graph=True)"): put("backward", "a, b = loss, output.sum()\n{}"),
     ("gradient-clipping", "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"): put("step"),
     ("data-parallel", "model = nn.DataParallel(model)"): put("made"),
     ("data-parallel", "model.module.state_dict()"): put(
         "end", "shown = {}", made=("model = nn.DataParallel(model)", "")
     ),
     ("metrics", "total_loss += loss.item()"): joined,
-    ("loading", "model.load_state_dict(torch.load(path))"): put("made", ),
+    ("loading", "model.load_state_dict(torch.load(path))"): put("made"),
     ("model-attributes", "model.state_dict()"): put("end", "state = {}"),
     ("model-attributes", "model.decode(z)"): put("end", "z = x\nz = {}", **MODEL),
     ("model-attributes", "writer.add_graph(model, x)"): drawn,
@@ -164,7 +167,7 @@ def examples():
 
 def open_ends(text):
     for word, filling in WITH.items():
-        text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", filling, text) if word != "..." else text.replace(word, filling)
+        text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", filling, text)
     return text
 
 

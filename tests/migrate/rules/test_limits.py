@@ -21,7 +21,7 @@ ALLOWED = {
     },
 }
 #: What becomes of an allowed one is another rule's matter.
-CHANGES_TOO = {"one GPU by number": 'z = torch.ones(2).to(accelerator.device)'}
+CHANGES_TOO = {"one GPU by number": "z = torch.ones(2).to(accelerator.device)"}
 
 
 @pytest.mark.parametrize("name", ALLOWED)

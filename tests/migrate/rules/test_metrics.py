@@ -19,7 +19,7 @@ def evaluation(body):
 
 IN_FULL = {
     "a size before the result": ("total += x.size(0)\nout = model(x)\nfound.append(out)", "before the model's result"),
-    "the model under a condition": ("if total == 0:\n    out = model(x)\n    found.append(out)", "inside another block"),
+    "under a condition": ("if total == 0:\n    out = model(x)\n    found.append(out)", "inside another block"),
     "the model twice": ("correct += (model(x) - model(y)).sum()", "does more than call the model"),
     "no model": ("found.append(y)", "not called in the loop"),
     "a dictionary": ('out = model(y["rows"])\nfound.append((out, y["labels"]))', "dictionary"),
@@ -58,13 +58,17 @@ SHARED = {
     ),
     "a prediction": (
         "pred = model(x).argmax(1)\ncorrect += (pred == y).sum().item()",
-        "pred = model(x).argmax(1)\npred, y = accelerator.gather_for_metrics((pred, y))\n"
-        "correct += (pred == y).sum().item()",
+        (
+            "pred = model(x).argmax(1)\npred, y = accelerator.gather_for_metrics((pred, y))\n"
+            "correct += (pred == y).sum().item()"
+        ),
     ),
     "a result without a name": (
         "correct += (model(x).argmax(1) == y).sum().item()",
-        "outputs = model(x)\noutputs, y = accelerator.gather_for_metrics((outputs, y))\n"
-        "correct += (outputs.argmax(1) == y).sum().item()",
+        (
+            "outputs = model(x)\noutputs, y = accelerator.gather_for_metrics((outputs, y))\n"
+            "correct += (outputs.argmax(1) == y).sum().item()"
+        ),
     ),
 }
 

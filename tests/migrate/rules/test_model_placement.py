@@ -92,7 +92,5 @@ def test_weights_that_are_drawn_after_the_move(changed):
 
 def test_weights_that_are_drawn_before_the_move(changed):
     draw = "def draw(layer):\n    nn.init.normal_(layer.weight)"
-    changed(
-        setup=draw,
-        model=("model = nn.Linear(2, 1)\nmodel.apply(draw)\nmodel.cuda()", "model = nn.Linear(2, 1)\nmodel.apply(draw)"),
-    )
+    kept = "model = nn.Linear(2, 1)\nmodel.apply(draw)"
+    changed(setup=draw, model=(f"{kept}\nmodel.cuda()", kept))

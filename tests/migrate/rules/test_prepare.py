@@ -15,6 +15,8 @@ UNCHANGED = {
 def test_unchanged(unchanged, name):
     unchanged(**UNCHANGED[name])
 
+
+EVALUATE = "model.eval()\nwith torch.no_grad():\n    for x, y in held:\n        out = model(x)\n"
 CHANGED = {
     "a second model and optimizer": {
         "made": "critic = nn.Linear(2, 1)\nother = optim.SGD(critic.parameters(), lr=0.1)",
@@ -25,9 +27,8 @@ CHANGED = {
     "a loader for evaluation that can be shared out": {
         "made": "held = DataLoader(data)",
         "end": (
-            "model.eval()\nwith torch.no_grad():\n    for x, y in held:\n        out = model(x)\n        best = out.max()",
-            "model.eval()\nwith torch.no_grad():\n    for x, y in held:\n        out = model(x)\n"
-            "        out = accelerator.gather_for_metrics(out)\n        best = out.max()",
+            f"{EVALUATE}        best = out.max()",
+            f"{EVALUATE}        out = accelerator.gather_for_metrics(out)\n        best = out.max()",
         ),
         "prepare": "loader, held, model, optimizer = accelerator.prepare(loader, held, model, optimizer)",
     },

@@ -1,7 +1,7 @@
 import pytest
 
 UNCHANGED = {
-    "another library's": {"imports": "from safetensors.torch import save_model", "end": 'state = save_model'},
+    "another library's": {"imports": "from safetensors.torch import save_model", "end": "state = save_model"},
     "a function of the same name": {
         "setup": "def save(state, path):\n    return state",
         "end": 'state = save(3, "m.pt")',
@@ -42,8 +42,10 @@ CHANGED = {
     ),
     "among other files": (
         'os.makedirs("out", exist_ok=True)\ntorch.save(model.state_dict(), "out/m.pt")',
-        "if accelerator.is_main_process:\n"
-        f'    os.makedirs("out", exist_ok=True)\n    torch.save({STATE}, "out/m.pt")',
+        (
+            "if accelerator.is_main_process:\n"
+            f'    os.makedirs("out", exist_ok=True)\n    torch.save({STATE}, "out/m.pt")'
+        ),
     ),
     "with options": (
         'torch.save(model.state_dict(), "m.pt", pickle_protocol=4)',

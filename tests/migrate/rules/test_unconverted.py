@@ -73,8 +73,10 @@ FLAGGED = {
         ["    for x, y in loader:"],
     ),
     "two": (
-        "for x, y in loader:\n    model(x).sum().backward()\n    optimizer.step()\n"
-        "for z, _ in loader:\n    model(z).sum().backward()\n    optimizer.step()",
+        (
+            "for x, y in loader:\n    model(x).sum().backward()\n    optimizer.step()\n"
+            "for z, _ in loader:\n    model(z).sum().backward()\n    optimizer.step()"
+        ),
         ["for x, y in loader:", "for z, _ in loader:"],
     ),
     "by a function that it calls": (
