@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
-from migrate.analysis.syntax import reads, writes
+from migrate.analysis.syntax import reads, same, writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +35,7 @@ class Accumulator:
 
     name: str
     loop: LoopFact
+    after: ast.stmt  # the loop, or the outer one over which it goes on growing: where the shares are joined
     is_number: bool | None  # a Python number, a tensor (False), or not known (None)
     joined: Joined | None  # None: it is not read after the loop
     read_inside: bool
@@ -42,38 +43,92 @@ class Accumulator:
 
 def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     """The plain names that the loop itself adds up from its batches."""
-    grown: dict[str, list[ast.AugAssign]] = {}
-    for node in ast.walk(loop.node):
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
-            if roles(facts.values(node.value)) & (FROM_LOADER | {Role.TENSOR}):
-                grown.setdefault(node.target.id, []).append(node)
-    later = _later(facts, loop)
-    for name, additions in grown.items():
-        numbers = {is_number(facts, addition.value) for addition in additions}
+    for name, additions in _grown(facts, loop).items():
+        numbers = {is_number(facts, addition) for addition in additions}
+        anchor = _set_up_before(facts, loop, name)
+        later = _later(facts, anchor) if anchor is not None else []
         yield Accumulator(
             name,
             loop,
+            anchor if anchor is not None else loop.node,
             numbers.pop() if len(numbers) == 1 else None,
             _joined(facts, loop, name, later),
-            _is_read_inside(loop, name),
+            _is_read_inside(anchor if anchor is not None else loop.node, name),
         )
 
 
-def _later(facts: Facts, loop: LoopFact) -> list[ast.stmt]:
-    """The statements that follow the loop in its function."""
+def _grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
+    """What is added to each name: `total += x`, `total = total + x`."""
+    grown: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(loop.node):
+        added: tuple[ast.expr, ast.expr] | None = None
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+            added = node.target, node.value
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
+            if same(node.targets[0], node.value.left):
+                added = node.targets[0], node.value.right
+        if added is None or not isinstance(added[0], ast.Name):
+            continue
+        if roles(facts.values(added[1])) & (FROM_LOADER | {Role.TENSOR}):
+            grown.setdefault(added[0].id, []).append(added[1])
+    return grown
+
+
+def _set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
+    """The statement around the loop before which, in the same block, the name gets its first value."""
     tree = facts.tree(loop.node)
     inner: ast.stmt = loop.node
+    while True:
+        block = tree.block(inner)
+        position = next(i for i, statement in enumerate(block) if statement is inner)
+        if any(isinstance(s, (ast.Assign, ast.AnnAssign)) and name in writes(s) for s in block[:position]):
+            return inner
+        parent = tree.parents[inner]
+        if not isinstance(parent, ast.stmt) or isinstance(parent, _DEFINITIONS):
+            return None
+        inner = parent
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _later(facts: Facts, anchor: ast.stmt) -> list[ast.stmt]:
+    """The statements that follow a statement in its function."""
+    tree = facts.tree(anchor)
+    inner = anchor
     found: list[ast.stmt] = []
     while True:
         block = tree.block(inner)
         position = next(i for i, statement in enumerate(block) if statement is inner)
         found += block[position + 1 :]
         parent = tree.parents[inner]
-        if not isinstance(parent, ast.stmt) or isinstance(
-            parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        ):
+        if not isinstance(parent, ast.stmt) or isinstance(parent, _DEFINITIONS):
             return found
         inner = parent
+
+
+def left_over(facts: Facts, loop: LoopFact) -> list[str]:
+    """Names that are not added up, hold something of the process's own batches, and are read after the loop."""
+    grown = _grown(facts, loop)
+    kept: set[str] = set()
+    for node in ast.walk(loop.node):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                kept |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and _is_own(facts, loop, n)}
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+            if isinstance(node.func.value, ast.Name) and any(_is_own(facts, loop, argument) for argument in node.args):
+                kept.add(node.func.value.id)
+    read: set[str] = set()
+    for statement in _later(facts, loop.node):
+        if isinstance(statement, (ast.For, ast.While)):
+            continue  # another loop sets its own names before it reads them
+        read |= reads(statement) - writes(statement)
+    return sorted((kept - grown.keys()) & read)
+
+
+def _is_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
+    values = facts.values(node)
+    return any(value.role in FROM_LOADER and value.origin in loop.loaders for value in values)
 
 
 def _joined(facts: Facts, loop: LoopFact, name: str, later: Sequence[ast.stmt]) -> Joined | None:
@@ -116,11 +171,16 @@ def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool
     return False
 
 
-def _is_read_inside(loop: LoopFact, name: str) -> bool:
-    grown = {id(n.target) for n in ast.walk(loop.node) if isinstance(n, ast.AugAssign)}
+def _is_read_inside(anchor: ast.stmt, name: str) -> bool:
+    """Whether the name is read before the shares are joined, other than to add to it."""
+    grown = {
+        id(n.value.left)
+        for n in ast.walk(anchor)
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.BinOp) and same(n.targets[0], n.value.left)
+    }
     return any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and id(n) not in grown
-        for n in ast.walk(loop.node)
+        for n in ast.walk(anchor)
     )
 
 
@@ -141,7 +201,11 @@ def is_number(facts: Facts, node: ast.expr) -> bool | None:
         if isinstance(node.func, ast.Attribute):
             if node.func.attr in _NUMBER_METHODS:
                 return True
+            if Role.UNKNOWN in roles(facts.values(node)):
+                return None
             return False if roles(facts.values(node)) & (FROM_LOADER | {Role.TENSOR}) else None
+        if Role.UNKNOWN in roles(facts.values(node)) or not any(n.startswith("torch.") for n in facts.called(node)):
+            return None
         return False if roles(facts.values(node)) & FROM_LOADER else None
     if isinstance(node, ast.Subscript) and isinstance(node.value, (ast.Attribute, ast.Call)):
         inner = node.value.func if isinstance(node.value, ast.Call) else node.value

@@ -93,10 +93,29 @@ def _choice(facts: Facts, unit: Unit, statement: ast.stmt) -> Choice | None:
         target = ast.unparse(statement.targets[0])
         if not isinstance(statement.targets[0], (ast.Name, ast.Attribute)) or not is_choice(facts, statement.value):
             return None
+        if only(facts.values(statement.value), Role.TEXT) and not _puts_something(facts, statement, target):
+            return None
         return _made(statement, target, unit, _cpu_when(facts, statement.value))
     if isinstance(statement, ast.If):
         return _branching(facts, unit, statement)
     return None
+
+
+def _puts_something(facts: Facts, statement: ast.stmt, target: str) -> bool:
+    """Whether a text is used as a device: `x.to(it)`, `device=it`, `torch.device(it)`, or handed to a function."""
+    name = target.rpartition(".")[2]
+    tree = facts.tree(statement)
+    for node in tree.nodes:
+        if not isinstance(node, (ast.Name, ast.Attribute)) or ast.unparse(node).rpartition(".")[2] != name:
+            continue
+        parent = tree.parents.get(node)
+        if isinstance(parent, ast.keyword) and parent.arg in ("device", "map_location"):
+            return True
+        if isinstance(parent, ast.Call) and node in parent.args:
+            moves = isinstance(parent.func, ast.Attribute) and parent.func.attr == "to"
+            if moves or "torch.device" in facts.called(parent) or facts.targets(parent):
+                return True
+    return False
 
 
 def _branching(facts: Facts, unit: Unit, statement: ast.If) -> Choice | None:

@@ -57,6 +57,19 @@ def moves(facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Un
     ]
 
 
+def _mixes(facts: Facts, node: ast.expr, prepared: set[ast.AST]) -> bool:
+    """Whether an expression puts a batch together with a tensor that is made on the CPU."""
+    parts = [inner for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Call))]
+    batch = any(isinstance(n, ast.Name) and origins(facts.values(n), Role.BATCH) & prepared for n in parts)
+    return batch and any(
+        roles(facts.values(n)) == {Role.TENSOR} and not _has_device(n) for n in parts if facts.values(n)
+    )
+
+
+def _has_device(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and any(keyword.arg == "device" for keyword in node.keywords)
+
+
 def is_in_left_branch(facts: Facts, node: ast.AST) -> bool:
     """Whether a node stands in a branch that wraps the model in DistributedDataParallel itself: it is left as it is."""
     tree = facts.tree(node)
@@ -178,10 +191,7 @@ def unsafe_batches(facts: Facts, program: Program, prepared: set[ast.AST]) -> li
                     )
                 )
         if is_move(facts, use.node) and isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
-            parts = [n for n in ast.walk(func.value) if isinstance(n, ast.Name)]
-            kinds = [roles(facts.values(n)) for n in parts]
-            batch = any(origins(facts.values(n), Role.BATCH) & prepared for n in parts)
-            if batch and any(kind and kind <= {Role.TENSOR} for kind in kinds):
+            if _mixes(facts, func.value, prepared):
                 found.append(
                     Refusal(
                         use.node,

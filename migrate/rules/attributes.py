@@ -57,6 +57,8 @@ def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
     facts = conversion.facts
     if not isinstance(node, (ast.Name, ast.Attribute)) or facts.unit(node) not in conversion.units:
         return False
+    if isinstance(node, ast.Attribute) and node.attr == "module":
+        return False  # the inside of a DataParallel: MIG110 unwraps it
     values = facts.values(node)
     mine = origins(values, Role.MODEL) & conversion.program.model_origins
     return bool(mine) and roles(values) <= {Role.MODEL, Role.TENSOR} and conversion.is_prepared_at(node)

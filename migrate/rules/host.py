@@ -31,7 +31,7 @@ def to_the_host(conversion: Conversion, draft: Draft) -> None:
             draft.wrap(func.value, "{it}.cpu()")
         elif any(name.startswith(HOST_PREFIXES) for name in facts.called(use.node)):
             for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
-                if isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)) and _is_on_device(conversion, given):
+                if not isinstance(given, ast.Starred) and _is_on_device(conversion, given):
                     draft.wrap(given, "{it}.cpu()")
 
 

@@ -22,7 +22,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
-from migrate.programs.accumulators import Accumulator, Joined, accumulators
+from migrate.programs.accumulators import Accumulator, Joined, accumulators, left_over
 from migrate.rules.layout import assignment, place
 from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
@@ -49,6 +49,8 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
             if shown:
                 verb = "shows" if len(shown) == 1 else "show"
                 draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
+            for name in left_over(conversion.facts, loop):
+                draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
             for accumulator in found:
                 _join(conversion, draft, accumulator)
 
@@ -76,7 +78,7 @@ def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> Non
             f"join it after the loop: {name} = accelerator.reduce({name}), if it is a tensor",
         )
         return
-    draft.after(loop, _joining(conversion, accumulator, conversion.access.name(loop)))
+    draft.after(accumulator.after, _joining(conversion, accumulator, conversion.access.name(loop)))
 
 
 def _meters(conversion: Conversion, loop: LoopFact) -> list[str]:

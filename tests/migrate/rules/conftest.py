@@ -91,13 +91,24 @@ def normal(text):
     return "\n".join(line for line in text.splitlines() if line.strip())
 
 
+def made_before_use(tree):
+    """No statement of the module itself asks for the accelerator before one has made it."""
+    for statement in tree.body:
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and node.id == "accelerator"]
+        if any(isinstance(name.ctx, ast.Store) for name in names):
+            return
+        assert not names, f"line {statement.lineno} needs the accelerator, which is not there yet"
+
+
 def convert(source, options):
-    """The report and the new text. What comes out parses, and a second run changes nothing in it."""
+    """The report and the new text. What comes out parses and makes before it uses; a second run changes nothing."""
     report = run_text(source.encode(), PATH, options)
     assert not report.problems
     assert not [finding for finding in report.findings if finding.code in {"MIG998", "MIG999"}]
     result = report.changes[0].new.decode() if report.changes else source
-    ast.parse(result)
+    made_before_use(ast.parse(result))
     again = run_text(result.encode(), PATH, options)
     assert not again.changes, again.changes[0].new.decode()
     return report, result

@@ -185,6 +185,21 @@ def test_a_flag_that_guards_the_moves_goes_on_deciding(changed):
     )
 
 
+TAKEN = {
+    "read": "accelerator = torch.accelerator.current_accelerator()\nkind = accelerator",
+    "another thing": "accelerator = 3",
+}
+
+
+@pytest.mark.xfail(strict=True, reason="defect B: the name is taken again, the result is dropped as a bug of ours")
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_name_that_is_taken(programs, convert_text, name):
+    report, result = convert_text(programs({"setup": TAKEN[name]})[0])
+
+    assert TAKEN[name] in result
+    assert "MIG999" not in {finding.code for finding in report.findings}
+
+
 OUT_OF_REACH = {
     "used as a value": (
         "    steps = [train]\n    steps[0](model, loader, optimizer)\n",

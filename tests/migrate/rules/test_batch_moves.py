@@ -69,7 +69,6 @@ DTYPES = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="defect A: the statement goes away with its cast when the name stays the same")
 @pytest.mark.parametrize("name", DTYPES)
 def test_a_dtype_stays(changed, name):
     changed(**CHOSEN, batch=DTYPES[name])

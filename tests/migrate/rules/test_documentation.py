@@ -84,6 +84,19 @@ def bars(before, after):
     }
 
 
+def logged(before, after):
+    """The example stays; what silences the other processes follows the accelerator."""
+    silent = "if not accelerator.is_main_process:\n    logging.disable(logging.INFO)"
+    assert after.endswith("after: if not accelerator.is_main_process:")
+    return {
+        "imports": "import logging",
+        "epoch": before,
+        "accelerator": "",
+        "setup": (CHOICE, f"accelerator = Accelerator()\n{silent}"),
+        "made": ("model.to(device)", ""),
+    }
+
+
 def compared(before, after):
     choice = 'device = "cuda" if torch.cuda.is_available() else "cpu"'
     return {
@@ -140,6 +153,7 @@ AROUND = {
     ("output", "print(...)"): put("end"),
     ("output", "writer.add_scalar(...)"): guarded,
     ("output", "for x, y in tqdm(loader):"): bars,
+    ("output", "logging.info(...)"): logged,
     ("device-choice", CHOICE): put("made"),
     ("device-choice", 'if device == "cuda":'): compared,
     ("device-choice", "torch.cuda.set_device(0)"): put("setup", made=("model.cuda()", "")),
@@ -152,7 +166,6 @@ NOT_RUN = (
 #: A parameter cannot be shown in one line of a program: tests/migrate/rules/test_accelerator.py has whole ones.
 ELSEWHERE = {"def train(model, device, loader):", "train(model, device, loader)"}
 DEFECTS = {
-    "model = model.to(device, dtype)": "defect A: the statement goes away with its cast",
     "model.module.state_dict()": "defect B: refused, two rules want the attribute",
 }
 

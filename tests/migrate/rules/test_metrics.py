@@ -141,7 +141,7 @@ def test_what_is_shown_while_the_loop_runs_is_reported(changed, programs, remark
     }
     report = changed(**holes)
 
-    remark(report, programs(holes)[0], "MIG114", "in loader", ["total", "its own share"], Kind.NOTE)
+    remark(report, programs(holes)[0], "MIG114", "in loader", ["total", "one process"], Kind.NOTE)
 
 
 UNKNOWN = "total += measures.error(output, y) if epoch else loss.item()"

@@ -51,7 +51,6 @@ def test_changed(changed, name):
     changed(**chosen, model=CHANGED[name])
 
 
-@pytest.mark.xfail(strict=True, reason="defect A: the statement goes away with its cast when the name stays the same")
 def test_a_dtype_stays(changed):
     changed(
         **CHOSEN,

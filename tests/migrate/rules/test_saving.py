@@ -41,11 +41,8 @@ CHANGED = {
         f'if epoch == 1:\n    accelerator.save({STATE}, "m.pt")',
     ),
     "among other files": (
-        'os.makedirs("out", exist_ok=True)\ntorch.save(model.state_dict(), "out/m.pt")',
-        (
-            "if accelerator.is_main_process:\n"
-            f'    os.makedirs("out", exist_ok=True)\n    torch.save({STATE}, "out/m.pt")'
-        ),
+        'os.mkdir("out")\ntorch.save(model.state_dict(), "out/m.pt")',
+        (f'if accelerator.is_main_process:\n    os.mkdir("out")\n    torch.save({STATE}, "out/m.pt")'),
     ),
     "with options": (
         'torch.save(model.state_dict(), "m.pt", pickle_protocol=4)',
