@@ -11,7 +11,6 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known import tensors
 from migrate.analysis.roles import Role, only, roles
 
 if TYPE_CHECKING:
@@ -50,7 +49,38 @@ def choices(facts: Facts, unit: Unit) -> list[Choice]:
     by_target: dict[str, list[Choice]] = {}
     for choice in _statements(facts, unit):
         by_target.setdefault(choice.target, []).append(choice)
-    return [group[0] if len(group) == 1 else _overridden(facts, group) for group in by_target.values()]
+    return [
+        group[0] if len(group) == 1 else _overridden(facts, group)
+        for group in by_target.values()
+        if len(group) > 1 or not _is_host(facts, group[0].statement)
+    ]
+
+
+def _is_host(facts: Facts, statement: ast.stmt) -> bool:
+    """Whether `host = torch.device("cpu")` names the CPU beside the device that the file trains on."""
+    return isinstance(statement, ast.Assign) and only_cpu(facts, statement.value) and _has_other_device(facts, statement)
+
+
+def _has_other_device(facts: Facts, node: ast.AST) -> bool:
+    module = facts.unit(node).module
+    return any(
+        isinstance(binding.statement, ast.Assign)
+        and facts.is_device(facts.values(binding.statement.value))
+        and not only_cpu(facts, binding.statement.value)
+        for binding in facts.bindings
+        if binding.unit.module is module
+    )
+
+
+def only_cpu(facts: Facts, node: ast.expr) -> bool:
+    """Whether an expression is the CPU and can be no other device."""
+    values = facts.values(node)
+    return bool(values) and all(
+        value.name == "cpu"
+        if value.role is Role.TEXT
+        else isinstance(value.origin, ast.expr) and _is_cpu(facts, value.origin)
+        for value in values
+    )
 
 
 def _overridden(facts: Facts, group: list[Choice]) -> Choice:
@@ -224,7 +254,8 @@ def _cpu_of_branches(facts: Facts, branches: list[tuple[ast.expr | None, ast.exp
 
 
 def _is_cpu(facts: Facts, node: ast.expr) -> bool:
-    if isinstance(node, ast.Call) and node.args:
+    """`"cpu"`, `torch.device("cpu")`."""
+    if isinstance(node, ast.Call) and node.args and "torch.device" in facts.called(node):
         return _is_cpu(facts, node.args[0])
     return isinstance(node, ast.Constant) and node.value == "cpu"
 
@@ -302,7 +333,7 @@ def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
     """The argument of `.to(...)` that is a device of the program, not the CPU by name, not another tensor's device."""
     given = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "device")]
     for argument in given:
-        if isinstance(argument, ast.Constant) and argument.value == "cpu":
+        if _is_cpu(facts, argument) or (only_cpu(facts, argument) and _has_other_device(facts, argument)):
             return None
         values = facts.values(argument)
         if facts.is_device(values) or only(values, Role.NUMBER):  # a number is the index of a GPU
@@ -337,4 +368,3 @@ def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
     return None
 
 
-_ = tensors

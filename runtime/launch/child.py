@@ -12,16 +12,20 @@ current one, decides what `import` finds.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import importlib.util
 import io
 import json
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 import types
 from importlib.abc import InspectLoader
+from typing import NoReturn
 
 
 def main() -> None:
@@ -40,7 +44,22 @@ def main() -> None:
         exec(code, module.__dict__)  # noqa: S102 - running the user's program is what this file is for
     except SystemExit as error:
         _note_exit(error)
-        raise
+        _leave(error.code)
+    _leave(0)
+
+
+def _leave(status: object) -> NoReturn:
+    """End as the processes of `multiprocessing` do: exit handlers run, streams are flushed, nothing is torn down.
+
+    Tearing the interpreter down while threads of the process group still let go of Python objects ends some runs in
+    std::terminate (SIGABRT) after all their work is done.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - joins the script's threads, as at any end
+    atexit._run_exitfuncs()  # noqa: SLF001 - what the interpreter runs next
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or replaced by the script
+            stream.flush()
+    os._exit(status & 0xFF if isinstance(status, int) else int(status is not None))
 
 
 def _end_with(launcher: int) -> None:
