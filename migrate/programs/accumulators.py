@@ -1,8 +1,9 @@
-"""Numbers that a training loop adds up and that are read after it: each process has its share of them.
+"""Numbers that a training loop adds up or collects and that are read after it: each process has its share of them.
 
 `loss_sum += loss.item()` … `print(loss_sum / len(data_set))`. After the loop the shares are joined: by their sum, or by
-their mean where the number is divided by how many batches *this process* saw. What is read inside the loop (progress
-bars) stays that of one process, which the report says.
+their mean where the number is divided by how many batches *this process* saw. `losses.append(loss.item())` …
+`print(np.mean(losses))`: the list of all processes. What is read inside the loop (progress bars) stays that of one
+process, which the report says.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ class Joined(Enum):
 
     SUM = "sum"
     MEAN = "mean"
+    LIST = "list"
 
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """A name that a training loop adds up."""
+    """A name that a training loop adds up, or a list that it fills."""
 
     name: str
     loop: LoopFact
@@ -42,11 +44,54 @@ class Accumulator:
 
 
 def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
-    """The plain names that the loop itself adds up from its batches."""
+    """The plain names that the loop itself adds up from its batches, and the lists of numbers that it fills."""
+    yield from _sums(facts, loop)
+    yield from _lists(facts, loop)
+
+
+def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
+    """`losses = []` right before the loop, `losses.append(<number>)` in it, read after it and not in it.
+
+    A list that goes on over several loops would be joined in the order of the processes, not of time: it is left.
+    """
+    for name, added in appended(facts, loop).items():
+        is_mine = any(is_own(facts, loop, value) for value in added)
+        reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.node)) > len(added)
+        if not is_mine or reads_inside or not all(is_number(facts, value) for value in added):
+            continue
+        if _set_up_before(facts, loop, name) is loop.node and _is_read(statements_after(facts, loop.node), name):
+            yield Accumulator(name, loop, loop.node, True, Joined.LIST, read_inside=False)
+
+
+def appended(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
+    """What is appended to each name in a loop."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(loop.node):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "append"
+            and isinstance(node.func.value, ast.Name)
+            and len(node.args) == 1
+        ):
+            found.setdefault(node.func.value.id, []).append(node.args[0])
+    return found
+
+
+def _is_read(later: Sequence[ast.stmt], name: str) -> bool:
+    for statement in later:
+        if name in reads(statement):
+            return True
+        if name in writes(statement):
+            return False
+    return False
+
+
+def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     for name, additions in _grown(facts, loop).items():
         numbers = {is_number(facts, addition) for addition in additions}
         anchor = _set_up_before(facts, loop, name)
-        later = _later(facts, anchor) if anchor is not None else []
+        later = statements_after(facts, anchor) if anchor is not None else []
         yield Accumulator(
             name,
             loop,
@@ -92,7 +137,7 @@ def _set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def _later(facts: Facts, anchor: ast.stmt) -> list[ast.stmt]:
+def statements_after(facts: Facts, anchor: ast.stmt) -> list[ast.stmt]:
     """The statements that follow a statement in its function."""
     tree = facts.tree(anchor)
     inner = anchor
@@ -107,26 +152,8 @@ def _later(facts: Facts, anchor: ast.stmt) -> list[ast.stmt]:
         inner = parent
 
 
-def left_over(facts: Facts, loop: LoopFact) -> list[str]:
-    """Names that are not added up, hold something of the process's own batches, and are read after the loop."""
-    grown = _grown(facts, loop)
-    kept: set[str] = set()
-    for node in ast.walk(loop.node):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                kept |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and _is_own(facts, loop, n)}
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
-            if isinstance(node.func.value, ast.Name) and any(_is_own(facts, loop, argument) for argument in node.args):
-                kept.add(node.func.value.id)
-    read: set[str] = set()
-    for statement in _later(facts, loop.node):
-        if isinstance(statement, (ast.For, ast.While)):
-            continue  # another loop sets its own names before it reads them
-        read |= reads(statement) - writes(statement)
-    return sorted((kept - grown.keys()) & read)
-
-
-def _is_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
+def is_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
+    """Whether an expression holds something of the batches of one process."""
     values = facts.values(node)
     return any(value.role in FROM_LOADER and value.origin in loop.loaders for value in values)
 

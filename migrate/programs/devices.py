@@ -58,7 +58,9 @@ def choices(facts: Facts, unit: Unit) -> list[Choice]:
 
 def _is_host(facts: Facts, statement: ast.stmt) -> bool:
     """Whether `host = torch.device("cpu")` names the CPU beside the device that the file trains on."""
-    return isinstance(statement, ast.Assign) and only_cpu(facts, statement.value) and _has_other_device(facts, statement)
+    return (
+        isinstance(statement, ast.Assign) and only_cpu(facts, statement.value) and _has_other_device(facts, statement)
+    )
 
 
 def _has_other_device(facts: Facts, node: ast.AST) -> bool:
@@ -366,5 +368,3 @@ def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
             return None
         below = above
     return None
-
-

@@ -12,6 +12,7 @@ from migrate.programs.devices import is_unknown_move
 from migrate.programs.loops import AUTOGRAD_BACKWARD, LoopFact, Loops
 from migrate.programs.moves import units_of
 from migrate.programs.program import Program, Refusal
+from migrate.programs.shares import decisions
 
 Check = Callable[[Facts, Loops, Program], Iterable[Refusal]]
 
@@ -232,6 +233,18 @@ def _parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
                     )
 
 
+def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """`scheduler.step(loss)`, `if loss < best: save` after the batches: every process has another loss."""
+    for loop in program.training:
+        for decision in decisions(facts, loop):
+            yield Refusal(
+                decision.node,
+                "MIG122",
+                f"{decision.what} here goes by {decision.name}, which differs between processes: they would part ways",
+                "go by a number of the whole epoch: add up loss.item() in the loop and divide by len(loader) after it",
+            )
+
+
 def _closures(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """LBFGS evaluates the closure as often as its own loss asks for, and so each process another number of times."""
     modules = {loop.unit.module for loop in program.training}
@@ -284,6 +297,7 @@ CHECKS: tuple[Check, ...] = (
     _hidden_moves,
     _nested_loops,
     _parting_ways,
+    _lone_decisions,
     _closures,
     _unknown_moves,
 )

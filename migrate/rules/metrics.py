@@ -9,9 +9,10 @@ batch back, so all that follows is as on one process:
 A result that is used at once gets a name first: `correct += (model(x).argmax(1) == y).sum()`.
 
 An evaluation loop that looks at the batch in other ways is run in full by every process: right, not faster; the report
-says why. What a training loop adds up and reads afterwards is joined after the loop:
+says why. What a training loop adds up or collects and reads afterwards is joined after the loop:
 
-    total_loss += loss.item()  ->   total_loss = sum(accelerator.gather_for_metrics([total_loss]))
+    total_loss += loss.item()     ->   total_loss = sum(accelerator.gather_for_metrics([total_loss]))
+    losses.append(loss.item())    ->   losses = accelerator.gather_for_metrics(losses)
 
 Left alone: numbers that a training loop shows while it runs (progress bars) are those of one process's share.
 """
@@ -22,7 +23,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
-from migrate.programs.accumulators import Accumulator, Joined, accumulators, left_over
+from migrate.programs.accumulators import Accumulator, Joined, accumulators
+from migrate.programs.shares import left_over
 from migrate.rules.layout import assignment, place
 from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
@@ -106,8 +108,7 @@ def _joining(conversion: Conversion, accumulator: Accumulator, accelerator: str)
     if not accumulator.is_number:
         assert accumulator.joined is not None
         return f'{name} = {accelerator}.reduce({name}, reduction="{accumulator.joined.value}")'
+    if accumulator.joined is Joined.LIST:
+        return f"{name} = {accelerator}.gather_for_metrics({name})"
     share = f" / {accelerator}.num_processes" if accumulator.joined is Joined.MEAN else ""
     return f"{name} = sum({accelerator}.gather_for_metrics([{name}])){share}"
-
-
-_ = ast

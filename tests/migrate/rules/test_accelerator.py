@@ -36,6 +36,11 @@ DEVICE = '    device = torch.device("cuda" if torch.cuda.is_available() else "cp
 CREATED = "    accelerator = Accelerator()"
 
 UNCHANGED = {
+    "a class": {
+        "setup": "class Meter:\n    def add(self, value):\n        self.value = value\n\nmeter = Meter()",
+        "epoch": "meter.add(1)",
+    },
+    "a function that nobody calls": {"setup": "def later():\n    return 1"},
     "the functions of a module that makes everything": {
         "setup": "def descend(value):\n    return value",
         "step": "descend(loss)",

@@ -6,6 +6,14 @@ CHOSEN = {"accelerator": "", "setup": (DEVICE, "accelerator = Accelerator()")}
 KEPT = {"accelerator": "", "setup": (DEVICE, "accelerator = Accelerator()\ndevice = accelerator.device")}
 
 UNCHANGED = {
+    "a cast by its name": {"batch": "x = x.float()"},
+    "a reshaped batch": {"batch": "x = x.view(-1, 2)"},
+    "a method called to of another object": {
+        "setup": "class Port:\n    def to(self, place):\n        return place\n\nport = Port()",
+        "batch": "place = port.to(x)",
+    },
+    "made on the batch's device": {"batch": "z = torch.zeros(4, 2, device=x.device)"},
+    "made from the batch": {"batch": "z = x.new_zeros(4, 2)"},
     "a cast": {"batch": "x = x.to(torch.float64)"},
     "to the CPU by name": {"batch": 'kept = x.to("cpu")'},
     "with cpu()": {"batch": "kept = x.cpu()"},
@@ -164,7 +172,6 @@ TOGETHER = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="defect A: converted, and the batch on the GPU meets a tensor made on the CPU")
 @pytest.mark.parametrize("name", TOGETHER)
 def test_put_together_with_a_tensor_without_a_name(refused, name):
     refused("MIG103", TOGETHER[name], ["put together"], batch=TOGETHER[name])

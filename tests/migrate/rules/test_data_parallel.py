@@ -48,7 +48,6 @@ def test_changed(changed, name):
     changed(**CHANGED[name])
 
 
-@pytest.mark.xfail(strict=True, reason="defect B: refused, MIG110 and MIG119 both want the attribute")
 def test_an_attribute_of_module(changed):
     changed(
         made=("model = nn.DataParallel(model)", ""),

@@ -4,6 +4,11 @@ ACCELERATOR = "accelerator = Accelerator()"
 PLAIN = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
 
 UNCHANGED = {
+    "whether there is a GPU": {"setup": "there = torch.cuda.is_available()"},
+    "how many there are": {"setup": "count = torch.cuda.device_count()"},
+    "the name of the GPU": {"end": "name = torch.cuda.get_device_name() if torch.cuda.is_available() else None"},
+    "benchmarking": {"setup": "torch.backends.cudnn.benchmark = True"},
+    "a seed": {"setup": "torch.cuda.manual_seed(0)"},
     "the CPU, for a tensor": {"setup": "", "end": 'rows = x.to("cpu")'},
     "another tensor's": {"end": "place = x.device\nz = torch.ones(2, device=place)"},
     "what a function of the project chooses for itself": {
@@ -24,7 +29,6 @@ TEXTS = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="defect A: a text that nothing is put on is taken for the choice of the device")
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_that_is_no_device(unchanged, name):
     unchanged(**TEXTS[name])

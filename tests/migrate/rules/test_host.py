@@ -1,6 +1,7 @@
 import pytest
 
 UNCHANGED = {
+    "numbers of numpy": {"imports": "import numpy as np", "epoch": "shown = np.mean([1.0, 2.0])"},
     "already there": {"epoch": "shown = output.detach().cpu().numpy()"},
     "another tensor": {"setup": "rows = torch.randn(3)", "epoch": "shown = rows.numpy()"},
     "a number": {"imports": "import numpy as np", "epoch": "shown = np.array(loss.item())"},
@@ -38,19 +39,22 @@ def test_scores_of_another_library(changed):
     )
 
 
-ON_THE_GPU = {
-    "without a name": (
-        "score = accuracy_score(y, output.argmax(1))",
-        "score = accuracy_score(y.cpu(), output.argmax(1).cpu())",
-    ),
-    "a comparison": (
-        "predicted = output > 0.5\nscore = accuracy_score(y, predicted)",
-        "predicted = output > 0.5\nscore = accuracy_score(y.cpu(), predicted.cpu())",
-    ),
-}
+def test_a_result_without_a_name(changed):
+    changed(
+        imports="from sklearn.metrics import accuracy_score",
+        step=(
+            "score = accuracy_score(y, output.argmax(1))",
+            "score = accuracy_score(y.cpu(), output.argmax(1).cpu())",
+        ),
+    )
 
 
 @pytest.mark.xfail(strict=True, reason="defect A: on a GPU the library is given a tensor that is there, and fails")
-@pytest.mark.parametrize("name", ON_THE_GPU)
-def test_tensors_that_are_not_seen_to_be_on_the_device(changed, name):
-    changed(imports="from sklearn.metrics import accuracy_score", step=ON_THE_GPU[name])
+def test_a_comparison(changed):
+    changed(
+        imports="from sklearn.metrics import accuracy_score",
+        step=(
+            "predicted = output > 0.5\nscore = accuracy_score(y, predicted)",
+            "predicted = output > 0.5\nscore = accuracy_score(y.cpu(), predicted.cpu())",
+        ),
+    )

@@ -169,7 +169,6 @@ NOT_SEEN = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="defect A: a number of one process's share is used, and nothing says so")
 @pytest.mark.parametrize("name", NOT_SEEN)
 def test_what_a_training_loop_collects_is_joined_or_reported(programs, convert_text, name):
     start, step, epoch = NOT_SEEN[name]

@@ -4,6 +4,8 @@ DEVICE = 'device = torch.device("cuda")'
 CHOSEN = {"accelerator": "", "setup": (DEVICE, "accelerator = Accelerator()")}
 
 UNCHANGED = {
+    "its mode": {"made": "model.train()"},
+    "its gradients": {"made": "model.requires_grad_(True)"},
     "never moved": {"model": "model = nn.Linear(2, 1)"},
     "a cast": {"made": "model.double()"},
     "a dtype": {"made": "model = model.to(torch.bfloat16)"},

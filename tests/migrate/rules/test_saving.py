@@ -1,6 +1,9 @@
 import pytest
 
 UNCHANGED = {
+    "a state that is kept": {"epoch": "best = {name: p.detach() for name, p in zip('wb', model.parameters())}"},
+    "the optimizer's state": {"end": "state = optimizer.state_dict()"},
+    "what is loaded": {"setup": 'rows = torch.load("rows.pt")'},
     "another library's": {"imports": "from safetensors.torch import save_model", "end": "state = save_model"},
     "a function of the same name": {
         "setup": "def save(state, path):\n    return state",

@@ -14,7 +14,7 @@ NOT_PREPARED = {
         "ready": "steps = 2 * len(loader)\nschedule = CosineAnnealingLR(optimizer, steps)",
         "step": "schedule.step()",
     },
-    "on a metric": {"ready": "schedule = ReduceLROnPlateau(optimizer)", "epoch": "schedule.step(loss.item())"},
+    "on a metric": {"ready": "schedule = ReduceLROnPlateau(optimizer)", "epoch": "schedule.step(epoch / 2)"},
     "never stepped": {"ready": "schedule = StepLR(optimizer, 1)"},
 }
 
