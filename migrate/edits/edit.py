@@ -116,6 +116,7 @@ class Insert(Operation):
     code: str
     before: bool
     spaced: bool  # with a blank line on each side
+    late: bool = False  # below what else is put at the same place
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +220,7 @@ class AddImport(Operation):
     kind = "import"
     module: str
     name: str | None  # None: `import module`
+    used: int | None = None  # the line of a statement that runs while the file is loaded and needs it
 
 
 @dataclass(frozen=True, slots=True)

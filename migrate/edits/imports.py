@@ -43,14 +43,17 @@ class Joined:
     serves: tuple[Wanted, ...]
 
 
-def place(tree: ast.Module, wanted: Iterable[Wanted], local: Collection[str]) -> list[Placed | Joined]:
+def place(
+    tree: ast.Module, wanted: Iterable[Wanted], local: Collection[str], used: int | None = None
+) -> list[Placed | Joined]:
     """Where the imports go that are not there yet; in alphabetical order, names of one module in one statement.
 
-    `local` has the names of the project's own modules. What is wanted counts as third party.
+    `local` has the names of the project's own modules. What is wanted counts as third party. The imports go among those
+    down to the line `used`, where one of them is needed.
     """
     found: list[Placed | Joined] = []
     by_module: dict[str, set[str]] = {}
-    zone = _zone(tree)
+    zone = _zone(tree, used)
     for module, name in sorted(set(wanted), key=lambda want: (want[0].lower(), want[1] or "")):
         if _is_there(zone, module, name):
             continue
@@ -67,10 +70,12 @@ def place(tree: ast.Module, wanted: Iterable[Wanted], local: Collection[str]) ->
     return found
 
 
-def _zone(tree: ast.Module) -> list[ast.stmt]:
-    """The statements at the top of the file, up to the last import before the first definition or loop."""
+def _zone(tree: ast.Module, used: int | None) -> list[ast.stmt]:
+    """The statements at the top of the file, up to the last import before the first use, definition or loop."""
     last = 0
     for number, stmt in enumerate(tree.body):
+        if used is not None and stmt.lineno > used:
+            break
         if isinstance(stmt, (ast.Import, ast.ImportFrom)):
             last = number + 1
         elif not _is_among_imports(stmt):

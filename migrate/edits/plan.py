@@ -30,7 +30,7 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import dedent
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -161,20 +161,22 @@ class Plan:
         self._add(stmt, do.Remove(), rule, reason, group)
 
     def insert_before(
-        self, stmt: ast.stmt, code: str, *, rule: str, spaced: bool = False, reason: str = "", group: str = ""
-    ) -> None:
-        """Put statements before one, above its comments."""
-        self._insert(stmt, code, True, spaced, (rule, reason, group))
+        self, stmt: ast.stmt, code: str, *, rule: str, spaced: bool = False, late: bool = False,
+        reason: str = "", group: str = "",
+    ) -> None:  # fmt: skip
+        """Put statements before one, above its comments; `late`: below what else is put there, whoever plans first."""
+        self._insert(stmt, do.Insert(code, True, spaced, late), (rule, reason, group))
 
     def insert_after(
-        self, stmt: ast.stmt, code: str, *, rule: str, spaced: bool = False, reason: str = "", group: str = ""
-    ) -> None:
-        """Put statements after one."""
-        self._insert(stmt, code, False, spaced, (rule, reason, group))
+        self, stmt: ast.stmt, code: str, *, rule: str, spaced: bool = False, late: bool = False,
+        reason: str = "", group: str = "",
+    ) -> None:  # fmt: skip
+        """Put statements after one; `late`: below what else is put there, whoever plans first."""
+        self._insert(stmt, do.Insert(code, False, spaced, late), (rule, reason, group))
 
-    def _insert(self, stmt: ast.stmt, code: str, before: bool, spaced: bool, who: tuple[str, str, str]) -> None:
-        check_statements(code)
-        self._add(stmt, do.Insert(dedent(code).strip("\n"), before, spaced), *who)
+    def _insert(self, stmt: ast.stmt, insert: do.Insert, who: tuple[str, str, str]) -> None:
+        check_statements(insert.code)
+        self._add(stmt, replace(insert, code=dedent(insert.code).strip("\n")), *who)
 
     def guard(
         self, first: ast.stmt, last: ast.stmt, test: str, *, rule: str, reason: str = "", group: str = ""
@@ -257,13 +259,17 @@ class Plan:
     # -------------------------------------------------------------- imports
 
     def add_import(
-        self, path: str, module: str, name: str | None = None, *, rule: str, reason: str = "", group: str = ""
-    ) -> None:
-        """Import `name` from `module`, or `module` itself, in a file: sorted into place, nothing if it is there."""
+        self, path: str, module: str, name: str | None = None, *, used: int | None = None, rule: str,
+        reason: str = "", group: str = "",
+    ) -> None:  # fmt: skip
+        """Import `name` from `module`, or `module` itself, in a file: sorted into place, nothing if it is there.
+
+        `used` is the line of a statement at module level that needs it: the import stands above that line.
+        """
         if path not in self._edits:
             raise ValueError(f"{path} is not one of the plan's files.")
         before = f"import {module}" if name is None else f"from {module} import {name}"
-        new = do.Edit(rule, path, Address(-1), do.AddImport(module, name), 1, 1, before, reason, group)
+        new = do.Edit(rule, path, Address(-1), do.AddImport(module, name, used), 1, 1, before, reason, group)
         self._append(new)
 
     def drop_import(

@@ -248,7 +248,8 @@ def _imports(edits: list[Edit], index: Index, local: Collection[str]) -> dict[Ed
     """What each new import becomes; an empty list for one that is there already."""
     wanted = [(edit.operation.module, edit.operation.name) for edit in edits if isinstance(edit.operation, AddImport)]
     operations: dict[Edit, list[tuple[Address, Operation]]] = {edit: [] for edit in edits}
-    for placement in place(index.tree, wanted, local):
+    needed = [e.operation.used for e in edits if isinstance(e.operation, AddImport) and e.operation.used is not None]
+    for placement in place(index.tree, wanted, local, min(needed, default=None)):
         address = index.find(placement.anchor) or Address(-1)
         new: Operation
         if isinstance(placement, Joined):
@@ -275,7 +276,9 @@ def _statements(placed: Iterable[tuple[Address, Operation]], dropped: Iterable[i
             found.setdefault(address.stmt, StatementEdits()).whole = operation
         elif isinstance(operation, Insert):
             edits = found.setdefault(address.stmt, StatementEdits())
-            (edits.before if operation.before else edits.after).append(operation)
+            side = edits.before if operation.before else edits.after
+            side.append(operation)
+            side.sort(key=lambda insert: insert.late)
     return found
 
 

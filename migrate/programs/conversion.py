@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import training
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
+from migrate.analysis.units import Class, Function
 from migrate.programs.access import Access
 from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
@@ -24,7 +25,7 @@ from migrate.programs.schedulers import Horizon, Pace, Schedule, schedules
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts, Use
-    from migrate.analysis.units import Function, Module, Unit
+    from migrate.analysis.units import Module, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,9 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     """The decisions; None if the program is refused, with the reasons in its `refusals`."""
     if program.refusals or program.home is None:
         return None
-    shared, in_full = _evaluation(facts, program)
-    loaders = _prepared_loaders(facts, loops, program, in_full)
+    handed_out = _handed_out(facts) - program.training_loaders
+    shared, in_full = _evaluation(facts, program, handed_out)
+    loaders = _prepared_loaders(program, in_full, handed_out)
     prepared = {origin for named in loaders for origin in named.origins}
     program.refusals += _evaluated_in_full(program, in_full)
     program.refusals += unsafe_batches(facts, program, prepared)
@@ -110,21 +112,25 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     )
 
 
-def _evaluation(facts: Facts, program: Program) -> tuple[list[Shared], list[InFull]]:
+def _evaluation(facts: Facts, program: Program, handed_out: set[ast.AST]) -> tuple[list[Shared], list[InFull]]:
     """Which evaluation loops are shared out. A loader is used in one way only, so one loop can keep others back."""
     decided = [decide_evaluation(facts, program, loop) for loop in program.evaluation]
     named = {origin for loader in program.loaders for origin in loader.origins}
     while True:
         kept_whole = {o for d in decided if isinstance(d, InFull) for o in d.loop.loaders} - program.training_loaders
-        again = [_held_back(d, kept_whole, named) if isinstance(d, Shared) else d for d in decided]
+        again = [_held_back(d, kept_whole, named, handed_out) if isinstance(d, Shared) else d for d in decided]
         if again == decided:
             break
         decided = again
     return [d for d in decided if isinstance(d, Shared)], [d for d in decided if isinstance(d, InFull)]
 
 
-def _held_back(shared: Shared, kept_whole: set[ast.AST], named: set[ast.AST]) -> Shared | InFull:
-    """A loop that shares a loader with one that runs in full runs in full, too."""
+def _held_back(
+    shared: Shared, kept_whole: set[ast.AST], named: set[ast.AST], handed_out: set[ast.AST]
+) -> Shared | InFull:
+    """A loop over a loader that is not prepared runs in full: gathered, every sample would count N times."""
+    if shared.loop.loaders & handed_out:
+        return InFull(shared.loop, "its loader is also given to code that is not seen")
     elsewhere = [origin for origin in shared.loop.loaders if origin not in named]
     if elsewhere:
         return InFull(shared.loop, f"it also runs over a loader that is made elsewhere (line {_line(elsewhere[0])})")
@@ -133,9 +139,8 @@ def _held_back(shared: Shared, kept_whole: set[ast.AST], named: set[ast.AST]) ->
     return shared
 
 
-def _prepared_loaders(facts: Facts, loops: Loops, program: Program, in_full: list[InFull]) -> tuple[Named, ...]:
+def _prepared_loaders(program: Program, in_full: list[InFull], handed_out: set[ast.AST]) -> tuple[Named, ...]:
     whole = {origin for decision in in_full for origin in decision.loop.loaders}
-    handed_out = _handed_out(facts)
     return tuple(
         loader
         for loader in program.loaders
@@ -152,8 +157,10 @@ def _handed_out(facts: Facts) -> set[ast.AST]:
     found: set[ast.AST] = set()
     for use in facts.calls:
         names = facts.called(use.node)
-        if facts.targets(use.node) or any(name.startswith(_HARMLESS) and name != "builtins.next" for name in names):
+        if any(name.startswith(_HARMLESS) and name != "builtins.next" for name in names):
             continue
+        if any(isinstance(value.unit, (Function, Class)) for value in facts.values(use.node.func)):
+            continue  # the project's own: what becomes of the loader there is seen
         for argument in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
             found |= facts.loaders(facts.values(argument))
     return found

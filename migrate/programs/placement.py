@@ -76,8 +76,8 @@ def _prepare_spot(facts: Facts, loops: Loops, program: Program, tree: Tree, prep
     held = [_held(tree, statement, block) for statement in statements]
     position = max(_index(block, statement) for statement in held)
     first = min(_index(block, statement) for statement in held)
-    for index in range(first, position):
-        _check_unused(facts, loops, program, tree, block[index], block[position])
+    for index in range(first, position + 1):  # the last one, too: a constructor in a loop that also trains
+        _check_unused(facts, loops, program, block[index], max(statements, key=lambda s: s.lineno))
     while position + 1 < len(block) and _is_placing(facts, program, block[position + 1]):
         position += 1
     return Spot(block[position], "after", spaced=True)
@@ -104,9 +104,7 @@ def _index(block: list[ast.stmt], statement: ast.stmt) -> int:
     return next(index for index, other in enumerate(block) if other is statement)
 
 
-def _check_unused(
-    facts: Facts, loops: Loops, program: Program, tree: Tree, statement: ast.stmt, last: ast.stmt
-) -> None:
+def _check_unused(facts: Facts, loops: Loops, program: Program, statement: ast.stmt, last: ast.stmt) -> None:
     """Training or evaluating before the last constructor leaves no place for one prepare."""
     if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
         return

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.analysis.units import Module
 from migrate.edits.parts import ITSELF, RECEIVER, Selector, argument
 from migrate.programs.access import NAME
 from migrate.report.model import Finding, Kind
@@ -62,13 +63,13 @@ class Draft:
         """Take a statement out; a block that is emptied goes with it where that is safe."""
         self.plan.remove(statement, rule=self.code, group=self.group)
 
-    def before(self, statement: ast.stmt, code: str, *, spaced: bool = False) -> None:
-        """Put statements before one."""
-        self.plan.insert_before(statement, code, rule=self.code, group=self.group, spaced=spaced)
+    def before(self, statement: ast.stmt, code: str, *, spaced: bool = False, late: bool = False) -> None:
+        """Put statements before one; `late`: below what other rules put there."""
+        self.plan.insert_before(statement, code, rule=self.code, group=self.group, spaced=spaced, late=late)
 
-    def after(self, statement: ast.stmt, code: str, *, spaced: bool = False) -> None:
-        """Put statements after one."""
-        self.plan.insert_after(statement, code, rule=self.code, group=self.group, spaced=spaced)
+    def after(self, statement: ast.stmt, code: str, *, spaced: bool = False, late: bool = False) -> None:
+        """Put statements after one; `late`: below what other rules put there."""
+        self.plan.insert_after(statement, code, rule=self.code, group=self.group, spaced=spaced, late=late)
 
     def guard(self, statements: Sequence[ast.stmt], test: str) -> None:
         """Put neighbouring statements under `if test:`."""
@@ -107,8 +108,9 @@ class Draft:
         return code.replace("'", '"') if content.count(b'"') > content.count(b"'") and '"' not in code else code
 
     def add_import(self, node: ast.AST, module: str, name: str) -> None:
-        """Import a name in the file of a node."""
-        self.plan.add_import(self.facts.file(node).path, module, name, rule=self.code, group=self.group)
+        """Import a name in the file of a node, above it where the node runs while the file is loaded."""
+        used = getattr(node, "lineno", None) if isinstance(self.facts.unit(node), Module) else None
+        self.plan.add_import(self.facts.file(node).path, module, name, used=used, rule=self.code, group=self.group)
 
     def drop_import(self, statement: ast.Import | ast.ImportFrom, name: str) -> None:
         """Take a name out of an import."""

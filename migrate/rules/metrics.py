@@ -94,7 +94,7 @@ def _meters(conversion: Conversion, loop: LoopFact) -> list[str]:
             and isinstance(node.func.value, ast.Name)
         ):
             fed = any(roles(facts.values(argument)) & FROM_LOADER for argument in node.args)
-            if fed and Role.INSTANCE in roles(facts.values(node.func.value)):
+            if fed and node.func.value.id != "self" and Role.INSTANCE in roles(facts.values(node.func.value)):
                 found.append(node.func.value.id)
     return list(dict.fromkeys(found))
 

@@ -61,9 +61,9 @@ def _silence(conversion: Conversion, draft: Draft, first: ast.Call) -> None:
         return
     code = f"if not {conversion.access.of(home)}.is_main_process:\n    logging.disable(logging.INFO)"
     if spot.where == "before":
-        draft.before(spot.statement, code)
+        draft.before(spot.statement, code, late=True)
     else:
-        draft.after(spot.statement, code)
+        draft.after(spot.statement, code, late=True)
 
 
 def _guard(conversion: Conversion, draft: Draft, run: list[ast.stmt]) -> None:

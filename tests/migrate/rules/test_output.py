@@ -204,7 +204,6 @@ def test_logs_where_the_accelerator_takes_the_place_of_the_device(changed, name)
     )
 
 
-@pytest.mark.xfail(strict=True, reason="defect A: the accelerator is asked before it is made, a NameError at the start")
 @pytest.mark.parametrize("name", LOGGED)
 def test_logs(changed, name):
     changed(imports="import logging", accelerator=f"accelerator = Accelerator()\n{SILENT}", **LOGGED[name])
