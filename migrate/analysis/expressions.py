@@ -91,6 +91,8 @@ def _operation(state: State, node: ast.expr, frame: Frame) -> Values:
     rows = frozenset(Value(Role.SAMPLES, value.origin) for value in found if value.role in ROWS)
     folded = frozenset(value for value in found if value.role is Role.STATISTIC)
     handed = frozenset(value for value in found if value.role in _HANDED_ON)
+    if rows:  # a tensor and a number make a tensor
+        handed = frozenset(value for value in handed if value.role is not Role.NUMBER)
     # Added up over a loop, per-batch tensors and counts are what they were: computed from the batch.
     return (rows or folded) | handed
 

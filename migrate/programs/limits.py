@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from migrate.analysis.facts import Facts
 from migrate.analysis.known import tensors
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.analysis.syntax import reads
+from migrate.programs.access import NAME
 from migrate.programs.devices import is_unknown_move
 from migrate.programs.loops import AUTOGRAD_BACKWARD, LoopFact, Loops
 from migrate.programs.moves import units_of
@@ -43,6 +45,36 @@ def _already_accelerated(facts: Facts, loops: Loops, program: Program) -> Iterat
                     "write accelerator.backward(loss) in this loop by hand",
                 )
                 return
+
+
+def _names_taken(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """The program's own `accelerator` or `Accelerator`, which is another thing."""
+    if any(_already_accelerated(facts, loops, program)):
+        return  # it is the thing
+    for module in {loop.unit.module for loop in program.training}:
+        for node in facts.tree(module.tree).nodes:
+            name = _bound(node)
+            if name in (NAME, "Accelerator"):
+                yield Refusal(
+                    node,
+                    "MIG100",
+                    f"the name {name} is already taken here, for something else",
+                    f"give it another name, and the accelerator can be called {name}",
+                )
+                return
+
+
+def _bound(node: ast.AST) -> str | None:
+    """The name that a node gives to something."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return node.name
+    if isinstance(node, ast.ImportFrom) and node.module not in ("runtime", "accelerate"):
+        return next((n for alias in node.names if (n := alias.asname or alias.name) in (NAME, "Accelerator")), None)
+    return None
 
 
 def _out_of_hand(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -245,6 +277,41 @@ def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
             )
 
 
+def _beside_the_loader(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """`weights[i * n:(i + 1) * n]`: the i-th batch of a process is not the i-th of the data."""
+    for loop in program.training:
+        counters = _counters(facts, loop)
+        for node in ast.walk(loop.node):
+            if (
+                isinstance(node, ast.Subscript)
+                and isinstance(node.ctx, ast.Load)
+                and any(isinstance(part, ast.Slice) and reads(part) & counters for part in ast.walk(node.slice))
+                and not _depends_on_batch(facts, loop, node.value)
+            ):
+                yield Refusal(
+                    node,
+                    "MIG103",
+                    f"{ast.unparse(node)} goes with the batch by its number, which differs between processes",
+                    "let the data set give it with each sample, so that the loader brings both",
+                )
+
+
+def _counters(facts: Facts, loop: LoopFact) -> set[str]:
+    """The names that count the batches: of enumerate(), or `i += 1` in the loop."""
+    counted = {
+        node.target.id
+        for node in ast.walk(loop.node)
+        if isinstance(node, ast.AugAssign)
+        and isinstance(node.target, ast.Name)
+        and isinstance(node.value, ast.Constant)
+    }
+    if isinstance(loop.node, ast.For) and isinstance(loop.node.target, ast.Tuple):
+        first = loop.node.target.elts[0]
+        if isinstance(first, ast.Name) and Role.NUMBER in roles(facts.values(first)):
+            counted.add(first.id)
+    return counted
+
+
 def _closures(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """LBFGS evaluates the closure as often as its own loss asks for, and so each process another number of times."""
     modules = {loop.unit.module for loop in program.training}
@@ -287,6 +354,7 @@ def _unknown_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Ref
 CHECKS: tuple[Check, ...] = (
     _incomplete,
     _already_accelerated,
+    _names_taken,
     _out_of_hand,
     _backward_forms,
     _scalers,
@@ -298,6 +366,7 @@ CHECKS: tuple[Check, ...] = (
     _nested_loops,
     _parting_ways,
     _lone_decisions,
+    _beside_the_loader,
     _closures,
     _unknown_moves,
 )

@@ -14,7 +14,8 @@ says why. What a training loop adds up or collects and reads afterwards is joine
     total_loss += loss.item()     ->   total_loss = sum(accelerator.gather_for_metrics([total_loss]))
     losses.append(loss.item())    ->   losses = accelerator.gather_for_metrics(losses)
 
-Left alone: numbers that a training loop shows while it runs (progress bars) are those of one process's share.
+Left alone: numbers that a training loop shows while it runs (progress bars) are those of one process's share; and where
+the processes cannot share the training data evenly, the samples that fill up the last batch count twice in such sums.
 """
 
 from __future__ import annotations

@@ -190,19 +190,23 @@ def test_a_flag_that_guards_the_moves_goes_on_deciding(changed):
     )
 
 
+def test_the_import_stands_above_its_first_use(convert_text, programs):
+    before, _ = programs({"setup": "scale = torch.tensor(2.0)\nimport math"})
+    _, result = convert_text(before)
+
+    assert result.index("from runtime import Accelerator") < result.index("accelerator = Accelerator()")
+
+
 TAKEN = {
     "read": "accelerator = torch.accelerator.current_accelerator()\nkind = accelerator",
     "another thing": "accelerator = 3",
+    "a class": "class Accelerator:\n    pass",
 }
 
 
-@pytest.mark.xfail(strict=True, reason="defect B: the name is taken again, the result is dropped as a bug of ours")
 @pytest.mark.parametrize("name", TAKEN)
-def test_a_name_that_is_taken(programs, convert_text, name):
-    report, result = convert_text(programs({"setup": TAKEN[name]})[0])
-
-    assert TAKEN[name] in result
-    assert "MIG999" not in {finding.code for finding in report.findings}
+def test_a_name_that_is_taken(refused, name):
+    refused("MIG100", TAKEN[name].splitlines()[0], ["is already taken here"], setup=TAKEN[name])
 
 
 OUT_OF_REACH = {

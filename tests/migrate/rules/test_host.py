@@ -49,7 +49,6 @@ def test_a_result_without_a_name(changed):
     )
 
 
-@pytest.mark.xfail(strict=True, reason="defect A: on a GPU the library is given a tensor that is there, and fails")
 def test_a_comparison(changed):
     changed(
         imports="from sklearn.metrics import accuracy_score",

@@ -151,3 +151,90 @@ def test_used_before_everything_is_made(refused, name):
     finding = refused("MIG104", "for x, y in loader:", ["before everything is made"], made=early)
 
     assert "before the first use" in finding.hint
+
+
+FOLDS = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+loader = DataLoader(data, batch_size=4)
+for fold in range(3):
+    loader = DataLoader(data, batch_size=2)
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_name_that_a_loop_with_the_training_makes_again(refused_text):
+    refused_text(FOLDS, "MIG104", "for fold", ["before everything is made (line 9)"])
+
+
+def test_an_optimizer_that_is_made_again_between_epochs(refused):
+    refused("MIG104", "for epoch", epoch="if epoch == 0:\n    optimizer = optim.Adam(model.parameters())")
+
+
+def test_data_beside_the_loader(refused):
+    refused(
+        "MIG103",
+        "z = weights",
+        made="weights = torch.rand(8)",
+        over="enumerate(loader)",
+        target="i, (x, y)",
+        batch="z = weights[i * 4:(i + 1) * 4]",
+    )
+
+
+TRAINER = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+class Trainer:
+    def __init__(self, model, optimizer, loader, held):
+        self.model = model
+        self.optimizer = optimizer
+        self.loader = loader
+        self.held = held
+
+    def fit(self):
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            loss = (self.model(x) - y).pow(2).mean()
+            loss.backward()
+            self.optimizer.step()
+
+    @torch.no_grad()
+    def evaluate(self):
+        self.model.eval()
+        wrong = 0
+        for x, y in self.held:
+            wrong += (self.model(x) - y).abs().sum().item()
+        return wrong
+
+def main():
+    data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    MAKE
+    trainer = Trainer(model, optimizer, DataLoader(data, batch_size=4), held)
+    trainer.fit()
+    print(trainer.evaluate())
+
+main()
+"""
+
+
+@pytest.mark.parametrize(("make", "is_prepared"), [("", True), ("other.look(held)", False)])
+def test_gathered_is_what_is_prepared(convert_text, make, is_prepared):
+    made = "held = DataLoader(data, batch_size=4)"
+    source = TRAINER.replace("MAKE", f"{made}\n    {make}" if make else made)
+    _, result = convert_text(f"import other\n{source.lstrip()}")
+
+    assert ("gather_for_metrics" in result) is is_prepared
+    assert ("self.loader, self.held, " in result) is is_prepared
