@@ -137,6 +137,25 @@ class Loops:
             )
         )
 
+    @cached_property
+    def unnamed(self) -> tuple[tuple[Loop, ast.Call], ...]:
+        """Training loops in files that were not named, each with a call in a named file that leads there."""
+        found: dict[Loop, ast.Call] = {}
+        for use in self.backwards:
+            for loop in self.innermost(use.node, use.unit):
+                call = None if self._facts.file(loop).named else self._named_call(self._facts.unit(loop), frozenset())
+                if call is not None:
+                    found.setdefault(loop, call)
+        return tuple(found.items())
+
+    def _named_call(self, unit: Unit, seen: frozenset[int]) -> ast.Call | None:
+        for call in self._facts.callers(unit) if isinstance(unit, Function) and id(unit) not in seen else ():
+            if call.caller.module.file.named:
+                return call.node
+            if (above := self._named_call(call.caller, seen | {id(unit)})) is not None:
+                return above
+        return None
+
     def innermost(self, node: ast.AST, unit: Unit, seen: frozenset[int] = frozenset()) -> Iterator[Loop]:
         """The innermost loops around a node: its own function's, else those of the callers."""
         own = next(self._facts.tree(node).loops(node), None)

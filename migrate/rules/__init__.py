@@ -98,6 +98,7 @@ def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
             findings += [_refused(facts, refusal) for refusal in program.refusals]
         summaries.append(told(facts, program, made))
     findings += [_out_of_sight(facts, use) for use in loops.out_of_sight]
+    findings += [_unnamed(facts, loop, call) for loop, call in loops.unnamed]
     findings.sort(key=lambda f: (f.path, f.line, f.column, f.code))
     return Outcome(tuple(f for f in findings if _is_wanted(f, options)), tuple(summaries))
 
@@ -214,6 +215,12 @@ def _out_of_sight(facts: Facts, use: Use) -> Finding:
     why = f"{name}() trains, and nothing in the named files calls it in a loop"
     way_out = "name the files that call it too, or convert it by hand"
     return finding(facts, use.node, "MIG907", why, way_out, Kind.LOOP, converts=False)
+
+
+def _unnamed(facts: Facts, loop: ast.AST, call: ast.Call) -> Finding:
+    file, named = facts.file(loop), facts.file(call)
+    why = f"this leads to the training loop in {file.path}:{getattr(loop, 'lineno', 0)}, which was not named"
+    return finding(facts, call, "MIG907", why, f"name it too: migrate {named.path} {file.path}", Kind.NOTE)
 
 
 def _refused(facts: Facts, refusal: Refusal) -> Finding:

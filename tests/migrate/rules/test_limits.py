@@ -1,8 +1,10 @@
 """What stands in the way of a whole program: `migrate/programs/limits.py`, and codes that are only ever reasons."""
 
 import pytest
+from typer.testing import CliRunner
 
 from migrate.analysis import analyse
+from migrate.cli import app
 from migrate.programs.limits import CHECKS, limits
 from migrate.programs.loops import Loops
 from migrate.programs.program import programs as programs_of
@@ -202,3 +204,16 @@ class _Incomplete:
 
     def __getattr__(self, name):
         return getattr(self._facts, name)
+
+
+def test_a_loop_in_a_file_that_is_imported_but_not_named(tmp_path, monkeypatch):
+    loop = "for x in range(9):\n        model(torch.ones(2)).sum().backward()\n        optimizer.step()"
+    (tmp_path / "engine.py").write_text(f"import torch\ndef fit(model, optimizer):\n    {loop}\n", encoding="utf-8")
+    (tmp_path / "main.py").write_text("from engine import fit\nfit(object(), object())\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    result = CliRunner().invoke(app, ["main.py"])
+
+    assert result.exit_code == 0
+    assert "main.py:2:1 MIG907 this leads to the training loop in engine.py:3, which was not named" in result.output
+    assert "migrate main.py engine.py" in result.output
