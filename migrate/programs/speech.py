@@ -25,6 +25,7 @@ class Speech:
     saves: list[ast.Call] = field(default_factory=list)  # torch.save(object, path) by itself
     guarded: list[list[ast.stmt]] = field(default_factory=list)  # neighbours that do nothing but write
     mixed: list[ast.stmt] = field(default_factory=list)  # write, and run what all processes must enter
+    opened: list[ast.Call] = field(default_factory=list)  # files that stay open for writing: log = open(path, "w")
     unreached: list[Function] = field(default_factory=list)  # functions that write out of the accelerator's reach
     bars: list[ast.Call] = field(default_factory=list)
     logs: list[ast.Call] = field(default_factory=list)  # through the standard library's logging
@@ -88,6 +89,8 @@ def _listen(conversion: Conversion, voice: Voice, said: Speech, body: Iterable[a
             said.mixed.append(statement)
         elif voice.is_print(statement):
             _hear(conversion, said, statement)
+        elif isinstance(statement, ast.Assign) and voice.opens_for_writing(statement.value):
+            said.opened.append(statement.value)  # type: ignore[arg-type]
         for inner in blocks(statement):
             _listen(conversion, voice, said, inner)
     _close(voice, said, run)

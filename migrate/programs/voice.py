@@ -67,7 +67,7 @@ class Voice:
         if isinstance(statement, (ast.For, ast.While)):
             return not statement.orelse and self._body_outputs(statement)
         if isinstance(statement, ast.With):
-            return any(self._opens_for_writing(item.context_expr) for item in statement.items)
+            return any(self.opens_for_writing(item.context_expr) for item in statement.items)
         if isinstance(statement, ast.Try):
             handled = [inner for handler in statement.handlers for inner in handler.body]
             rest = [*statement.orelse, *statement.finalbody]
@@ -124,7 +124,8 @@ class Voice:
             isinstance(self._facts.tree(call.node).parents[call.node], ast.Expr) for call in self._facts.callers(unit)
         )
 
-    def _opens_for_writing(self, node: ast.expr) -> bool:
+    def opens_for_writing(self, node: ast.expr) -> bool:
+        """`open(path, "w")`."""
         if not isinstance(node, ast.Call) or output.OPEN not in self._facts.called(node):
             return False
         given = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]

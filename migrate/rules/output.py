@@ -9,7 +9,8 @@
 
 Files, directories, figures and writers are left to the main process; so are the project's own functions that do nothing
 but write. Statements that also run the model or a loop over a loader stay outside: all processes must enter those.
-Left alone, and said: what is printed before the accelerator exists, and what both writes and trains.
+Left alone, and said: what is printed before the accelerator exists, what both writes and trains, and files that stay
+open for writing.
 Safe: on one process that process is the main process.
 """
 
@@ -44,6 +45,12 @@ def output(conversion: Conversion, draft: Draft) -> None:
         draft.note(statement, "every process prints this: it runs before the accelerator exists")
     for unit in said.unreached:
         draft.note(unit.node, f"every process prints or writes what {unit.name}() does", _BY_HAND)
+    for call in said.opened:
+        draft.left(
+            call,
+            "every process opens this file and writes into it",
+            "let the others write nowhere: open(path if accelerator.is_main_process else os.devnull, ...)",
+        )
     for statement in said.mixed:
         draft.left(
             statement,

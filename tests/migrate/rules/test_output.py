@@ -173,6 +173,14 @@ def test_what_writes_and_runs_the_model_is_left_with_the_reason(unchanged, progr
     assert "in a statement of its own" in finding.hint
 
 
+def test_a_file_that_stays_open_is_left_with_the_reason(unchanged, programs, remark):
+    holes = {"made": 'log = open("log.txt", "w")', "end": "log.close()"}
+    report = unchanged(**holes)
+
+    finding = remark(report, programs(holes)[0], "MIG117", "log = open", ["every process opens this file"])
+    assert "os.devnull" in finding.hint
+
+
 def test_what_is_said_before_the_accelerator_exists_is_reported(changed, programs, remark):
     parse = 'print("start")\nimport argparse\nargs = argparse.ArgumentParser().parse_args()'
     choice = 'device = torch.device("cuda" if args.gpu else "cpu")'
