@@ -57,20 +57,26 @@ def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     for name, added in appended(facts, loop).items():
         is_mine = any(is_own(facts, loop, value) for value in added)
         reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.node)) > len(added)
-        if not is_mine or reads_inside or not all(is_number(facts, value) for value in added):
+        if not is_mine or reads_inside or not all(_are_numbers(facts, value) for value in added):
             continue
         if _set_up_before(facts, loop, name) is loop.node and _is_read(statements_after(facts, loop.node), name):
             yield Accumulator(name, loop, loop.node, True, Joined.LIST, read_inside=False)
 
 
+def _are_numbers(facts: Facts, node: ast.expr) -> bool:
+    """Whether an expression is a Python number, or a list of them that a tensor gives."""
+    is_list = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "tolist"
+    return is_list or is_number(facts, node) is True
+
+
 def appended(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
-    """What is appended to each name in a loop."""
+    """What is appended to each name in a loop, one by one or as a list."""
     found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(loop.node):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "append"
+            and node.func.attr in ("append", "extend")
             and isinstance(node.func.value, ast.Name)
             and len(node.args) == 1
         ):
@@ -228,7 +234,7 @@ def is_number(facts: Facts, node: ast.expr) -> bool | None:
         if isinstance(node.func, ast.Attribute):
             if node.func.attr in _NUMBER_METHODS:
                 return True
-            if Role.UNKNOWN in roles(facts.values(node)):
+            if Role.UNKNOWN in roles(facts.values(node)) or _is_foreign(facts, node):
                 return None
             return False if roles(facts.values(node)) & (FROM_LOADER | {Role.TENSOR}) else None
         if Role.UNKNOWN in roles(facts.values(node)) or not any(n.startswith("torch.") for n in facts.called(node)):
@@ -240,6 +246,12 @@ def is_number(facts: Facts, node: ast.expr) -> bool | None:
     if isinstance(node, ast.Name):
         return _name_is_number(facts, node)
     return None
+
+
+def _is_foreign(facts: Facts, node: ast.Call) -> bool:
+    """Whether another library than PyTorch answers the call."""
+    names = facts.called(node)
+    return bool(names) and not any(name.startswith("torch.") for name in names)
 
 
 def _name_is_number(facts: Facts, node: ast.Name) -> bool | None:

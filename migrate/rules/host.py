@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import HOST_PREFIXES
 from migrate.analysis.roles import ROWS, Role, Value, roles
+from migrate.programs.devices import only_cpu
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def _is_on_device(conversion: Conversion, node: ast.expr) -> bool:
         return False
     if any(isinstance(n, ast.Attribute) and n.attr in ("cpu", "numpy") for n in ast.walk(node)):
         return False
+    if isinstance(node, ast.Call) and any(only_cpu(conversion.facts, argument) for argument in node.args):
+        return False  # x.to("cpu")
     return any(_is_placed(conversion, value) for value in values)
 
 

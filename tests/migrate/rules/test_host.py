@@ -57,3 +57,19 @@ def test_a_comparison(changed):
             "predicted = output > 0.5\nscore = accuracy_score(y.cpu(), predicted.cpu())",
         ),
     )
+
+
+@pytest.mark.parametrize("move", ['.to("cpu")', '.to(torch.device("cpu"))', ".cpu()"])
+def test_what_is_brought_to_the_host_stays(unchanged, move):
+    unchanged(step=f"rows = output.detach(){move}.numpy()")
+
+
+def test_the_cpu_by_name_beside_the_device(changed):
+    device = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+    changed(
+        accelerator="",
+        setup=(device, "accelerator = Accelerator()"),
+        made='host = torch.device("cpu")',
+        batch=("x, y = x.to(device), y.to(device)", ""),
+        step="rows = output.detach().to(host)",
+    )

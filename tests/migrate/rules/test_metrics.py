@@ -155,7 +155,6 @@ def test_what_may_be_a_number_or_a_tensor_is_left_with_the_reason(unchanged, pro
     assert "accelerator.reduce(total)" in finding.hint
 
 
-@pytest.mark.xfail(strict=True, reason="defect B: the result of an unknown function is taken for a tensor")
 def test_what_an_unknown_function_gives_back_is_left_with_the_reason(unchanged):
     unchanged(
         imports="import measures", start="total = 0", step="total += measures.error(output, y)", epoch="best = total"

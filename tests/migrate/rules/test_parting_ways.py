@@ -91,3 +91,11 @@ def test_a_list_over_all_epochs_stays_in_the_order_of_time(remark, convert_text,
 
     assert "gather" not in result
     assert any(f.code == "MIG114" and "found" in f.message for f in report.findings)
+
+
+def test_lists_of_predictions_are_joined(changed):
+    changed(
+        start="found = []",
+        step="found.extend(output.argmax(1).tolist())",
+        epoch=("print(len(found))", "found = accelerator.gather_for_metrics(found)\naccelerator.print(len(found))"),
+    )
