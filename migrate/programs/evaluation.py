@@ -55,6 +55,7 @@ def decide(facts: Facts, program: Program, loop: LoopFact) -> Shared | InFull:
     """How one evaluation loop is made exact."""
     try:
         _check_data(facts, loop)
+        _check_models(facts, program)
         _check_mode(facts, program, loop)
         forward = _forward(facts, loop)
         _check_before(facts, forward.before)
@@ -79,6 +80,32 @@ def _check_data(facts: Facts, loop: LoopFact) -> None:
             given = facts.over(value.origin) if value.origin is not None else ()
             if any(inner.name.startswith(data.RANDOM_TRANSFORM) for inner in given):
                 raise NotShared("its data set applies random transforms")
+
+
+def _check_models(facts: Facts, program: Program) -> None:
+    """A model that draws random numbers when it is evaluated would draw others for a share of the batch."""
+    for origin in program.model_origins:
+        for value in facts.values(origin) if isinstance(origin, ast.expr) else ():
+            for member in value.unit.lookup("forward") if isinstance(value.unit, Class) else ():
+                if isinstance(member.unit, Function) and _draws_in_evaluation(facts, member.unit, frozenset()):
+                    raise NotShared(f"{value.name.rpartition('.')[2]}.forward draws random numbers")
+
+
+def _draws_in_evaluation(facts: Facts, unit: Function, seen: frozenset[int]) -> bool:
+    """Whether a function, or one of the project that it calls, draws outside of `if self.training:`."""
+    skipped: set[int] = set()
+    for node in ast.walk(unit.node):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Attribute) and node.test.attr == "training":
+            skipped |= {id(inner) for statement in node.body for inner in ast.walk(statement)}
+    for node in ast.walk(unit.node):
+        if not isinstance(node, ast.Call) or id(node) in skipped:
+            continue
+        if any(is_random(name) for name in facts.called(node)):
+            return True
+        for target in facts.targets(node):
+            if id(target) not in seen and _draws_in_evaluation(facts, target, seen | {id(unit)}):
+                return True
+    return False
 
 
 def draws(facts: Facts, cls: Class) -> bool:

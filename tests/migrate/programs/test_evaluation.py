@@ -93,6 +93,39 @@ class Noisy(Dataset):
     assert conversion.in_full[0].why == "Noisy.__getitem__ draws random numbers for each sample"
 
 
+MODEL = """
+class Sampler(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(1, 1)
+        nn.init.uniform_(self.layer.weight)
+        self.start = torch.rand(1)
+    def sample(self, x):
+        return torch.randn_like(x)
+    def forward(self, x):
+        {forward}
+        return self.layer(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "shares"),
+    [
+        ("x = self.sample(x)", False),
+        ("x = x + torch.rand(1)", False),
+        ("x = x + (self.sample(x) if x.any() else 0)", False),
+        ("x = 2 * x", True),
+        ("if self.training:\n            x = self.sample(x)", True),
+    ],
+)
+def test_in_full_where_the_model_draws_when_it_is_evaluated(decide, forward, shares):
+    text = source("out = net(x)\nfound.append(out)", data=MODEL.format(forward=forward))
+    _, conversion = decide(text.replace("net = nn.Linear(1, 1)", "net = Sampler()"))
+
+    assert bool(conversion.shared) is shares
+    assert shares or conversion.in_full[0].why == "Sampler.forward draws random numbers"
+
+
 def test_dictionary_batches_are_not_gathered_whole(decide):
     _, conversion = decide(source('out = net(batch["x"])\nfound.append((out, batch["y"]))', target="batch"))
 
