@@ -88,7 +88,6 @@ Select = Annotated[
     list[str] | None, typer.Option("--select", metavar="CODES", help="Only these: MIG105,prepare or MIG1.")
 ]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="All rules but these.")]
-Review = Annotated[bool, typer.Option("--review", help="Also make the edits that need a look afterwards.")]
 StdinName = Annotated[str, typer.Option("--stdin-filename", metavar="PATH", help="What standard input is called.")]
 Explain = Annotated[str, typer.Option("--explain", metavar="CODE", help="Explain a rule, by code or name.")]
 Rules = Annotated[bool, typer.Option("--rules", help="List the rules.")]
@@ -113,7 +112,6 @@ def migrate(
     target: To = Target.RUNTIME,
     select: Select = None,
     ignore: Ignore = None,
-    review: Review = False,
     stdin_filename: StdinName = "",
     explain: Explain = "",
     rules: Rules = False,
@@ -145,7 +143,6 @@ def migrate(
                 target=target,
                 select=codes(select or (), code_of),
                 ignore=codes(ignore or (), code_of),
-                review=review,
             )
             if _is_stdin(paths or [], stdin_filename):
                 return _filter(stdin_filename, options, mode in {None, Mode.WRITE}, printing)

@@ -37,7 +37,6 @@ class Options:
     target: Target = Target.RUNTIME
     select: tuple[str, ...] = ()  # codes or their beginnings ("MIG1"); empty: every rule
     ignore: tuple[str, ...] = ()  # likewise; the longer beginning wins, `ignore` where they are equally long
-    review: bool = False  # also make the edits that need a look
 
     def wants(self, code: str) -> bool:
         """Whether the rule with this code takes part."""

@@ -69,7 +69,6 @@ MIGRATE_OPTIONS = {
     "--ignore",
     "--quiet",
     "-q",
-    "--review",
     "--rules",
     "--select",
     "--stdin-filename",

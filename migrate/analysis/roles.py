@@ -55,7 +55,7 @@ class Role(str, Enum):
 
 
 class Certainty(IntEnum):
-    """How sure the analysis is; an edit that rests on less than PROVEN is `review`, on GUESSED it is not made."""
+    """How sure the analysis is; an edit rests on what is PROVEN."""
 
     GUESSED = 0  # by name or use only
     LIKELY = 1  # through an untyped parameter that no caller fills

@@ -82,7 +82,7 @@ def launch_command(
         ),
     ] = None,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Check collectives in the script, and show torch elastic's log.")
+        bool, typer.Option("--debug", help="Show torch elastic's log, and set ACCELERATE_DEBUG_MODE for the script.")
     ] = False,
 ) -> None:
     """Run a script on one or several processes.
