@@ -229,17 +229,7 @@ def is_number(facts: Facts, node: ast.expr) -> bool | None:
         parts = {is_number(facts, node.left), is_number(facts, node.right)}
         return False if False in parts else True if parts == {True} else None
     if isinstance(node, ast.Call):
-        if facts.called(node) & _NUMBER_CALLS:
-            return True
-        if isinstance(node.func, ast.Attribute):
-            if node.func.attr in _NUMBER_METHODS:
-                return True
-            if Role.UNKNOWN in roles(facts.values(node)) or _is_foreign(facts, node):
-                return None
-            return False if roles(facts.values(node)) & (FROM_LOADER | {Role.TENSOR}) else None
-        if Role.UNKNOWN in roles(facts.values(node)) or not any(n.startswith("torch.") for n in facts.called(node)):
-            return None
-        return False if roles(facts.values(node)) & FROM_LOADER else None
+        return _call_is_number(facts, node)
     if isinstance(node, ast.Subscript) and isinstance(node.value, (ast.Attribute, ast.Call)):
         inner = node.value.func if isinstance(node.value, ast.Call) else node.value
         return True if isinstance(inner, ast.Attribute) and inner.attr in ("shape", "size") else None
@@ -248,10 +238,15 @@ def is_number(facts: Facts, node: ast.expr) -> bool | None:
     return None
 
 
-def _is_foreign(facts: Facts, node: ast.Call) -> bool:
-    """Whether another library than PyTorch answers the call."""
-    names = facts.called(node)
-    return bool(names) and not any(name.startswith("torch.") for name in names)
+def _call_is_number(facts: Facts, node: ast.Call) -> bool | None:
+    is_method = isinstance(node.func, ast.Attribute)
+    if facts.called(node) & _NUMBER_CALLS or (is_method and node.func.attr in _NUMBER_METHODS):  # type: ignore[attr-defined]
+        return True
+    found = roles(facts.values(node))
+    is_torch = any(name.startswith("torch.") for name in facts.called(node))
+    if Role.UNKNOWN in found or (not is_torch and (facts.called(node) or not is_method)):  # another library answers
+        return None
+    return False if found & (FROM_LOADER | ({Role.TENSOR} if is_method else set())) else None
 
 
 def _name_is_number(facts: Facts, node: ast.Name) -> bool | None:

@@ -10,15 +10,14 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known import training
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Function
 from migrate.programs.access import Access
 from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
-from migrate.programs.loops import LoopFact, Loops
-from migrate.programs.moves import Fate, Move, moves, units_of, unsafe_batches
+from migrate.programs.loops import Loops
+from migrate.programs.moves import Move, moves, units_of, unsafe_batches
 from migrate.programs.placement import NoPlace, Placement, place
 from migrate.programs.program import Named, Program, Refusal
 from migrate.programs.schedulers import Horizon, Pace, Schedule, schedules
@@ -244,6 +243,3 @@ def _function_reaches(conversion: Conversion, unit: Function, seen: frozenset[in
 
 def _is_inside_model(unit: Function) -> bool:
     return unit.owner is not None and any(base.startswith("torch.nn.") for base in unit.owner.library_bases())
-
-
-__all__ = ["Conversion", "Fate", "LoopFact", "convert", "reaches_model", "training"]

@@ -100,7 +100,7 @@ def _draws_in_evaluation(facts: Facts, unit: Function, seen: frozenset[int]) -> 
     for node in ast.walk(unit.node):
         if not isinstance(node, ast.Call) or id(node) in skipped:
             continue
-        if any(is_random(name) for name in facts.called(node)):
+        if is_draw(facts, node):
             return True
         for target in facts.targets(node):
             if id(target) not in seen and _draws_in_evaluation(facts, target, seen | {id(unit)}):
@@ -114,16 +114,15 @@ def draws(facts: Facts, cls: Class) -> bool:
     for name in names:
         for member in cls.lookup(name):
             if isinstance(member.unit, Function) and any(
-                isinstance(node, ast.Call) and any(is_random(called) for called in facts.called(node))
-                for node in ast.walk(member.unit.node)
+                isinstance(node, ast.Call) and is_draw(facts, node) for node in ast.walk(member.unit.node)
             ):
                 return True
     return False
 
 
-def is_random(name: str) -> bool:
-    """Whether a library function draws random numbers."""
-    return name.startswith(data.RANDOM_PREFIXES) and name not in data.RANDOM_SEEDS
+def is_draw(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call of a library draws random numbers."""
+    return any(name.startswith(data.RANDOM_PREFIXES) and name not in data.RANDOM_SEEDS for name in facts.called(call))
 
 
 def _check_mode(facts: Facts, program: Program, loop: LoopFact) -> None:

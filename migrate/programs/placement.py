@@ -198,7 +198,7 @@ def _accelerator_spot(
     cpu: str | None,
     required: frozenset[str],
 ) -> Spot:
-    earliest = _start(program, tree, top)
+    earliest = _start(tree, top)
     if cpu is not None:
         earliest = max(earliest, _after_names(facts, program, tree, top, choice, required))
     in_module = isinstance(program.home, Module) and top is tree.root.body
@@ -217,7 +217,7 @@ def _is_first(program: Program, choice: Choice) -> bool:
     return all(choice.statement.lineno < statement.lineno for name in named for statement in name.statements)
 
 
-def _start(program: Program, tree: Tree, top: list[ast.stmt]) -> int:
+def _start(tree: Tree, top: list[ast.stmt]) -> int:
     """The first position where the accelerator could stand: after the docstring, the imports, super().__init__()."""
     position = 0
     for index, statement in enumerate(top):

@@ -9,7 +9,7 @@ from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import own_nodes, writes
 from migrate.programs.conversion import Conversion, reaches_model
-from migrate.programs.evaluation import is_random
+from migrate.programs.evaluation import is_draw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -197,7 +197,7 @@ class Voice:
                 if not (isinstance(node.value, ast.Name) and node.value.id in fresh):
                     return True
             elif isinstance(node, ast.Call):
-                if self._is_mutator(node, fresh) or any(is_random(name) for name in self._facts.called(node)):
+                if self._is_mutator(node, fresh) or is_draw(self._facts, node):
                     return True  # a drawn number moves the random stream on
                 for target in self._facts.targets(node):
                     if id(target) not in seen and self._changes(target, seen | {id(unit)}):

@@ -134,7 +134,7 @@ def _convert_one(
             _write(conversion, plan, options, group, said)
     except OutOfReach as error:
         program.refusals.append(error.refusal)
-    program.refusals += _clashes(facts, plan, program, group)
+    program.refusals += _clashes(plan, program, group)
     if program.refusals:
         plan.drop_group(group)
         return None
@@ -176,7 +176,7 @@ def _bypassing(conversion: Conversion) -> list[Refusal]:
     ]
 
 
-def _clashes(facts: Facts, plan: Plan, program: Program, group: str) -> list[Refusal]:
+def _clashes(plan: Plan, program: Program, group: str) -> list[Refusal]:
     """Edits of the group that could not be planned: two at one place, or at a place that cannot be addressed."""
     first = program.training[0].node
     found = [r for r in plan.refused if r.group == group]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module, Unit
-from migrate.programs.devices import SET_DEVICE, Choice, choices, device_argument, is_move
+from migrate.programs.devices import SET_DEVICE, Choice, choices, is_move
 from migrate.programs.moves import is_in_left_branch
 from migrate.rules.placing import dropped_arguments
 from migrate.rules.rule import rule
@@ -241,6 +241,3 @@ def _first_statement(unit: Function) -> ast.stmt:
     """The first statement after the docstring."""
     body = unit.body
     return body[1] if is_docstring(body[0]) and len(body) > 1 else body[0]
-
-
-__all__ = ["argument_for", "device_argument", "device_choice", "device_line"]

@@ -81,7 +81,7 @@ def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> Non
             f"join it after the loop: {name} = accelerator.reduce({name}), if it is a tensor",
         )
         return
-    draft.after(accumulator.after, _joining(conversion, accumulator, conversion.access.name(loop)))
+    draft.after(accumulator.after, _joining(accumulator, conversion.access.name(loop)))
 
 
 def _meters(conversion: Conversion, loop: LoopFact) -> list[str]:
@@ -104,7 +104,7 @@ def _and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _joining(conversion: Conversion, accumulator: Accumulator, accelerator: str) -> str:
+def _joining(accumulator: Accumulator, accelerator: str) -> str:
     name = accumulator.name
     if not accumulator.is_number:
         assert accumulator.joined is not None

@@ -35,7 +35,7 @@ def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> Non
             continue
         for call in mine:
             _give_way(conversion, draft, call)
-        _fold_choices(conversion, draft, statement, gone)
+        _fold_choices(draft, statement, gone)
 
 
 def dropped(conversion: Conversion) -> set[ast.Call]:
@@ -199,7 +199,7 @@ class _Without(ast.NodeTransformer):
         return node
 
 
-def _fold_choices(conversion: Conversion, draft: Draft, statement: ast.stmt, gone: set[ast.Call]) -> None:
+def _fold_choices(draft: Draft, statement: ast.stmt, gone: set[ast.Call]) -> None:
     """`x.cuda() if cuda else x` is `x`, wherever in the statement it stands."""
     for node in ast.walk(statement):
         if isinstance(node, ast.IfExp) and any(inner in gone for inner in ast.walk(node.body)):
