@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from migrate.analysis import known
 from migrate.analysis.arguments import Arguments, unknown
@@ -90,24 +89,15 @@ def _fill(state: State, unit: Function, positional: list[ast.arg], arguments: Ar
             break
         if position < len(positional):
             name = positional[position].arg
-            state.join_parameter(unit, name, _passed(state, values, name, unit, node, frame))
+            state.join_parameter(unit, name, values)
         elif unit.node.args.vararg is not None:
             state.store(unit.node.args.vararg, str(position - len(positional)), values)
     names = {parameter.arg for parameter in (*unit.positional, *unit.node.args.kwonlyargs)}
     for keyword, values in arguments.named.items():
         if keyword in names:
-            state.join_parameter(unit, keyword, _passed(state, values, keyword, unit, node, frame))
+            state.join_parameter(unit, keyword, values)
         elif keyword is not None and unit.node.args.kwarg is not None:
             state.store(unit.node.args.kwarg, keyword, values)
-
-
-def _passed(state: State, values: Values, name: str, unit: Function, node: ast.Call, frame: Frame) -> Values:
-    """The values with the call as one more link of their evidence."""
-    what = f"argument {name} of {unit.name}()"
-    return frozenset(
-        replace(value, because=state.because(what, node, frame.unit, value.because)) if value.because else value
-        for value in values
-    )
 
 
 def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -> Values:
@@ -123,8 +113,7 @@ def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -
 
 def instance(state: State, cls: Class, origin: ast.AST, frame: Frame) -> Value:
     """An object of a project class, with the role of the library class that it derives from."""
-    because = state.because(f"{cls.node.name}() made here", origin, frame.unit)
-    return Value(role_of(cls), origin, cls.node.name, cls, because=because)
+    return Value(role_of(cls), origin, cls.node.name, cls)
 
 
 #: Roles that a project class takes over from the library class it derives from.

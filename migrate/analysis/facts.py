@@ -239,10 +239,6 @@ class Facts:
             value.role is Role.DEVICE or (value.role is Role.TEXT and is_device_text(value.name)) for value in values
         )
 
-    def explain(self, node: ast.expr) -> list[tuple[Value, list[str]]]:
-        """The values of an expression, each with the chain of its evidence."""
-        return [(value, value.because.chain() if value.because else []) for value in self.values(node)]
-
 
 def is_device_text(text: str) -> bool:
     """Whether a text names a device: cuda, cuda:0, cpu."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis import known, members
@@ -41,7 +40,7 @@ def _make(
         return frozenset({Value(role, name=name)})
     if role is Role.DATASET:
         state.store(node, OVER, arguments.all())
-    made = Value(role, node, name, because=state.because(f"{name}() made here", node, frame.unit))
+    made = Value(role, node, name)
     if over is not None:
         state.store(node, OVER, arguments.at(*over))
     if role is Role.LOADER:
@@ -83,7 +82,7 @@ def _super(state: State, arguments: Arguments, frame: Frame) -> Values:
         return NOTHING
     selves = state.parameter(unit, unit.positional[0].arg)
     bases = [base.unit for base in unit.owner.bases if isinstance(base.unit, Class)]
-    return frozenset(replace(value, unit=base) for value in selves for base in bases)
+    return frozenset(value._replace(unit=base) for value in selves for base in bases)
 
 
 def _map(state: State, arguments: Arguments, frame: Frame) -> Values:

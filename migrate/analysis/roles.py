@@ -7,9 +7,8 @@ values are made at sites, so joins are unions and the solver comes to rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import ast
@@ -53,6 +52,8 @@ class Role(str, Enum):
     HOLDER = "holder"  # parsed arguments, a configuration: anything with attributes that the program sets
     UNKNOWN = "unknown object"
 
+    __hash__ = str.__hash__  # in C; that of `Enum` is the slowest part of hashing a value
+
 
 class Certainty(IntEnum):
     """How sure the analysis is; an edit rests on what is PROVEN."""
@@ -62,28 +63,8 @@ class Certainty(IntEnum):
     PROVEN = 2  # the constructor was seen
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One link of the chain that explains a value, newest first."""
-
-    what: str
-    path: str
-    line: int
-    before: Evidence | None = None
-
-    def chain(self) -> list[str]:
-        """The links from this one back to the origin, as `path:line: what`."""
-        link: Evidence | None = self
-        lines = []
-        while link is not None:
-            lines.append(f"{link.path}:{link.line}: {link.what}")
-            link = link.before
-        return lines
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """Something an expression may be.
+class Value(NamedTuple):
+    """Something an expression may be. A plain tuple, since values are hashed and compared all the time.
 
     `origin` is where it was made. For BATCH, SAMPLES and STATISTIC it is where the *loader* was made, so that what
     belongs to a loader can be told from what does not.
@@ -94,8 +75,7 @@ class Value:
     name: str = ""  # KNOWN: dotted name. TEXT: the text. Others: what made it
     unit: Function | Class | Module | None = None
     receiver: Value | None = None  # METHOD: the object it is bound to
-    because: Evidence | None = field(default=None, compare=False)
-    certainty: Certainty = field(default=Certainty.PROVEN, compare=False)
+    certainty: Certainty = Certainty.PROVEN
 
 
 Values = frozenset[Value]

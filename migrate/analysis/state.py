@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.agenda import Agenda
-from migrate.analysis.roles import NOTHING, Evidence, Role, Value, Values
+from migrate.analysis.roles import NOTHING, Role, Value, Values
 from migrate.analysis.units import Class, Function, FunctionNode, Module, Unit, join, module_of
 
 if TYPE_CHECKING:
@@ -166,16 +166,12 @@ class State:
         self.agenda.read((id(function), _RESULT))
         return function.returns
 
-    def because(self, what: str, node: ast.AST, unit: Unit, before: Evidence | None = None) -> Evidence:
-        """Evidence at a node of a unit."""
-        return Evidence(what, module_of(unit).path, getattr(node, "lineno", 0), before)
-
     def iterated(self, given: Iterable[Value]) -> Values:
         """What iterating over the values gives."""
         found: set[Value] = set()
         for value in given:
             if value.role is Role.LOADER:
-                found.add(Value(Role.BATCH, value.origin, because=value.because, certainty=value.certainty))
+                found.add(Value(Role.BATCH, value.origin))
             elif value.role in (Role.BATCH, Role.SAMPLES, Role.PARAMETERS):
                 found.add(value)
             elif value.origin is not None and value.role in (Role.ITERATOR, Role.CONTAINER):

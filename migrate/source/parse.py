@@ -13,6 +13,7 @@ import sys
 import tokenize
 import warnings
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from migrate.errors import SourceError
@@ -61,7 +62,7 @@ def parse(content: bytes, path: str) -> ast.Module:
         raise _too_deep(path, 0) from error
     except ValueError as error:
         raise SourceError(f"this is not Python source: {error}", "Exclude the file.", path=path) from error
-    if line := _line_beyond(tree):
+    if line := _line_beyond(tree, content):
         raise _too_deep(path, line)
     return tree
 
@@ -78,11 +79,46 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _line_beyond(tree: ast.Module) -> int:
+def _line_beyond(tree: ast.Module, content: bytes) -> int:
     """The line of something that lies deeper than we go; 0 if nothing does."""
-    level: list[ast.AST] = [tree]
-    line = 1
-    for _ in range(DEEPEST):
+    if content.count(b"elif") < _SHALLOW and not any(map(_is_deep, _long_statements(tree, content))):
+        return 0
+    return _line_at(tree, DEEPEST)
+
+
+# A level of an expression takes a byte at least, and blocks nest up to 100 deep (a limit of Python's own tokenizer), at
+# two nodes a block: only statements of more bytes than this, or a hundred `elif`, can be too deep. Looking at every
+# node would take longer than parsing.
+_SHALLOW = 100
+_LONG = DEEPEST - 3 * _SHALLOW
+
+
+def _long_statements(tree: ast.Module, content: bytes) -> Iterator[ast.AST]:
+    """The statements that have room for an expression that is too deep; of blocks, what stands before their body."""
+    ends = [0, *accumulate(map(len, content.splitlines(keepends=True)))]
+    waiting: list[ast.AST] = [*tree.body]
+    while waiting:
+        node = waiting.pop()
+        body = getattr(node, "body", None)
+        first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+        if isinstance(body, list):
+            for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+                waiting.extend(getattr(node, name, ()))
+            first = min([first, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+            last = body[0].lineno
+        if last >= len(ends) or ends[last] - ends[max(first - 1, 0)] > _LONG:
+            yield node
+
+
+def _is_deep(statement: ast.AST) -> bool:
+    return _line_at(statement, _LONG) > 0
+
+
+def _line_at(root: ast.AST, depth: int) -> int:
+    """The line of a node that many levels below the root; 0 if there is none."""
+    level: list[ast.AST] = [root]
+    line = getattr(root, "lineno", 1)
+    for _ in range(depth):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
         if not level:
             return 0
