@@ -2,13 +2,14 @@
 
 from migrate.analysis.facts import Facts
 from migrate.analysis.solve import solve
+from migrate.source.memory import uncollected
 from migrate.source.project import Project
 
 
 def analyse(project: Project) -> Facts:
     """The facts of a project: of the named files and of those of their own modules that they import."""
-    state, complete = solve(project)
-    return Facts(project, state, complete)
+    with uncollected():
+        return Facts(project, solve(project))
 
 
 __all__ = ["Facts", "analyse"]

@@ -1,13 +1,14 @@
-"""Which units are to be run again: those that have read something of which more is known now.
+"""Which units are to be run: those that were met, and those that have read something of which more is known now.
 
-This keeps the analysis linear in practice: a unit is run when it is met, and again only when a name, an attribute, a
-parameter or a result that it has looked at has grown.
+A unit that is needed is run at once, inside the one that needs it, as the program itself would: most of what a caller
+reads is there when it reads it, and few units are run twice. A unit is run again only when a name, an attribute, a
+parameter or a result that it has looked at has grown. This keeps the analysis linear in practice.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Module
@@ -15,43 +16,77 @@ from migrate.analysis.units import Module
 if TYPE_CHECKING:
     from migrate.analysis.units import Unit
 
-RUNS = 60  # real programs rest after two to eight runs of a unit
+RUNS = 60  # real programs rest after one to four runs of a unit
+OFTEN = 3
+DEEPEST_CALL = 30  # calls inside calls; what lies deeper waits its turn
 
 
 class Agenda:
-    """Units that wait, and who has read what."""
+    """Units that wait, those that are running, and who has read what."""
 
-    def __init__(self, runs: int = RUNS) -> None:
+    def __init__(self, run: Callable[[Unit], None], runs: int = RUNS) -> None:
+        self._run = run
         self._runs = runs
-        self._waiting: dict[Unit, None] = {}
+        self._modules: dict[Unit, None] = {}
+        self._functions: dict[Unit, None] = {}
         self._readers: dict[Hashable, set[Unit]] = {}
         self._count: Counter[Unit] = Counter()
-        self._running: Unit | None = None
-        self.is_cut_short = False  # a unit was to be run more often than the bound allows
+        self._running: list[Unit] = []
+        self._reading: set[Hashable] = set()  # what the running unit has read, so that it is noted once
+        self.cut_short: dict[Unit, None] = {}  # were to be run more often than the bound allows
 
     def add(self, unit: Unit) -> None:
-        """Let a unit be run."""
-        self._waiting[unit] = None
+        """Let a unit be run, some time."""
+        (self._modules if isinstance(unit, Module) else self._functions)[unit] = None
+
+    def is_met(self, unit: Unit) -> bool:
+        """Whether the unit has been run, or waits."""
+        return unit in self._count or unit in self._functions or unit in self._modules
+
+    def demand(self, unit: Unit) -> None:
+        """Run a unit that waits now, since what it gives is needed; not if it is running already (recursion).
+
+        One that has been run often is better run once more when all that call it have passed what they pass.
+        """
+        waiting = self._modules if isinstance(unit, Module) else self._functions
+        if unit not in waiting or self._count[unit] >= OFTEN or unit in self._running:
+            return
+        if len(self._running) < DEEPEST_CALL:
+            del waiting[unit]
+            self._start(unit)
+
+    def run_all(self) -> None:
+        """Run until no unit waits."""
+        while self._modules or self._functions:
+            waiting = self._modules or self._functions
+            unit = next(iter(waiting))
+            del waiting[unit]
+            self._start(unit)
+
+    def _start(self, unit: Unit) -> None:
+        self._count[unit] += 1
+        if self._count[unit] > self._runs:
+            self.cut_short[unit] = None
+            return
+        self._running.append(unit)
+        outer, self._reading = self._reading, set()
+        try:
+            self._run(unit)
+        finally:
+            self._running.pop()
+            self._reading = outer
 
     def read(self, key: Hashable) -> None:
         """The running unit has looked at something; it is run again when that grows."""
-        if self._running is not None:
-            self._readers.setdefault(key, set()).add(self._running)
+        if key not in self._reading and self._running:
+            self._reading.add(key)
+            readers = self._readers.get(key)
+            if readers is None:
+                self._readers[key] = {self._running[-1]}
+            else:
+                readers.add(self._running[-1])
 
     def news(self, key: Hashable) -> None:
         """More is known about something."""
         for unit in self._readers.get(key, ()):
-            self._waiting[unit] = None
-
-    def next(self) -> Unit | None:
-        """The unit to run now, modules first; None when all is done, or done often enough."""
-        while self._waiting:
-            unit = next((u for u in self._waiting if isinstance(u, Module)), None) or next(iter(self._waiting))
-            del self._waiting[unit]
-            self._count[unit] += 1
-            if self._count[unit] <= self._runs:
-                self._running = unit
-                return unit
-            self.is_cut_short = True
-        self._running = None
-        return None
+            self.add(unit)

@@ -54,11 +54,23 @@ def function(state: State, node: FunctionNode, frame: Frame, owner: Class | None
     if node not in state.functions:
         parent = frame.unit if isinstance(frame.unit, Function) else None
         state.functions[node] = Function(node, module_of(frame.unit), owner, parent)
-        state.agenda.add(state.functions[node])
     return state.functions[node]
 
 
 def _enter(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values:
+    """Run the function that is called with what is known of its arguments, and say what it gives."""
+    unit = _pass(state, callee, arguments, frame)
+    state.enter(unit)
+    returned = state.result(unit)
+    if unit.yields:
+        state.store(unit.node, ELEMENT, unit.yields)
+        state.store(unit.node, OVER, frozenset(v for v in arguments.all() if v.role in (Role.LOADER, Role.ITERATOR)))
+        return frozenset({Value(Role.ITERATOR, unit.node)})
+    return returned
+
+
+def _pass(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Function:
+    """Join receiver and arguments into the parameters of the function that is called."""
     unit = callee.unit
     assert isinstance(unit, Function)
     bound = callee.role is Role.METHOD
@@ -69,16 +81,11 @@ def _enter(state: State, callee: Value, arguments: Arguments, frame: Frame) -> V
         assert callee.receiver is not None
         state.join_parameter(unit, positional[0].arg, frozenset({callee.receiver}))
         positional = positional[1:]
-    _fill(state, unit, positional, arguments, frame)
-    returned = state.result(unit)
-    if unit.yields:
-        state.store(unit.node, ELEMENT, unit.yields)
-        state.store(unit.node, OVER, frozenset(v for v in arguments.all() if v.role in (Role.LOADER, Role.ITERATOR)))
-        return frozenset({Value(Role.ITERATOR, unit.node)})
-    return returned
+    _fill(state, unit, positional, arguments)
+    return unit
 
 
-def _fill(state: State, unit: Function, positional: list[ast.arg], arguments: Arguments, frame: Frame) -> None:
+def _fill(state: State, unit: Function, positional: list[ast.arg], arguments: Arguments) -> None:
     """Join the arguments of one call into the parameters."""
     node = arguments.node
     for position, (argument, values) in enumerate(zip(node.args, arguments.positional, strict=False)):
@@ -113,7 +120,10 @@ def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -
 
 def instance(state: State, cls: Class, origin: ast.AST, frame: Frame) -> Value:
     """An object of a project class, with the role of the library class that it derives from."""
-    return Value(role_of(cls), origin, cls.node.name, cls)
+    made = Value(role_of(cls), origin, cls.node.name, cls)
+    for known_class in cls.lineage():
+        known_class.instances |= {made}
+    return made
 
 
 #: Roles that a project class takes over from the library class it derives from.
@@ -146,9 +156,10 @@ def _called(state: State, callee: Value, arguments: Arguments, frame: Frame) -> 
         for member in state.member(callee.unit, name):
             if isinstance(member.unit, Function):
                 given = Value(Role.METHOD, unit=member.unit, receiver=callee)
-                returned = _enter(state, given, arguments, frame)
                 if callee.role is Role.INSTANCE:
-                    return returned
+                    return _enter(state, given, arguments, frame)
+                if _pass(state, given, arguments, frame).matters:  # what comes out is known without running it
+                    state.enter(member.unit)
     inputs = arguments.all()
     keeps_rows = callee.role is not Role.CRITERION and any(value.role in ROWS for value in inputs)
     role = Role.SAMPLES if keeps_rows else Role.STATISTIC

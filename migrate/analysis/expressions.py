@@ -45,6 +45,7 @@ def _call(state: State, node: ast.Call, frame: Frame) -> Values:
     callees = evaluate(state, node.func, frame)
     positional = [evaluate(state, argument, frame) for argument in node.args]
     named = {k.arg: evaluate(state, k.value, frame) for k in node.keywords}
+    state.calls[node] = frame.unit
     return calls.call(state, callees, Arguments(node, positional, named), frame)
 
 

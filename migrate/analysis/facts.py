@@ -5,18 +5,20 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from migrate.analysis.known import tensors
 from migrate.analysis.roles import NOTHING, Role, Value, Values, origins
 from migrate.analysis.state import OVER, Binding, State
-from migrate.analysis.syntax import FUNCTIONS, Tree, own_nodes
+from migrate.analysis.syntax import FUNCTIONS, Loop, Tree, own_nodes
 from migrate.analysis.units import Call, Function, Module, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from migrate.source.project import Project, SourceFile
+
+_Node = TypeVar("_Node", ast.Call, Loop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +32,35 @@ class Use:
 class Facts:
     """What each expression of the program is, where it stands, who calls whom."""
 
-    def __init__(self, project: Project, state: State, complete: bool) -> None:
+    def __init__(self, project: Project, state: State) -> None:
         self.project = project
-        self.complete = complete
+        self.complete = not state.agenda.cut_short
+        self.broken = dict(state.broken)  # paths of files whose analysis failed, with our bug
         self._state = state
         self.modules = tuple(state.modules.values())
         self.editable = tuple(module for module in self.modules if module.file.named)
-        self._trees = {module: Tree(module.tree) for module in self.modules}
+        self._trees: dict[Module, Tree] = {}
+        self._tree_of: dict[ast.AST, Tree] = {}
         self._units: dict[ast.AST, Unit] = {module.tree: module for module in self.modules}
         self._units.update({unit.node: unit for unit in state.functions.values()})
 
     # --- places -----------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _tree_of(self) -> dict[ast.AST, Tree]:
-        return {node: tree for tree in self._trees.values() for node in tree.nodes}
-
     def tree(self, node: ast.AST) -> Tree:
         """The tree a node stands in."""
+        if isinstance(node, ast.Module):
+            return self.tree_of(self._module_of[node])
+        for module in self.modules if node not in self._tree_of else ():  # made one by one: most are never asked for
+            if module not in self._trees and node in self.tree_of(module):
+                break
         return self._tree_of[node]
+
+    def tree_of(self, module: Module) -> Tree:
+        """The tree of a module."""
+        if module not in self._trees:
+            tree = self._trees[module] = Tree(module.tree)
+            self._tree_of.update(dict.fromkeys(tree.nodes, tree))
+        return self._trees[module]
 
     def unit(self, node: ast.AST) -> Unit:
         """The function or module whose code the node is."""
@@ -148,11 +160,25 @@ class Facts:
     @cached_property
     def calls_anywhere(self) -> tuple[Use, ...]:
         """Every call of the program, those of files that are only read included."""
-        return tuple(
-            Use(node, self.unit(node))
-            for module in self.modules
-            for node in self._trees[module].nodes
-            if isinstance(node, ast.Call)
+        return tuple(Use(node, unit) for node, unit in self._in_order(self._state.calls))
+
+    @cached_property
+    def loops(self) -> tuple[tuple[Loop, Unit], ...]:
+        """Every loop of the program with its unit, in source order."""
+        return tuple(self._in_order(self._state.loops))
+
+    def _in_order(self, found: dict[_Node, Unit]) -> list[tuple[_Node, Unit]]:
+        """Module by module, from top to bottom; what stands around something comes before it."""
+        number = {module: position for position, module in enumerate(self.modules)}
+        return sorted(
+            found.items(),
+            key=lambda item: (
+                number[item[1].module],
+                item[0].lineno,
+                item[0].col_offset,
+                -(item[0].end_lineno or 0),
+                -(item[0].end_col_offset or 0),
+            ),
         )
 
     @cached_property
@@ -195,7 +221,7 @@ class Facts:
         """How often each function is read other than to call it."""
         counted: dict[ast.AST, int] = {}
         for module in self.modules:
-            tree = self._trees[module]
+            tree = self.tree_of(module)
             for node in tree.nodes:
                 if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
                     continue

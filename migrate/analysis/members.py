@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import ast
 import builtins
+from typing import TYPE_CHECKING
 
 from migrate.analysis.known import tensors
 from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.state import OVER, Frame, State
 from migrate.analysis.units import Class, Function, Module, module_of
 
+if TYPE_CHECKING:
+    from migrate.source.project import SourceFile
+
 
 def lookup(state: State, name: str, frame: Frame) -> Values:
     """What a name means here: local, enclosing function, module, builtin."""
     if name in frame.names:
         return frame.names[name]
+    frame.missed.add(name)
     unit = frame.unit
     while isinstance(unit, Function):
         unit = unit.parent if unit.parent is not None else unit.module
@@ -83,6 +88,7 @@ def properties(state: State, values: Values) -> Values:
         if value.role is Role.METHOD and isinstance(value.unit, Function) and "property" in _decorators(value.unit):
             assert value.receiver is not None
             state.join_parameter(value.unit, value.unit.positional[0].arg, frozenset({value.receiver}))
+            state.enter(value.unit)
             found |= state.result(value.unit)
         else:
             found.add(value)
@@ -92,12 +98,18 @@ def properties(state: State, values: Values) -> Values:
 def submodule(state: State, module: Module, name: str) -> Values:
     """`package.name` where name is a file of the package."""
     file = state.project.resolve(name, 1, module.file) if module.is_package else None
-    found = state.module(file) if file is not None else None
-    return frozenset({Value(Role.MODULE, found.tree, name, found)}) if found is not None else NOTHING
+    return _module(state, name, file)
 
 
 def module_named(state: State, name: str, level: int, frame: Frame) -> Values:
     """The project's module of that name as seen from a file; nothing for a library."""
-    file = state.project.resolve(name, level, module_of(frame.unit).file)
+    return _module(state, name, state.project.resolve(name, level, module_of(frame.unit).file))
+
+
+def _module(state: State, name: str, file: SourceFile | None) -> Values:
+    """The module of a file, run as far as it can be run now: importing it runs it."""
     found = state.module(file) if file is not None else None
-    return frozenset({Value(Role.MODULE, found.tree, name, found)}) if found is not None else NOTHING
+    if found is None:
+        return NOTHING
+    state.agenda.demand(found)
+    return frozenset({Value(Role.MODULE, found.tree, name, found)})

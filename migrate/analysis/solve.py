@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.agenda import RUNS, Agenda
 from migrate.analysis.calls import role_of
-from migrate.analysis.roles import NOTHING, Certainty, Value
+from migrate.analysis.roles import Certainty, Value
 from migrate.analysis.state import Frame, State
 from migrate.analysis.statements import run
 from migrate.analysis.units import Function, Module
@@ -20,54 +20,60 @@ if TYPE_CHECKING:
     from migrate.source.project import Project
 
 
-def solve(project: Project, runs: int = RUNS) -> tuple[State, bool]:
-    """The picture of the program, and whether it is complete (False: the bound was reached)."""
-    state = State(project, agenda=Agenda(runs))
+def solve(project: Project, runs: int = RUNS) -> State:
+    """The picture of the program."""
+    state = State(project)
+    state.agenda = Agenda(lambda unit: _run(state, unit), runs)
     for file in project.files:
         state.module(file)
-    _run_all(state)
-    # What is unknown now is unknown for good: from here on unknown calls make objects of their own.
-    state.settled = True
-    for module in state.modules.values():
-        state.agenda.add(module)
-    for function in state.functions.values():
-        state.agenda.add(function)
-    _run_all(state)
-    while _seed(state):
-        _run_all(state)
-    return state, not state.agenda.is_cut_short
-
-
-def _run_all(state: State) -> None:
-    while (unit := state.agenda.next()) is not None:
-        _run(state, unit)
+    state.agenda.run_all()
+    while _look_into_uncalled(state):
+        state.agenda.run_all()
+    state.settle()
+    state.agenda.run_all()
+    while _look_into_uncalled(state):  # an unknown object may have made more of them known
+        state.agenda.run_all()
+    return state
 
 
 def _run(state: State, unit: Module | Function) -> None:
+    """Run a unit; what goes wrong in the analysis of one file costs that file."""
+    try:
+        _run_body(state, unit)
+    except Exception as error:  # noqa: BLE001 (a bug of ours in one file must not cost the others)
+        state.broken.setdefault(unit.module.path, error)
+
+
+def _run_body(state: State, unit: Module | Function) -> None:
     if isinstance(unit, Module):
         run(state, unit.tree.body, Frame(unit, {}))
         return
-    parameters = {name: unit.parameters.get(name, NOTHING) for name in unit.parameter_names}
+    parameters = {name: state.parameter(unit, name) for name in unit.parameter_names}
     for name, values in parameters.items():
         state.name(unit, name, values)
     run(state, unit.body, Frame(unit, parameters))
 
 
-def _seed(state: State) -> bool:
-    """Give methods that nobody is seen to call an object to run on; whether there was one."""
-    seeded = False
-    for unit in list(state.functions.values()):
-        if unit.owner is None or not unit.positional or unit.calls:
-            continue
-        name = unit.positional[0].arg
-        if not unit.parameters.get(name):
-            cls = unit.owner
-            known = {v for f in state.functions.values() if f.owner is cls for v in _selves(f)}
-            made = Value(role_of(cls), cls.node, cls.node.name, cls, certainty=Certainty.LIKELY)
-            state.join_parameter(unit, name, frozenset(known or {made}))
-            seeded = True
-    return seeded
+def _look_into_uncalled(state: State) -> bool:
+    """Let functions run that nobody needed so far and that may train, or name one that may; whether there was one."""
+    waiting = [unit for unit in state.functions.values() if not state.agenda.is_met(unit)]
+    mattering = {unit.name.encode() for unit in state.functions.values() if unit.matters} - _COMMON
+    found = [unit for unit in waiting if unit.matters or (unit.calls and unit.mentions(mattering))]
+    for unit in found:
+        _give_self(state, unit)
+        state.agenda.add(unit)
+    return bool(found)
 
 
-def _selves(unit: Function) -> frozenset[Value]:
-    return unit.parameters.get(unit.positional[0].arg, frozenset()) if unit.positional else frozenset()
+#: Methods that are called without being named.
+_COMMON = frozenset({b"__init__", b"__call__", b"forward", b"<lambda>"})
+
+
+def _give_self(state: State, unit: Function) -> None:
+    """Give a method that nobody is seen to call an object to run on: those that were made, or a likely one."""
+    cls = unit.owner
+    if cls is None or not unit.positional:
+        return
+    made = Value(role_of(cls), cls.node, cls.node.name, cls, certainty=Certainty.LIKELY)
+    if not unit.parameters.get(unit.positional[0].arg):
+        state.join_parameter(unit, unit.positional[0].arg, cls.instances or frozenset({made}))

@@ -13,14 +13,24 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable
 
+    from migrate.analysis.syntax import Loop
     from migrate.source.project import Project, SourceFile
 
-#: An expression that may be more things than this is treated as unknown from then on: it keeps the solver bounded.
+#: What may be more things than this may be ANYTHING from then on: it keeps the solver bounded, and nobody is misled.
 WIDEST = 48
+ANYTHING = Value(Role.UNKNOWN, name="anything")
 
 ELEMENT = "*"  # the key under which the elements of unknown position are kept
-_ALL, _PARAMETERS, _RESULT = "<all>", "<parameters>", "<result>"  # keys of the agenda
+_ALL, _PARAMETERS, _RESULT, _UNKNOWN = "<all>", "<parameters>", "<result>", "<unknown>"  # keys of the agenda
 OVER = "<over>"  # what an iterator runs over, what an optimizer trains, what a loader reads
+
+
+def widened(old: Values, values: Values) -> Values:
+    """The union, bounded."""
+    if ANYTHING in old:
+        return old
+    union = old | values
+    return union if len(union) <= WIDEST else union | {ANYTHING}
 
 
 @dataclass(slots=True)
@@ -41,6 +51,7 @@ class Frame:
     names: dict[str, Values]
     shared: frozenset[str] = frozenset()  # declared `global`
     statement: ast.stmt | None = None
+    missed: set[str] = field(default_factory=set)  # read where they had no value
 
 
 @dataclass(slots=True)
@@ -52,10 +63,13 @@ class State:
     functions: dict[FunctionNode, Function] = field(default_factory=dict)
     classes: dict[ast.ClassDef, Class] = field(default_factory=dict)
     values: dict[ast.expr, Values] = field(default_factory=dict)
+    calls: dict[ast.Call, Unit] = field(default_factory=dict)  # those that were run, with what they stand in
+    loops: dict[Loop, Unit] = field(default_factory=dict)
     heap: dict[ast.AST, dict[str, Values]] = field(default_factory=dict)
     bindings: dict[tuple[int, str, ast.stmt], Binding] = field(default_factory=dict)
-    agenda: Agenda = field(default_factory=Agenda)
-    settled: bool = False  # what is still unknown is unknown for good: only then unknown calls make objects
+    agenda: Agenda = field(init=False)
+    broken: dict[str, Exception] = field(default_factory=dict)  # path of a file → what went wrong in its analysis
+    _settled: bool = False
 
     def module(self, file: SourceFile) -> Module | None:
         """The module of a file; None for a file that does not parse."""
@@ -67,11 +81,24 @@ class State:
             self.agenda.add(self.modules[key])
         return self.modules[key]
 
+    @property
+    def settled(self) -> bool:
+        """Whether what is still unknown is unknown for good: only then unknown calls make objects."""
+        self.agenda.read(_UNKNOWN)
+        return self._settled
+
+    def settle(self) -> None:
+        """From here on what is not known stays so; whoever met something unknown is run again."""
+        self._settled = True
+        self.agenda.news(_UNKNOWN)
+
     def record(self, node: ast.expr, values: Values) -> Values:
         """Join values into what the expression may be."""
-        old = self.values.get(node, NOTHING)
-        if not values <= old and len(old) < WIDEST:
-            self.values[node] = old | values
+        old = self.values.get(node)
+        if old is None:
+            self.values[node] = values
+        elif old is not values and not values <= old:
+            self.values[node] = widened(old, values)
         return values
 
     # --- objects ----------------------------------------------------------------------------------------------------
@@ -92,8 +119,8 @@ class State:
             return
         holding = self.heap.setdefault(owner, {})
         old = holding.get(key, NOTHING)
-        if not values <= old and len(old) < WIDEST:
-            holding[key] = old | values
+        if not values <= old and ANYTHING not in old:
+            holding[key] = widened(old, values)
             self.agenda.news((owner, key))
             self.agenda.news((owner, _ALL))
 
@@ -144,15 +171,19 @@ class State:
     # --- functions --------------------------------------------------------------------------------------------------
 
     def join_parameter(self, function: Function, name: str, values: Values) -> None:
-        """Join values into a parameter of a function."""
+        """Join values into a parameter of a function; one that has been run is run again if that was news."""
         if values and join(function.parameters, name, values):
-            self.agenda.add(function)
             self.agenda.news((id(function), _PARAMETERS))
 
     def parameter(self, function: Function, name: str) -> Values:
         """What a parameter may be."""
         self.agenda.read((id(function), _PARAMETERS))
         return function.parameters.get(name, NOTHING)
+
+    def enter(self, function: Function) -> None:
+        """A function is called, so its body is to be run."""
+        if not self.agenda.is_met(function):
+            self.agenda.add(function)
 
     def give(self, function: Function, returned: Values, yielded: Values = NOTHING) -> None:
         """Join values into what a function gives."""
@@ -162,7 +193,8 @@ class State:
             self.agenda.news((id(function), _RESULT))
 
     def result(self, function: Function) -> Values:
-        """What a function returns."""
+        """What a function returns, as far as it can be known now."""
+        self.agenda.demand(function)
         self.agenda.read((id(function), _RESULT))
         return function.returns
 

@@ -129,13 +129,35 @@ def _if(state: State, statement: ast.stmt, frame: Frame) -> None:
 
 def _for(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, (ast.For, ast.AsyncFor))
+    state.loops[statement] = frame.unit
     source = evaluate(state, statement.iter, frame)
-    before = dict(frame.names)
-    for _ in range(2):  # the second time with what the first has made of the names
+
+    def once() -> None:
         _target(state, statement.target, state.iterated(source), frame)
         run(state, statement.body, frame)
-        frame.names = merged([before, frame.names])
+
+    _repeat(once, frame)
     run(state, statement.orelse, frame)
+
+
+def _repeat(once: Callable[[], None], frame: Frame) -> None:
+    """Run a loop's body until the names are at its end what they were at its start, or may be.
+
+    A name that the body reads before it gives it a value has, from the second time on, the value of the time before.
+    """
+    for _ in range(_TIMES):
+        before = dict(frame.names)
+        frame.missed.clear()
+        once()
+        frame.names = merged([before, frame.names])
+        if all(frame.names[name] == values for name, values in before.items()) and not (
+            frame.missed & frame.names.keys()
+        ):
+            return
+
+
+#: Names that hand a value on in a circle (a = b; b = c; c = ...) take a time each; what is left is seen by the unit's next run.
+_TIMES = 4
 
 
 def _target(state: State, target: ast.expr, values: Values, frame: Frame) -> None:
@@ -151,11 +173,13 @@ def _target(state: State, target: ast.expr, values: Values, frame: Frame) -> Non
 
 def _while(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, ast.While)
-    before = dict(frame.names)
-    for _ in range(2):
+    state.loops[statement] = frame.unit
+
+    def once() -> None:
         evaluate(state, statement.test, frame)
         run(state, statement.body, frame)
-        frame.names = merged([before, frame.names])
+
+    _repeat(once, frame)
     run(state, statement.orelse, frame)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from migrate.analysis.known import words
 from migrate.analysis.roles import NOTHING, Value, Values
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Set
+
     from migrate.source.project import SourceFile
 
 FunctionNode: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
@@ -21,7 +25,14 @@ class Module:
     file: SourceFile
     tree: ast.Module
     names: dict[str, Values] = field(default_factory=dict)
-    done: bool = False
+    _training_lines: list[int] | None = None
+
+    @property
+    def training_lines(self) -> list[int]:
+        """The lines that hold a word a training program uses, in order."""
+        if self._training_lines is None:
+            self._training_lines = words.lines(self.file.content)
+        return self._training_lines
 
     @property
     def module(self) -> Module:
@@ -81,6 +92,18 @@ class Function:
         return [argument.arg for argument in (*self.positional, *arguments.kwonlyargs, *rest)]
 
     @property
+    def matters(self) -> bool:
+        """Whether its body is worth a look even if nobody needs what it gives."""
+        lines = self.module.training_lines
+        after = bisect_left(lines, self.node.lineno)
+        return after < len(lines) and lines[after] <= (self.node.end_lineno or self.node.lineno)
+
+    def mentions(self, names: Set[bytes]) -> bool:
+        """Whether one of the names stands in its text."""
+        lines = self.module.file.content.splitlines()[self.node.lineno - 1 : self.node.end_lineno]
+        return any(not names.isdisjoint(words.names(line)) for line in lines)
+
+    @property
     def body(self) -> list[ast.stmt]:
         """The statements; of a lambda its expression as one."""
         if isinstance(self.node, ast.Lambda):
@@ -96,6 +119,18 @@ class Class:
     module: Module
     bases: Values = NOTHING
     names: dict[str, Values] = field(default_factory=dict)
+    instances: Values = NOTHING  # objects of this class and of those derived from it
+
+    def lineage(self) -> Iterator[Class]:
+        """Itself and the classes of the project that it derives from, nearest first."""
+        seen: dict[Class, None] = {}
+        waiting = [self]
+        while waiting:
+            cls = waiting.pop(0)
+            if cls not in seen:
+                seen[cls] = None
+                waiting.extend(base.unit for base in cls.bases if isinstance(base.unit, Class))
+        return iter(seen)
 
     def lookup(self, name: str, seen: frozenset[int] = frozenset()) -> Values:
         """A class attribute or method, through the bases of the project."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import LOOPS, Loop
+from migrate.analysis.syntax import Loop
 from migrate.analysis.units import Class, Function, Module, Unit
 
 if TYPE_CHECKING:
@@ -191,12 +191,10 @@ class Loops:
     def evaluation(self) -> tuple[LoopFact, ...]:
         """Loops over a loader that reach no backward, in any file of the program."""
         found = []
-        for module in self._facts.modules:
-            for node in self._facts.tree(module.tree).nodes:
-                if isinstance(node, LOOPS) and not isinstance(node, ast.While):
-                    loaders = self.loaders(node)
-                    if loaders and not self.trains(node):
-                        found.append(LoopFact(node, self._facts.unit(node), Kind.EVALUATION, frozenset(loaders)))
+        for node, unit in self._facts.loops:
+            loaders = self.loaders(node) if not isinstance(node, ast.While) else ()
+            if loaders and not self.trains(node):
+                found.append(LoopFact(node, unit, Kind.EVALUATION, frozenset(loaders)))
         return tuple(found)
 
     @cached_property
