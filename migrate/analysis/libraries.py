@@ -103,7 +103,7 @@ def _getattr(state: State, arguments: Arguments, frame: Frame) -> Values:
     names = [value.name for value in arguments.at(1, "name") if value.role is Role.TEXT]
     for value in arguments.at(0, "object"):
         if value.role is Role.KNOWN:
-            found |= {Value(Role.KNOWN, name=f"{value.name}.{name}") for name in names or ["<any>"]}
+            found = found.union(*(members.known_attribute(value, name) for name in names or ["<any>"]))
         else:
             for name in names:
                 found |= members.attribute(state, value, name)

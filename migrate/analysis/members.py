@@ -35,7 +35,7 @@ def lookup(state: State, name: str, frame: Frame) -> Values:
 def attribute(state: State, value: Value, name: str) -> Values:
     """The attribute of one value."""
     if value.role is Role.KNOWN:
-        return frozenset({Value(Role.KNOWN, name=f"{value.name}.{name}")})
+        return known_attribute(value, name)
     if isinstance(value.unit, Module):
         return state.look(value.unit, name) or submodule(state, value.unit, name)
     held = state.load(value.origin, name) if value.origin is not None else NOTHING
@@ -47,6 +47,17 @@ def attribute(state: State, value: Value, name: str) -> Values:
     if held:
         return held
     return _library_attribute(state, value, name)
+
+
+#: Dots in a library's name; `part = part.child` in a loop would make ever longer ones.
+DEEPEST_NAME = 10
+
+
+def known_attribute(value: Value, name: str) -> Values:
+    """`name` of a library, or of something in it."""
+    if value.name.count(".") >= DEEPEST_NAME:
+        return NOTHING
+    return frozenset({Value(Role.KNOWN, name=f"{value.name}.{name}")})
 
 
 def _bound(member: Value, receiver: Value) -> Value:
@@ -68,6 +79,8 @@ def _library_attribute(state: State, value: Value, name: str) -> Values:
         return frozenset({value})
     if value.role is Role.LOADER and name == "dataset" and value.origin is not None:
         return frozenset(v for v in state.load(value.origin, OVER) if v.role is Role.DATASET)
+    if value.role is Role.METHOD and value.receiver is not None and value.receiver.role is Role.METHOD:
+        value = value.receiver  # x.a.b.c is told from x.a.b, but a chain as long as the program runs is not
     return frozenset({Value(Role.METHOD, value.origin, name, None, value)})
 
 
