@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
 
 RUNS = 60  # real programs rest after one to four runs of a unit
-OFTEN = 3
 DEEPEST_CALL = 30  # calls inside calls; what lies deeper waits its turn
 
 
@@ -44,14 +43,12 @@ class Agenda:
         return unit in self._count or unit in self._functions or unit in self._modules
 
     def demand(self, unit: Unit) -> None:
-        """Run a unit that waits now, since what it gives is needed; not if it is running already (recursion).
+        """Run a unit that waits for its first run now, since what it gives is needed.
 
-        One that has been run often is better run once more when all that call it have passed what they pass.
+        One that has been run is better run again when all that call it have passed what they pass.
         """
         waiting = self._modules if isinstance(unit, Module) else self._functions
-        if unit not in waiting or self._count[unit] >= OFTEN or unit in self._running:
-            return
-        if len(self._running) < DEEPEST_CALL:
+        if unit in waiting and unit not in self._count and len(self._running) < DEEPEST_CALL:
             del waiting[unit]
             self._start(unit)
 

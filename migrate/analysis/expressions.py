@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from migrate.analysis import calls, members
@@ -17,28 +18,37 @@ if TYPE_CHECKING:
 
 def evaluate(state: State, node: ast.expr, frame: Frame) -> Values:
     """The values of an expression; they are also recorded for the facts."""
-    kind = _KINDS.get(type(node))
-    values = kind(state, node, frame) if kind else _parts(state, node, frame)
+    values = _KINDS.get(type(node), _parts)(state, node, frame)
     return state.record(node, values) if values else values
 
 
 def _name(state: State, node: ast.Name, frame: Frame) -> Values:
-    return members.lookup(state, node.id, frame)
+    values = frame.names.get(node.id)
+    return members.lookup(state, node.id, frame) if values is None else values
 
 
 def _attribute(state: State, node: ast.Attribute, frame: Frame) -> Values:
-    found: set[Value] = set()
+    found = NOTHING
     for value in evaluate(state, node.value, frame):
-        found |= members.attribute(state, value, node.attr)
-    return members.properties(state, frozenset(found))
+        part = members.attribute(state, value, node.attr)
+        found = found | part if found else part
+    return members.properties(state, found)
 
 
 def _constant(state: State, node: ast.Constant, frame: Frame) -> Values:
-    if isinstance(node.value, str):
-        return frozenset({Value(Role.TEXT, name=node.value)}) if len(node.value) < 40 else NOTHING
-    if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
-        return frozenset({Value(Role.NUMBER)})
-    return NOTHING
+    return constant(node.value) if isinstance(node.value, (str, int, float)) else NOTHING
+
+
+_NUMBER = frozenset({Value(Role.NUMBER)})
+LONGEST_TEXT = 40  # what is longer names nothing
+
+
+@lru_cache(maxsize=4096, typed=True)  # True is not 1 here
+def constant(value: str | float | bool) -> Values:  # noqa: PYI041 (bool is asked for below)
+    """What a constant is: a text or a number."""
+    if isinstance(value, str):
+        return frozenset({Value(Role.TEXT, name=value)}) if len(value) < LONGEST_TEXT else NOTHING
+    return NOTHING if isinstance(value, bool) else _NUMBER
 
 
 def _call(state: State, node: ast.Call, frame: Frame) -> Values:
@@ -89,6 +99,8 @@ def _key(node: ast.expr) -> str | None:
 def _operation(state: State, node: ast.expr, frame: Frame) -> Values:
     """Arithmetic and comparisons: rows stay rows, a folded batch stays folded; parameters and flags are handed on."""
     found = _parts(state, node, frame)
+    if found == _NUMBER or not found:
+        return found
     rows = frozenset(Value(Role.SAMPLES, value.origin) for value in found if value.role in ROWS)
     folded = frozenset(value for value in found if value.role is Role.STATISTIC)
     handed = frozenset(value for value in found if value.role in _HANDED_ON)
@@ -111,11 +123,14 @@ def _either(state: State, node: ast.expr, frame: Frame) -> Values:
 
 def _parts(state: State, node: ast.AST, frame: Frame) -> Values:
     found: Values = NOTHING
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            found |= evaluate(state, child, frame)
-        elif isinstance(child, (ast.keyword, ast.FormattedValue)):
-            found |= evaluate(state, child.value, frame)
+    for name in node._fields:
+        field = getattr(node, name, None)
+        for child in field if isinstance(field, list) else (field,):
+            if isinstance(child, ast.expr):
+                values = evaluate(state, child, frame)
+                found = found | values if found else values
+            elif isinstance(child, ast.keyword):
+                found |= evaluate(state, child.value, frame)
     return found
 
 

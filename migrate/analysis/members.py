@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import tensors
@@ -27,9 +28,7 @@ def lookup(state: State, name: str, frame: Frame) -> Values:
             return found
     if (found := state.look(unit, name)) is not None:
         return found
-    if hasattr(builtins, name):
-        return frozenset({Value(Role.KNOWN, name=f"builtins.{name}")})
-    return NOTHING
+    return known(f"builtins.{name}") if hasattr(builtins, name) else NOTHING
 
 
 def attribute(state: State, value: Value, name: str) -> Values:
@@ -57,7 +56,13 @@ def known_attribute(value: Value, name: str) -> Values:
     """`name` of a library, or of something in it."""
     if value.name.count(".") >= DEEPEST_NAME:
         return NOTHING
-    return frozenset({Value(Role.KNOWN, name=f"{value.name}.{name}")})
+    return known(f"{value.name}.{name}")
+
+
+@lru_cache(maxsize=4096)
+def known(name: str) -> Values:
+    """What a library calls by that dotted name."""
+    return frozenset({Value(Role.KNOWN, name=name)})
 
 
 def _bound(member: Value, receiver: Value) -> Value:
@@ -90,12 +95,14 @@ def is_static(unit: Function) -> bool:
 
 
 def _decorators(unit: Function) -> set[str]:
-    listed = getattr(unit.node, "decorator_list", [])
-    return {d.id for d in listed if isinstance(d, ast.Name)}
+    listed = getattr(unit.node, "decorator_list", ())
+    return {d.id for d in listed if isinstance(d, ast.Name)} if listed else set()
 
 
 def properties(state: State, values: Values) -> Values:
     """Reading a property calls it."""
+    if not any(value.role is Role.METHOD and isinstance(value.unit, Function) for value in values):
+        return values
     found: set[Value] = set()
     for value in values:
         if value.role is Role.METHOD and isinstance(value.unit, Function) and "property" in _decorators(value.unit):

@@ -106,7 +106,8 @@ class State:
     def load(self, owner: ast.AST, key: str) -> Values:
         """What an object holds under a key."""
         self.agenda.read((owner, key))
-        return self.heap.get(owner, {}).get(key, NOTHING)
+        holding = self.heap.get(owner)
+        return holding.get(key, NOTHING) if holding is not None else NOTHING
 
     def held(self, owner: ast.AST) -> dict[str, Values]:
         """Everything an object holds."""

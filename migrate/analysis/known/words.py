@@ -10,17 +10,23 @@ import re
 from bisect import bisect_right
 from itertools import accumulate
 
-_WORDS = """backward optim optimizer scheduler sched step zero_grad grad scaler autocast clip_
-    cuda device cpu gpu to xpu mps is_available type pin_memory Variable Tensor FloatTensor LongTensor new_
-    DataLoader dataloader loader dataset Dataset sampler batch train eval no_grad inference_mode
-    save load state_dict open write makedirs mkdir print tqdm log_ writer wandb plt dump
-    rand random randn randint normal bernoulli multinomial dropout noise shuffle seed
-    dist distributed rank world_size barrier reduce gather environ module
-    accelerator lambda global"""
-_WORD = re.compile(
-    rb"(?<![A-Za-z0-9])(?:"
-    + b"|".join(re.escape(word.encode()) for word in _WORDS.split())
-    + rb")(?![A-Za-z0-9])|_grad|_step|loader|optim"
+#: Where a training program differs from others, by the head or tail of a name ...
+_PARTS = "backward optim sched scaler autocast zero_grad clip_grad cuda device loader distributed dist_ no_grad tqdm rand"
+#: ... by a whole name ...
+_NAMES = """step grad cpu gpu xpu mps is_available Variable Tensor FloatTensor LongTensor sampler train eval
+    inference_mode save load state_dict open write makedirs mkdir print log writer wandb plt
+    normal normal_ bernoulli bernoulli_ multinomial dropout noise shuffle seed
+    dist rank world_size barrier reduce gather environ accelerator"""
+#: ... or by a name in front of something.
+_MARKS = (r"\.to\(", r"\.type\(", r"\.module\b", r"\.dump\(")
+_LINE = re.compile(
+    "|".join(
+        [
+            *(re.escape(part) for part in _PARTS.split()),
+            rf"\b(?:{'|'.join(map(re.escape, _NAMES.split()))})\b",
+            *_MARKS,
+        ]
+    ).encode()
 )
 _NAME = re.compile(rb"[^\W\d]\w*")
 
@@ -33,4 +39,4 @@ def names(text: bytes) -> list[bytes]:
 def lines(content: bytes) -> list[int]:
     """The numbers (1-based) of the lines that hold a word of training programs, in order."""
     ends = list(accumulate(map(len, content.splitlines(keepends=True))))
-    return sorted({bisect_right(ends, match.start()) + 1 for match in _WORD.finditer(content)})
+    return sorted({bisect_right(ends, match.start()) + 1 for match in _LINE.finditer(content)})
