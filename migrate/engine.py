@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from migrate.report.model import Change, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from migrate.edits import Plan
     from migrate.options import Options
@@ -22,6 +22,7 @@ class Conversion:
     outcome: Outcome = field(default_factory=Outcome)
     touched: tuple[str, ...] = ()  # paths of the files that have edits, in order
     plan: Plan | None = None
+    broken: Mapping[str, Exception] = field(default_factory=dict)  # paths whose analysis failed: a bug of ours
 
 
 class Applied(Protocol):
@@ -49,8 +50,9 @@ def _plan(project: Project, options: Options) -> Conversion:
     from migrate.rules import convert
 
     plan = Plan(project.files)
-    outcome = convert(analyse(project), plan, options)
-    return Conversion(outcome, tuple(file.path for file in project.files if plan.touches(file)), plan)
+    facts = analyse(project)
+    outcome = convert(facts, plan, options)
+    return Conversion(outcome, tuple(file.path for file in project.files if plan.touches(file)), plan, facts.broken)
 
 
 def _apply(file: SourceFile, conversion: Conversion) -> Applied:

@@ -94,7 +94,8 @@ class _Planned:
 def _plan(project: Project, options: Options, engine: Engine) -> _Planned:
     """The plan of the whole project; where that fails, of the files that do not fail when they are alone."""
     try:
-        return _Planned(project, engine.plan(project, options))
+        conversion = engine.plan(project, options)
+        return _Planned(project, conversion, {path: _failure(error) for path, error in conversion.broken.items()})
     except Exception as error:  # noqa: BLE001 (a bug of ours in one file must not cost the others)
         whole = error
     broken = {file.path: failure for file in project.files if (failure := _alone(file, project, options, engine))}

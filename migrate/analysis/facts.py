@@ -34,7 +34,7 @@ class Facts:
 
     def __init__(self, project: Project, state: State) -> None:
         self.project = project
-        self.complete = not state.agenda.cut_short
+        self.cut_short = sorted({unit.module.path for unit in state.agenda.cut_short})  # files that reached the bound
         self.broken = dict(state.broken)  # paths of files whose analysis failed, with our bug
         self._state = state
         self.modules = tuple(state.modules.values())
@@ -79,6 +79,17 @@ class Facts:
     @cached_property
     def _module_of(self) -> dict[ast.Module, Module]:
         return {module.tree: module for module in self.modules}
+
+    def imported(self, module: Module) -> set[Module]:
+        """The module, those of the project that it takes names from, those that they take names from, and so on."""
+        found: set[Module] = set()
+        waiting = [module]
+        while waiting:
+            module = waiting.pop()
+            if module not in found:
+                found.add(module)
+                waiting.extend(v.unit.module for values in module.names.values() for v in values if v.unit is not None)
+        return found
 
     def file(self, node: ast.AST) -> SourceFile:
         """The file a node stands in."""

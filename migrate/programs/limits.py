@@ -25,12 +25,25 @@ def limits(facts: Facts, loops: Loops, program: Program) -> list[Refusal]:
 
 
 def _incomplete(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    if not facts.complete:
+    for path in facts.cut_short:
         yield Refusal(
             program.training[0].node,
             "MIG905",
-            "the analysis stopped at its bound before it was done",
+            f"the analysis of {path} stopped at its bound before it was done",
             "name fewer files at a time, or report the program to us",
+        )
+
+
+def _broken(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Where our analysis failed, what the program does is not known."""
+    modules = {loop.unit.module for loop in program.training} | {program.module}
+    reached = set().union(*(facts.imported(module) for module in modules)) if facts.broken else set()
+    for path in sorted({module.path for module in reached} & facts.broken.keys()):
+        yield Refusal(
+            program.training[0].node,
+            "MIG999",
+            f"our analysis of {path} failed, so what the program does is not known",
+            "report it with the file; --traceback shows where it happened",
         )
 
 
@@ -353,6 +366,7 @@ def _unknown_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Ref
 
 CHECKS: tuple[Check, ...] = (
     _incomplete,
+    _broken,
     _already_accelerated,
     _names_taken,
     _out_of_hand,

@@ -99,6 +99,7 @@ def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
         summaries.append(told(facts, program, made))
     findings += [_out_of_sight(facts, use) for use in loops.out_of_sight]
     findings += [_unnamed(facts, loop, call) for loop, call in loops.unnamed]
+    findings += [_cut_short(path) for path in facts.cut_short]
     findings.sort(key=lambda f: (f.path, f.line, f.column, f.code))
     return Outcome(tuple(f for f in findings if _is_wanted(f, options)), tuple(summaries))
 
@@ -221,6 +222,11 @@ def _unnamed(facts: Facts, loop: ast.AST, call: ast.Call) -> Finding:
     file, named = facts.file(loop), facts.file(call)
     why = f"this leads to the training loop in {file.path}:{getattr(loop, 'lineno', 0)}, which was not named"
     return finding(facts, call, "MIG907", why, f"name it too: migrate {named.path} {file.path}", Kind.NOTE)
+
+
+def _cut_short(path: str) -> Finding:
+    why = "the analysis of this file stopped at its bound before it was done"
+    return Finding("MIG905", path, 1, 1, 1, why, "name fewer files at a time, or report the file to us", Kind.NOTE)
 
 
 def _refused(facts: Facts, refusal: Refusal) -> Finding:
