@@ -57,7 +57,7 @@ def run_text(content: bytes, name: str, options: Options, engine: Engine = ENGIN
 
 def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Report:
     """What would become of the project's named files. Nothing is written."""
-    with _deep_stack():
+    with deep_stack():
         planned = _plan(project, options, engine)
         changes, broken = ({}, dict(planned.broken)) if options.mode is Mode.CHECK else _edit(planned, options, engine)
     outcome = planned.conversion.outcome
@@ -234,7 +234,7 @@ def _write(report: Report, files: Sequence[SourceFile]) -> Report:
 
 
 @contextmanager
-def _deep_stack() -> Iterator[None]:
+def deep_stack() -> Iterator[None]:
     """Room for the deepest file that `parse` lets through. (Frames of Python functions, not of the C stack.)"""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, FRAMES))
