@@ -32,6 +32,7 @@ class Agenda:
         self._count: Counter[Unit] = Counter()
         self._running: list[Unit] = []
         self._reading: set[Hashable] = set()  # what the running unit has read, so that it is noted once
+        self.surprises: Counter[Unit] = Counter()  # how often a running unit read something too early
         self.cut_short: dict[Unit, None] = {}  # were to be run more often than the bound allows
 
     def add(self, unit: Unit) -> None:
@@ -83,7 +84,14 @@ class Agenda:
             else:
                 readers.add(self._running[-1])
 
-    def news(self, key: Hashable) -> None:
-        """More is known about something."""
+    def news(self, key: Hashable, is_fresh: Callable[[Unit], bool] = lambda _: False) -> None:
+        """More is known about something: whoever has read it is to be run again.
+
+        Not a running unit for which it is fresh, made anew whenever the unit runs: there, a read that comes before a
+        write never sees it, unless both are in a loop (see `statements`).
+        """
         for unit in self._readers.get(key, ()):
-            self.add(unit)
+            if unit in self._running and is_fresh(unit):
+                self.surprises[unit] += 1
+            else:
+                self.add(unit)

@@ -16,7 +16,8 @@ from migrate.analysis.units import Call, Class, Function, FunctionNode, module_o
 def call(state: State, callees: Values, arguments: Arguments, frame: Frame) -> Values:
     """The values of a call, over everything that may be called."""
     if not callees:
-        return unknown(arguments.node, arguments) if state.settled else NOTHING
+        is_needed = not (isinstance(frame.statement, ast.Expr) and frame.statement.value is arguments.node)
+        return unknown(arguments.node, arguments) if is_needed and state.settled else NOTHING
     found: set[Value] = set()
     for callee in callees:
         found |= _one(state, callee, arguments, frame)

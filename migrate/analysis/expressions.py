@@ -47,7 +47,7 @@ LONGEST_TEXT = 40  # what is longer names nothing
 def constant(value: str | float | bool) -> Values:  # noqa: PYI041 (bool is asked for below)
     """What a constant is: a text or a number."""
     if isinstance(value, str):
-        return frozenset({Value(Role.TEXT, name=value)}) if len(value) < LONGEST_TEXT else NOTHING
+        return frozenset({Value(Role.TEXT, name=value if len(value) < LONGEST_TEXT else "<text>")})
     return NOTHING if isinstance(value, bool) else _NUMBER
 
 
@@ -136,6 +136,7 @@ def _parts(state: State, node: ast.AST, frame: Frame) -> Values:
 
 def _sequence(state: State, node: ast.expr, frame: Frame) -> Values:
     assert isinstance(node, (ast.Tuple, ast.List, ast.Set))
+    state.literals[node] = frame.unit
     for position, element in enumerate(node.elts):
         if isinstance(element, ast.Starred):
             state.store(node, ELEMENT, state.iterated(evaluate(state, element.value, frame)))
@@ -145,6 +146,7 @@ def _sequence(state: State, node: ast.expr, frame: Frame) -> Values:
 
 
 def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
+    state.literals[node] = frame.unit
     for key, value in zip(node.keys, node.values, strict=False):
         values = evaluate(state, value, frame)
         if key is None:
@@ -159,6 +161,7 @@ def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
 
 def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
     assert isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
+    state.literals[node] = frame.unit
     inner = Frame(frame.unit, dict(frame.names), frame.shared, frame.statement)
     iterated: Values = NOTHING
     for generator in node.generators:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.analysis.agenda import Agenda
@@ -65,6 +66,7 @@ class State:
     values: dict[ast.expr, Values] = field(default_factory=dict)
     calls: dict[ast.Call, Unit] = field(default_factory=dict)  # those that were run, with what they stand in
     loops: dict[Loop, Unit] = field(default_factory=dict)
+    literals: dict[ast.AST, Unit] = field(default_factory=dict)  # lists, tuples, dictionaries, comprehensions
     heap: dict[ast.AST, dict[str, Values]] = field(default_factory=dict)
     bindings: dict[tuple[int, str, ast.stmt], Binding] = field(default_factory=dict)
     agenda: Agenda = field(init=False)
@@ -122,8 +124,18 @@ class State:
         old = holding.get(key, NOTHING)
         if not values <= old and ANYTHING not in old:
             holding[key] = widened(old, values)
-            self.agenda.news((owner, key))
-            self.agenda.news((owner, _ALL))
+            self.agenda.news((owner, key), partial(self._is_fresh, owner))
+            self.agenda.news((owner, _ALL), partial(self._is_fresh, owner))
+
+    def _is_fresh(self, owner: ast.AST, unit: Unit) -> bool:
+        """Whether an object is new each time a unit runs: the unit runs once, makes it, or sets it up."""
+        if isinstance(unit, Module):
+            return True
+        if any(call.caller is unit for call in unit.calls.values()):
+            return False  # it calls itself
+        if unit.name == "__init__" and unit.positional:
+            return any(value.origin is owner for value in unit.parameters.get(unit.positional[0].arg, NOTHING))
+        return self.calls.get(owner, self.literals.get(owner)) is unit  # type: ignore[call-overload,no-any-return]
 
     def copy(self, source: ast.AST, target: ast.AST) -> None:
         """Put everything that one object holds into another: {**a}, a.update(b)."""

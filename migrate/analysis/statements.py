@@ -136,23 +136,24 @@ def _for(state: State, statement: ast.stmt, frame: Frame) -> None:
         _target(state, statement.target, state.iterated(source), frame)
         run(state, statement.body, frame)
 
-    _repeat(once, frame)
+    _repeat(state, once, frame)
     run(state, statement.orelse, frame)
 
 
-def _repeat(once: Callable[[], None], frame: Frame) -> None:
-    """Run a loop's body until the names are at its end what they were at its start, or may be.
+def _repeat(state: State, once: Callable[[], None], frame: Frame) -> None:
+    """Run a loop's body until its end brings nothing new to its start, by a name or in an object.
 
     A name that the body reads before it gives it a value has, from the second time on, the value of the time before.
     """
     for _ in range(_TIMES):
         before = dict(frame.names)
+        surprises = state.agenda.surprises[frame.unit]
         frame.missed.clear()
         once()
         frame.names = merged([before, frame.names])
-        if all(frame.names[name] == values for name, values in before.items()) and not (
-            frame.missed & frame.names.keys()
-        ):
+        if state.agenda.surprises[frame.unit] > surprises or frame.missed & frame.names.keys():
+            continue
+        if all(frame.names[name] == values for name, values in before.items()):
             return
 
 
@@ -179,7 +180,7 @@ def _while(state: State, statement: ast.stmt, frame: Frame) -> None:
         evaluate(state, statement.test, frame)
         run(state, statement.body, frame)
 
-    _repeat(once, frame)
+    _repeat(state, once, frame)
     run(state, statement.orelse, frame)
 
 
