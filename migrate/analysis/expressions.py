@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis import calls, members
 from migrate.analysis.arguments import Arguments
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
-from migrate.analysis.state import ELEMENT, Frame, State
+from migrate.analysis.state import ELEMENT, Frame, State, widened
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 
 def evaluate(state: State, node: ast.expr, frame: Frame) -> Values:
     """The values of an expression; they are also recorded for the facts."""
-    values = _KINDS.get(type(node), _parts)(state, node, frame)
-    return state.record(node, values) if values else values
+    values = _KINDS[type(node)](state, node, frame)
+    if values:
+        old = state.values.get(node)
+        if old is None:  # `state.record`, without a call: this is the innermost place of all
+            state.values[node] = values
+        elif old is not values and not values <= old:
+            state.values[node] = widened(old, values)
+    return values
 
 
 def _name(state: State, node: ast.Name, frame: Frame) -> Values:
@@ -243,31 +249,38 @@ def _joined(state: State, node: ast.expr, frame: Frame) -> Values:
     return NOTHING
 
 
-_KINDS: dict[type[ast.expr], Callable[[State, ast.expr, Frame], Values]] = {
-    ast.Name: _name,  # type: ignore[dict-item]
-    ast.Attribute: _attribute,  # type: ignore[dict-item]
-    ast.Constant: _constant,  # type: ignore[dict-item]
-    ast.Call: _call,  # type: ignore[dict-item]
-    ast.Subscript: _subscript,  # type: ignore[dict-item]
-    ast.BinOp: _operation,
-    ast.Compare: _operation,
-    ast.UnaryOp: _operation,
-    ast.BoolOp: _either,
-    ast.IfExp: _either,
-    ast.Tuple: _sequence,
-    ast.List: _sequence,
-    ast.Set: _sequence,
-    ast.Dict: _dict,  # type: ignore[dict-item]
-    ast.ListComp: _comprehension,
-    ast.SetComp: _comprehension,
-    ast.GeneratorExp: _comprehension,
-    ast.DictComp: _comprehension,
-    ast.Lambda: _lambda,  # type: ignore[dict-item]
-    ast.NamedExpr: _named,  # type: ignore[dict-item]
-    ast.Await: _value,
-    ast.Starred: _value,
-    ast.Yield: _yield,
-    ast.YieldFrom: _yield,
-    ast.JoinedStr: _joined,
-    ast.Slice: _joined,
-}
+class _Kinds(dict[type[ast.expr], "Callable[[State, ast.expr, Frame], Values]"]):
+    def __missing__(self, kind: type[ast.expr]) -> Callable[[State, ast.expr, Frame], Values]:
+        return _parts
+
+
+_KINDS = _Kinds(
+    {
+        ast.Name: _name,  # type: ignore[dict-item]
+        ast.Attribute: _attribute,  # type: ignore[dict-item]
+        ast.Constant: _constant,  # type: ignore[dict-item]
+        ast.Call: _call,  # type: ignore[dict-item]
+        ast.Subscript: _subscript,  # type: ignore[dict-item]
+        ast.BinOp: _operation,
+        ast.Compare: _operation,
+        ast.UnaryOp: _operation,
+        ast.BoolOp: _either,
+        ast.IfExp: _either,
+        ast.Tuple: _sequence,
+        ast.List: _sequence,
+        ast.Set: _sequence,
+        ast.Dict: _dict,  # type: ignore[dict-item]
+        ast.ListComp: _comprehension,
+        ast.SetComp: _comprehension,
+        ast.GeneratorExp: _comprehension,
+        ast.DictComp: _comprehension,
+        ast.Lambda: _lambda,  # type: ignore[dict-item]
+        ast.NamedExpr: _named,  # type: ignore[dict-item]
+        ast.Await: _value,
+        ast.Starred: _value,
+        ast.Yield: _yield,
+        ast.YieldFrom: _yield,
+        ast.JoinedStr: _joined,
+        ast.Slice: _joined,
+    }
+)

@@ -8,25 +8,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import accumulate
 
-#: Where a training program differs from others, by the head or tail of a name ...
-_PARTS = "backward optim sched scaler autocast zero_grad clip_grad cuda device loader distributed dist_ no_grad tqdm rand"
-#: ... by a whole name ...
-_NAMES = """step grad cpu gpu xpu mps is_available Variable Tensor FloatTensor LongTensor sampler train eval
-    inference_mode save load state_dict open write makedirs mkdir print log writer wandb plt
-    normal normal_ bernoulli bernoulli_ multinomial dropout noise shuffle seed
-    dist rank world_size barrier reduce gather environ accelerator"""
-#: ... or by a name in front of something.
-_MARKS = (r"\.to\(", r"\.type\(", r"\.module\b", r"\.dump\(")
-_LINE = re.compile(
-    "|".join(
-        [
-            *(re.escape(part) for part in _PARTS.split()),
-            rf"\b(?:{'|'.join(map(re.escape, _NAMES.split()))})\b",
-            *_MARKS,
-        ]
-    ).encode()
+#: What the text of a training program holds; found by plain search, which is several times as fast as one expression.
+WORDS = tuple(
+    word.encode()
+    for word in """backward optim sched scaler autocast grad cuda device loader distributed dist. rank tqdm rand seed
+    .to( .cpu( gpu xpu mps .type( Variable Tensor( sampler .train( .eval( .step( inference_mode is_available
+    save load( open( write makedirs mkdir print( writer wandb plt. dump( environ .module
+    normal( normal_( bernoulli multinomial barrier reduce gather accelerator""".split()
 )
 _NAME = re.compile(rb"[^\W\d]\w*")
 
@@ -39,4 +30,11 @@ def names(text: bytes) -> list[bytes]:
 def lines(content: bytes) -> list[int]:
     """The numbers (1-based) of the lines that hold a word of training programs, in order."""
     ends = list(accumulate(map(len, content.splitlines(keepends=True))))
-    return sorted({bisect_right(ends, match.start()) + 1 for match in _LINE.finditer(content)})
+    return sorted({bisect_right(ends, place) + 1 for word in WORDS for place in _places(content, word)})
+
+
+def _places(content: bytes, word: bytes) -> Iterator[int]:
+    place = content.find(word)
+    while place >= 0:
+        yield place
+        place = content.find(word, place + len(word))
