@@ -26,6 +26,16 @@ _ALL, _PARAMETERS, _RESULT, _UNKNOWN = "<all>", "<parameters>", "<result>", "<un
 OVER = "<over>"  # what an iterator runs over, what an optimizer trains, what a loader reads
 
 
+_TENSOR = Value(Role.TENSOR)
+
+
+def kept(values: Values) -> Values:
+    """What is kept of values that go into an object, a parameter or a result: of a tensor only that it is one."""
+    if not any(value.role is Role.TENSOR for value in values):
+        return values
+    return frozenset(_TENSOR if value.role is Role.TENSOR else value for value in values)
+
+
 def widened(old: Values, values: Values) -> Values:
     """The union, bounded."""
     if ANYTHING in old:
@@ -122,7 +132,7 @@ class State:
             return
         holding = self.heap.setdefault(owner, {})
         old = holding.get(key, NOTHING)
-        if not values <= old and ANYTHING not in old:
+        if not values <= old and ANYTHING not in old and not (values := kept(values)) <= old:
             holding[key] = widened(old, values)
             self.agenda.news((owner, key), partial(self._is_fresh, owner))
             self.agenda.news((owner, _ALL), partial(self._is_fresh, owner))
@@ -185,7 +195,7 @@ class State:
 
     def join_parameter(self, function: Function, name: str, values: Values) -> None:
         """Join values into a parameter of a function; one that has been run is run again if that was news."""
-        if values and join(function.parameters, name, values):
+        if values and join(function.parameters, name, kept(values)):
             self.agenda.news((id(function), _PARAMETERS))
 
     def parameter(self, function: Function, name: str) -> Values:
@@ -200,7 +210,7 @@ class State:
 
     def give(self, function: Function, returned: Values, yielded: Values = NOTHING) -> None:
         """Join values into what a function gives."""
-        if not (returned <= function.returns and yielded <= function.yields):
+        if not ((returned := kept(returned)) <= function.returns and yielded <= function.yields):
             function.returns |= returned
             function.yields |= yielded
             self.agenda.news((id(function), _RESULT))
