@@ -197,7 +197,7 @@ def test_a_bound_that_is_reached_is_a_reason(programs):
 class _Incomplete:
     """Facts of an analysis that stopped."""
 
-    complete = False
+    cut_short = ("program.py",)
 
     def __init__(self, facts):
         self._facts = facts
