@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from migrate.analysis.known import tensors
-from migrate.analysis.roles import NOTHING, Role, Value, Values, origins
+from migrate.analysis.roles import NOTHING, Role, Values, origins
 from migrate.analysis.state import OVER, Binding, State
 from migrate.analysis.syntax import FUNCTIONS, Loop, Tree, own_nodes
 from migrate.analysis.units import Call, Function, Module, Unit

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import DISTRIBUTED_DATA_PARALLEL
+from migrate.analysis.known.distributed import DISTRIBUTED_DATA_PARALLEL
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.analysis.units import Function, Unit
 from migrate.programs.devices import is_move
