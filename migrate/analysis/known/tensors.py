@@ -20,7 +20,8 @@ ROWS: tuple[Row, ...] = (
         Other,
         ("torch",),
         "Generator Size Stream Event manual_seed seed initial_seed get_rng_state random.* save "
-        "set_grad_enabled no_grad inference_mode enable_grad is_grad_enabled set_num_threads get_num_threads set_num_interop_threads "
+        "set_grad_enabled no_grad inference_mode enable_grad is_grad_enabled "
+        "set_num_threads get_num_threads set_num_interop_threads "
         "set_printoptions set_default_dtype get_default_dtype set_default_device set_default_tensor_type "
         "set_float32_matmul_precision use_deterministic_algorithms is_tensor is_floating_point finfo iinfo "
         "autograd.set_detect_anomaly autograd.detect_anomaly autograd.profiler.* autograd.no_grad "
