@@ -257,7 +257,7 @@ def _nested_loops(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
         for call in loop.backwards:
             unit = facts.unit(call)
             owner = getattr(unit, "owner", None)
-            if owner is not None and any(base.startswith("torch.nn.") for base in owner.library_bases()):
+            if owner is not None and facts.roles_of_bases(owner) & {Role.MODEL, Role.CRITERION}:
                 yield Refusal(
                     call,
                     "MIG119",

@@ -30,6 +30,9 @@ _TORCH: tuple[Row, ...] = (
         role=Role.SAMPLER,
         over=_DATASET,
     ),
+    *each(
+        Makes, ("torch_geometric.loader",), "ImbalancedSampler DynamicBatchSampler", role=Role.SAMPLER, over=_DATASET
+    ),
     *each(Computes, ("torch.utils.data",), "default_collate default_convert _utils.collate.*"),
 )
 
@@ -50,7 +53,7 @@ _FEEDS: tuple[Row, ...] = (
         Makes,
         ("torch_geometric.loader",),
         "NeighborLoader LinkNeighborLoader HGTLoader ClusterLoader GraphSAINT*Sampler ShaDowKHopSampler "
-        "RandomNodeLoader ImbalancedSampler DenseDataLoader DataListLoader NeighborSampler TemporalDataLoader",
+        "RandomNodeLoader RandomNodeSampler DenseDataLoader DataListLoader NeighborSampler TemporalDataLoader",
         role=Role.FEED,
         over=(0, "data"),
     ),

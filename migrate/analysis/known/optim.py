@@ -72,7 +72,7 @@ _OTHERS: tuple[Row, ...] = (
         Makes(name, Role.OPTIMIZER, over=_PARAMS)
         for name in (
             "adabelief_pytorch.AdaBelief adamp.AdamP adamp.SGDP dadaptation.DAdaptAdam dadaptation.DAdaptSGD "
-            "dadaptation.DAdaptAdaGrad dadaptation.DAdaptLion deepspeed.ops.adam.DeepSpeedCPUAdam "
+            "dadaptation.DAdaptAdaGrad deepspeed.ops.adam.DeepSpeedCPUAdam "
             "deepspeed.ops.adam.FusedAdam deepspeed.ops.lamb.FusedLamb lion_pytorch.Lion madgrad.MADGRAD "
             "prodigyopt.Prodigy schedulefree.AdamWScheduleFree schedulefree.RAdamScheduleFree "
             "schedulefree.SGDScheduleFree"
