@@ -396,6 +396,24 @@ def test_what_a_scheduler_of_a_tuple_drives_is_known():
     assert {value.role for value in facts.over(made[Role.SCHEDULER])} == {Role.OPTIMIZER}
 
 
+def test_a_local_rank_is_the_index_of_a_gpu():
+    program = b"""\
+import os
+import torch
+
+local = int(os.environ["LOCAL_RANK"])
+net = torch.nn.Linear(1, 1).to(local)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(data)
+for x in loader:
+    net(x.cuda(local)).sum().backward()
+    opt.step()
+"""
+    (change,) = run_text(program, "", Options()).changes
+    assert b"to(local)" not in change.new
+    assert b"cuda(local)" not in change.new
+
+
 def test_every_role_of_a_place_is_read_from_the_environment():
     assert set(distributed.ENVIRONMENT.values()) == PLACE
 
