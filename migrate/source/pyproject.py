@@ -30,7 +30,7 @@ def settings(folders: Iterable[Path]) -> Settings | None:
     Raises:
         UsageError: the file cannot be read, or holds sections that do not exist.
     """
-    path = _nearest(sorted({folder.resolve() for folder in folders}))
+    path = _nearest(sorted({folder.resolve() for folder in set(folders)}))
     if path is None:
         return None
     shown = os.path.relpath(path) if path.is_relative_to(Path.cwd().resolve()) else str(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from migrate.analysis.roles import Role
 
 WILD = re.compile(r"[*\[]")
+CAPITAL = "[A-Z]"
 
 
 class _Layer:
@@ -30,7 +30,7 @@ class _Layer:
     def row(self, name: str) -> Row | None:
         if name in self.whole:
             return self.whole[name]
-        matching = [row for row in self._near(name) if _pattern(row.name).fullmatch(name)]
+        matching = [row for row in self._near(name) if _is_like(name, row.name)]
         return max(matching, key=_weight, default=None)
 
     def _near(self, name: str) -> Iterable[Row]:
@@ -70,10 +70,32 @@ def _weight(row: Row) -> tuple[int, int]:
     return len(WILD.split(row.name, maxsplit=1)[0]), len(row.name)
 
 
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    modules = _modules(name)
-    rest = name[len(modules) + 1 :] if modules else name
-    parts = re.split(r"(\*|\[[^\]]*\])", rest)
-    wild = "".join(r"[^.]*" if part == "*" else part if part[:1] == "[" else re.escape(part) for part in parts)
-    return re.compile((re.escape(modules) + r"\." if modules else "") + r"(?:[a-z_][a-z_0-9]*\.)*" + wild)
+def _is_like(name: str, pattern: str) -> bool:
+    """Whether a name is one that a pattern stands for. By hand: to compile hundreds of expressions takes longer."""
+    whole = _modules(pattern)
+    wild = pattern[len(whole) + 1 if whole else 0 :].split(".")
+    parts = name[len(whole) + 1 if whole else 0 :].split(".")
+    between, last = parts[: -len(wild)], parts[-len(wild) :]
+    return (
+        len(last) == len(wild)
+        and all(part.isidentifier() and part.islower() for part in between)
+        and all(_is_part_like(part, piece) for part, piece in zip(last, wild, strict=True))
+    )
+
+
+def _is_part_like(part: str, wild: str) -> bool:
+    if wild.startswith(CAPITAL):
+        return "A" <= part[:1] <= "Z" and _is_part_like(part[1:], wild[len(CAPITAL) :])
+    if "*" not in wild:
+        return part == wild
+    first, *middle, last = wild.split("*")
+    end = len(part) - len(last)
+    if not (part.startswith(first) and part.endswith(last) and len(first) <= end):
+        return False
+    at = len(first)
+    for piece in middle:
+        at = part.find(piece, at, end)
+        if at < 0:
+            return False
+        at += len(piece)
+    return True

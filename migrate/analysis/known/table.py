@@ -1,7 +1,7 @@
 """The shapes of the rows. Each says what one library name does when it is called.
 
-A name with `*` stands for all that match: `*` is any part of one name, `[A-Z]` one letter of a range, and modules (in
-lower case) may stand between the last whole module and the first name with a `*`. So `torch.optim.*` is
+A name with `*` stands for all that match: `*` is any part of one name, `[A-Z]` a capital letter at its beginning, and
+modules (in lower case) may stand between the last whole module and the first name with a `*`. So `torch.optim.*` is
 `torch.optim.SGD` and `torch.optim.adam.Adam`, but no method of either. A whole name goes before a pattern; of two
 patterns the one that begins with more before its first `*`, then the longer one.
 """

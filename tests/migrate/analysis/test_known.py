@@ -229,6 +229,23 @@ def test_role(name):
     assert (row.role if isinstance(row, Makes) else None) is ROLES[name]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "likes", "dislikes"),
+    [
+        ("a.*", ["a.b", "a.b.c", "a.B", "a.<any>", "a._b.B"], ["a", "b.a", "a.B.c", "ab"]),
+        ("a.b_*", ["a.b_", "a.b_c", "a.x.b_c"], ["a.b", "a.B.b_c"]),
+        ("a.*b*", ["a.b", "a.xbx"], ["a.x"]),
+        ("a.x*x", ["a.xx", "a.xyx"], ["a.x"]),
+        ("a.*b*b*", ["a.bb", "a.xbxbx"], ["a.b"]),
+        ("a.[A-Z]*", ["a.B", "a.b.Bc"], ["a.b", "a.<any>", "a.B.b"]),
+        ("a.*.make", ["a.b.make", "a.b.C.make"], ["a.make", "a.C.d.make"]),
+    ],
+)
+def test_what_a_pattern_stands_for(pattern, likes, dislikes):
+    known = Tables([Other(pattern)])
+    assert [name for name in (*likes, *dislikes) if known.row(name)] == likes
+
+
 def test_a_class_takes_the_role_of_what_it_derives_from():
     assert TABLES.role_of_base("torch.nn.DataParallel") is Role.MODEL
     assert TABLES.role_of_base("torch.utils.data.IterableDataset") is Role.DATASET
