@@ -46,11 +46,12 @@ class Engine:
 def _plan(project: Project, options: Options) -> Conversion:
     """Facts, then what the rules make of them."""
     from migrate.analysis import analyse  # `migrate --help` needs none of these
+    from migrate.analysis.known import TABLES
     from migrate.edits import Plan
     from migrate.rules import convert
 
     plan = Plan(project.files)
-    facts = analyse(project)
+    facts = analyse(project, options.known or TABLES)
     outcome = convert(facts, plan, options)
     return Conversion(outcome, tuple(file.path for file in project.files if plan.touches(file)), plan, facts.broken)
 

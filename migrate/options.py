@@ -12,6 +12,8 @@ from migrate.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from migrate.analysis.known import Tables
+
 
 class Mode(Enum):
     """What happens with the result."""
@@ -37,6 +39,7 @@ class Options:
     target: Target = Target.RUNTIME
     select: tuple[str, ...] = ()  # codes or their beginnings ("MIG1"); empty: every rule
     ignore: tuple[str, ...] = ()  # likewise; the longer beginning wins, `ignore` where they are equally long
+    known: Tables | None = None  # what is known of libraries, with the rows of the project's pyproject.toml; None: ours
 
     def wants(self, code: str) -> bool:
         """Whether the rule with this code takes part."""

@@ -18,6 +18,7 @@ from migrate.engine import ENGINE, Conversion, Engine
 from migrate.errors import EditError, MigrateError
 from migrate.options import Mode, Options
 from migrate.report.model import NOT_EDITABLE, OUR_BUG, Change, Finding, Kind, Report, Summary
+from migrate.source import pyproject
 from migrate.source.files import load
 from migrate.source.parse import DEEPEST
 from migrate.source.project import Project, SourceFile
@@ -37,6 +38,7 @@ def run(
 ) -> Report:
     """Everything the command line does with files: read them, convert them, and in `Mode.WRITE` save them."""
     found = load(paths, progress)
+    options = _configured(options, found.files)
     if options.mode is Mode.WRITE:
         clean(file.folder for file in found.files)
     report = convert(Project(found.files), options, engine)
@@ -52,7 +54,17 @@ def run(
 def run_text(content: bytes, name: str, options: Options, engine: Engine = ENGINE) -> Report:
     """The same for text that is not read from a file; `name` is where it will be, or empty. Nothing is written."""
     file = SourceFile(name or "<stdin>", content, real=Path(name).resolve() if name else None)
-    return convert(Project([file]), options, engine)
+    return convert(Project([file]), _configured(options, [file]), engine)
+
+
+def _configured(options: Options, files: Sequence[SourceFile]) -> Options:
+    """The options with what the project's own pyproject.toml says."""
+    settings = pyproject.settings(file.folder for file in files)
+    if settings is None or not settings.table:
+        return options
+    from migrate.analysis.known import user  # `migrate --help` does not need it
+
+    return replace(options, known=user.tables(settings.table, settings.path))
 
 
 def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Report:

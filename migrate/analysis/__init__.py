@@ -1,15 +1,19 @@
 """What a program is made of, found without running it: roles of values, loops, who calls whom. `ast` only."""
 
 from migrate.analysis.facts import Facts
+from migrate.analysis.known import TABLES, Tables
 from migrate.analysis.solve import solve
 from migrate.source.memory import uncollected
 from migrate.source.project import Project
 
 
-def analyse(project: Project) -> Facts:
-    """The facts of a project: of the named files and of those of their own modules that they import."""
+def analyse(project: Project, known: Tables = TABLES) -> Facts:
+    """The facts of a project: of the named files and of those of their own modules that they import.
+
+    `known` is what is known of libraries: ours, or a user's rows before ours.
+    """
     with uncollected():
-        return Facts(project, solve(project))
+        return Facts(project, solve(project, known=known))
 
 
 __all__ = ["Facts", "analyse"]

@@ -26,6 +26,12 @@ class Arguments:
         """Every value that is passed."""
         return frozenset().union(*self.positional, *self.named.values())
 
+    def has(self, position: int, keyword: str) -> bool:
+        """Whether the argument at a position or under its keyword was seen to be passed."""
+        return keyword in self.named or (
+            position < len(self.positional) and not any(isinstance(a, ast.Starred) for a in self.node.args)
+        )
+
     def at(self, position: int, keyword: str) -> Values:
         """The argument at a position or under its keyword."""
         if keyword in self.named:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from migrate.analysis import known
 from migrate.analysis.arguments import Arguments, unknown
 from migrate.analysis.libraries import library
 from migrate.analysis.methods import method
@@ -121,7 +120,7 @@ def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -
 
 def instance(state: State, cls: Class, origin: ast.AST, frame: Frame) -> Value:
     """An object of a project class, with the role of the library class that it derives from."""
-    made = Value(role_of(cls), origin, cls.node.name, cls)
+    made = Value(role_of(state, cls), origin, cls.node.name, cls)
     for known_class in cls.lineage():
         known_class.instances |= {made}
     return made
@@ -131,9 +130,9 @@ def instance(state: State, cls: Class, origin: ast.AST, frame: Frame) -> Value:
 _INHERITED = (Role.MODEL, Role.DATASET, Role.OPTIMIZER, Role.SCHEDULER, Role.SAMPLER, Role.LOADER, Role.CRITERION)
 
 
-def role_of(cls: Class) -> Role:
+def role_of(state: State, cls: Class) -> Role:
     """What objects of a project class are for."""
-    found = {known.role_of_base(name) for name in cls.library_bases()}
+    found = {state.known.role_of_base(name) for name in cls.library_bases()}
     return next((role for role in _INHERITED if role in found), Role.INSTANCE)
 
 

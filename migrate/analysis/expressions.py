@@ -6,9 +6,9 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from migrate.analysis import calls, members
+from migrate.analysis import calls, members, rows
 from migrate.analysis.arguments import Arguments
-from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.roles import FROM_LOADER, NOTHING, PLACE, ROWS, Role, Value, Values
 from migrate.analysis.state import ELEMENT, Frame, State, widened
 from migrate.analysis.units import Function
 
@@ -76,9 +76,8 @@ def _subscript(state: State, node: ast.Subscript, frame: Frame) -> Values:
             found.add(value if is_key else Value(Role.SAMPLES, value.origin))
         elif value.role is Role.STATISTIC:
             found.add(value)
-        elif value.role is Role.KNOWN:  # models.__dict__[arch]
-            if value.name.endswith(".__dict__"):
-                found.add(Value(Role.KNOWN, name=value.name[: -len("__dict__")] + "<any>"))
+        elif value.role is Role.KNOWN:
+            found |= rows.item(state, value.name, keys)
         elif value.role is Role.METHOD and value.unit is None and value.receiver is not None:
             if value.receiver.role in ROWS:
                 found.add(Value(Role.STATISTIC, value.receiver.origin))
@@ -116,7 +115,7 @@ def _operation(state: State, node: ast.expr, frame: Frame) -> Values:
     return (rows or folded) | handed
 
 
-_HANDED_ON = frozenset({Role.PARAMETERS, Role.AVAILABLE, Role.TENSOR, Role.NUMBER, Role.CONTAINER})
+_HANDED_ON = PLACE | {Role.PARAMETERS, Role.AVAILABLE, Role.TENSOR, Role.NUMBER, Role.CONTAINER}
 
 
 def _either(state: State, node: ast.expr, frame: Frame) -> Values:

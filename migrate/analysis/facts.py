@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from migrate.analysis.known import tensors
-from migrate.analysis.roles import NOTHING, Role, Value, Values, origins
+from migrate.analysis.roles import NOTHING, Role, Values, origins
 from migrate.analysis.state import OVER, Binding, State
 from migrate.analysis.syntax import FUNCTIONS, Loop, Tree, own_nodes
-from migrate.analysis.units import Call, Function, Module, Unit
+from migrate.analysis.units import Call, Class, Function, Module, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -222,6 +222,10 @@ class Facts:
     def receiver(self, node: ast.Call) -> Values:
         """What the method of a call is called on."""
         return self.values(node.func.value) if isinstance(node.func, ast.Attribute) else NOTHING
+
+    def roles_of_bases(self, cls: Class) -> set[Role | None]:
+        """The roles that a class of the project has from the library classes it derives from; None: of no role."""
+        return {self._state.known.role_of_base(name) for name in cls.library_bases()}
 
     def callers(self, unit: Function) -> list[Call]:
         """The places that call a function of the project."""

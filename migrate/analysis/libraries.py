@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis import known, members
+from migrate.analysis import members, rows
 from migrate.analysis.arguments import Arguments, folds, handed
+from migrate.analysis.known.table import Computes, Passes
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
 from migrate.analysis.units import Class, Function
@@ -16,36 +17,16 @@ if TYPE_CHECKING:
 
 
 def library(state: State, name: str, arguments: Arguments, frame: Frame) -> Values:
-    node = arguments.node
+    """What calling a library function gives."""
     special = _SPECIAL.get(name)
     if special is not None:
         return special(state, arguments, frame)
-    passing = known.passes(name)
-    if passing is not None and (arguments.positional or arguments.named):
-        values = arguments.positional[0] if arguments.positional else next(iter(arguments.named.values()))
-        if passing.role is Role.ITERATOR:
-            return iterator(state, node, values)
-        return values
-    row = known.made_by(name)
-    if row is not None and row.role is not Role.UNKNOWN:
-        return _make(state, row.role, name, arguments, frame, row.over)
-    return _computed(state, name, arguments)
-
-
-def _make(
-    state: State, role: Role, name: str, arguments: Arguments, frame: Frame, over: tuple[int, str] | None
-) -> Values:
-    node = arguments.node
-    if role is Role.AVAILABLE:
-        return frozenset({Value(role, name=name)})
-    if role is Role.DATASET:
-        state.store(node, OVER, arguments.all())
-    made = Value(role, node, name)
-    if over is not None:
-        state.store(node, OVER, arguments.at(*over))
-    if role is Role.LOADER:
-        state.store(node, "<sampler>", arguments.named.get("sampler", NOTHING))
-    return frozenset({made})
+    row = state.known.row(name)
+    if isinstance(row, Passes) and row.role is Role.ITERATOR and arguments.has(*row.argument):
+        return iterator(state, arguments.node, arguments.at(*row.argument))
+    handler = rows.BY_SHAPE.get(type(row))
+    given = handler(state, row, name, arguments) if handler is not None and row is not None else None
+    return _computed(state, name, arguments) if given is None else given
 
 
 def iterator(state: State, node: ast.Call, values: Values) -> Values:
@@ -122,13 +103,14 @@ _SPECIAL: dict[str, Callable[[State, Arguments, Frame], Values]] = {
 
 
 def _computed(state: State, name: str, arguments: Arguments) -> Values:
-    """A library function without a row: tensors in, tensors out; rows are kept unless it is known to fold them."""
+    """What follows from what goes in: tensors in, tensors out; rows are kept unless it is known to fold them."""
+    is_tensor = isinstance(state.known.row(name), Computes)
     last = name.rsplit(".", 1)[-1]
     inputs = arguments.all()
     from_loader = {value for value in _inside(state, inputs) if value.role in FROM_LOADER}
     parameters = handed(inputs)
     if from_loader:
-        keeps = name.startswith("torch.") and not folds(last, arguments)
+        keeps = is_tensor and not folds(last, arguments)
         return (
             frozenset(
                 Value(Role.SAMPLES if keeps and value.role in ROWS else Role.STATISTIC, value.origin)
@@ -136,7 +118,7 @@ def _computed(state: State, name: str, arguments: Arguments) -> Values:
             )
             | parameters
         )
-    if name.startswith("torch."):
+    if is_tensor:
         return frozenset({Value(Role.TENSOR, arguments.node, name)}) | parameters
     return frozenset({Value(Role.UNKNOWN, arguments.node, name)}) | parameters
 

@@ -7,7 +7,7 @@ import builtins
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known import tensors
+from migrate.analysis.known import transformers
 from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.state import OVER, Frame, State
 from migrate.analysis.units import Class, Function, Module, module_of
@@ -75,10 +75,9 @@ def _bound(member: Value, receiver: Value) -> Value:
 def _library_attribute(state: State, value: Value, name: str) -> Values:
     """An attribute of an object whose class the project does not define."""
     if value.role in ROWS:
-        if name in tensors.FOLDING or name in ("loss", "shape", "device", "dtype", "is_cuda"):
-            if name in ("loss", "shape"):
-                return frozenset({Value(Role.STATISTIC, value.origin)})
-        if name in ("data", "T", "grad", "logits", "last_hidden_state", "input_ids", "labels", "x", "y"):
+        if name == "shape" or name in transformers.OUTPUT_FOLDED:
+            return frozenset({Value(Role.STATISTIC, value.origin)})
+        if name in _OF_ROWS or name in transformers.OUTPUT_ROWS:
             return frozenset({Value(Role.SAMPLES, value.origin)})
     if value.role is Role.MODEL and name == "module":
         return frozenset({value})
@@ -87,6 +86,10 @@ def _library_attribute(state: State, value: Value, name: str) -> Values:
     if value.role is Role.METHOD and value.receiver is not None and value.receiver.role is Role.METHOD:
         value = value.receiver  # x.a.b.c is told from x.a.b, but a chain as long as the program runs is not
     return frozenset({Value(Role.METHOD, value.origin, name, None, value)})
+
+
+#: Attributes of tensors, and fields that batches of text and of graphs have, with one row a sample.
+_OF_ROWS = frozenset({"data", "T", "grad", "input_ids", "labels", "x", "y"})
 
 
 def is_static(unit: Function) -> bool:

@@ -26,6 +26,7 @@ class Role(str, Enum):
     SCHEDULER = "scheduler"
     LOADER = "dataloader"
     DATASET = "dataset"
+    FEED = "data source"  # yields batches and is no DataLoader (timm's, torchtext's, DALI's): prepare cannot take it
     SAMPLER = "sampler"
     ITERATOR = "iterator"  # over a loader: iter(loader), enumerate(loader), tqdm(loader)
     BATCH = "batch"  # what a loader yields, or a part of it
@@ -37,7 +38,13 @@ class Role(str, Enum):
     STATE = "state dict"
     CHECKPOINT = "checkpoint"  # what torch.load gave
     WRITER = "writer"
+    METRIC = "metric"  # an object that adds up what a program measures
     SCALER = "grad scaler"
+    AUTOCAST = "autocast context"
+    AVERAGE = "averaged model"  # a copy that follows the weights of a model: evaluated, never trained
+    RANK = "rank"  # of this process, and what is computed from it alone
+    LOCAL_RANK = "local rank"  # on this machine: the index of its GPU
+    WORLD_SIZE = "world size"
     ACCELERATOR = "accelerator"
     BAR = "progress bar"
     TEXT = "text"
@@ -83,6 +90,8 @@ NOTHING: Values = frozenset()
 
 #: Computed from what a loader yields: these live where the loader's batches live.
 FROM_LOADER = frozenset({Role.BATCH, Role.SAMPLES, Role.STATISTIC})
+#: The place of a process among all processes, as the launcher tells it.
+PLACE = frozenset({Role.RANK, Role.LOCAL_RANK, Role.WORLD_SIZE})
 #: One row a sample: what `gather_for_metrics` takes.
 ROWS = frozenset({Role.BATCH, Role.SAMPLES})
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.agenda import RUNS, Agenda
 from migrate.analysis.calls import role_of
+from migrate.analysis.known import TABLES, Tables
 from migrate.analysis.roles import Certainty, Value
 from migrate.analysis.state import Frame, State
 from migrate.analysis.statements import run
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from migrate.source.project import Project
 
 
-def solve(project: Project, runs: int = RUNS) -> State:
+def solve(project: Project, runs: int = RUNS, known: Tables = TABLES) -> State:
     """The picture of the program."""
-    state = State(project)
+    state = State(project, known)
     state.agenda = Agenda(lambda unit: _run(state, unit), runs)
     for file in project.files:
         state.module(file)
@@ -74,6 +75,6 @@ def _give_self(state: State, unit: Function) -> None:
     cls = unit.owner
     if cls is None or not unit.positional:
         return
-    made = Value(role_of(cls), cls.node, cls.node.name, cls, certainty=Certainty.LIKELY)
+    made = Value(role_of(state, cls), cls.node, cls.node.name, cls, certainty=Certainty.LIKELY)
     if not unit.parameters.get(unit.positional[0].arg):
         state.join_parameter(unit, unit.positional[0].arg, cls.instances or frozenset({made}))

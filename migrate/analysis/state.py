@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.analysis.agenda import Agenda
+from migrate.analysis.known import TABLES, Tables
 from migrate.analysis.roles import NOTHING, Role, Value, Values
-from migrate.analysis.units import Class, Function, FunctionNode, Module, Unit, join, module_of
+from migrate.analysis.units import Class, Function, FunctionNode, Module, Unit, join
 
 if TYPE_CHECKING:
     import ast
@@ -70,6 +71,7 @@ class State:
     """Values of expressions, contents of objects, and the units they were found in."""
 
     project: Project
+    known: Tables = TABLES
     modules: dict[str, Module] = field(default_factory=dict)
     functions: dict[FunctionNode, Function] = field(default_factory=dict)
     classes: dict[ast.ClassDef, Class] = field(default_factory=dict)
@@ -225,7 +227,7 @@ class State:
         """What iterating over the values gives."""
         found: set[Value] = set()
         for value in given:
-            if value.role is Role.LOADER:
+            if value.role in (Role.LOADER, Role.FEED):
                 found.add(Value(Role.BATCH, value.origin))
             elif value.role in (Role.BATCH, Role.SAMPLES, Role.PARAMETERS):
                 found.add(value)

@@ -234,12 +234,14 @@ def _function_reaches(conversion: Conversion, unit: Function, seen: frozenset[in
         if id(inner) in loops:
             return True
         if isinstance(inner, ast.Call):
-            if origins(facts.values(inner.func), Role.MODEL) & program.model_origins and not _is_inside_model(unit):
+            if origins(facts.values(inner.func), Role.MODEL) & program.model_origins and not _is_inside_model(
+                facts, unit
+            ):
                 return True
             if any(_function_reaches(conversion, t, seen | {id(unit)}) for t in facts.targets(inner)):
                 return True
     return False
 
 
-def _is_inside_model(unit: Function) -> bool:
-    return unit.owner is not None and any(base.startswith("torch.nn.") for base in unit.owner.library_bases())
+def _is_inside_model(facts: Facts, unit: Function) -> bool:
+    return unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & {Role.MODEL, Role.CRITERION})

@@ -11,6 +11,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.roles import Role, only, roles
 
 if TYPE_CHECKING:
@@ -18,15 +19,6 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
-
-SET_DEVICE = frozenset(
-    {
-        "torch.cuda.set_device",
-        "torch.accelerator.set_device_index",
-        "torch.accelerator.set_device_idx",
-        "torch.xpu.set_device",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,9 +330,12 @@ def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
         if _is_cpu(facts, argument) or (only_cpu(facts, argument) and _has_other_device(facts, argument)):
             return None
         values = facts.values(argument)
-        if facts.is_device(values) or only(values, Role.NUMBER):  # a number is the index of a GPU
+        if facts.is_device(values) or only(values, *_INDICES):
             return argument
     return None
+
+
+_INDICES = (Role.NUMBER, Role.RANK, Role.LOCAL_RANK)  # a number is the index of a GPU
 
 
 def is_unknown_move(facts: Facts, node: ast.Call) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
+from migrate.analysis.known.training import NO_GRAD
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
 from migrate.analysis.syntax import is_docstring, writes
 from migrate.analysis.units import Class, Function
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
     from migrate.programs.program import Program
-
-NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
 
 
 @dataclass(frozen=True, slots=True)

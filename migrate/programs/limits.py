@@ -6,12 +6,13 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 
 from migrate.analysis.facts import Facts
-from migrate.analysis.known import tensors
-from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.analysis.known import distributed, tensors
+from migrate.analysis.known.training import AUTOGRAD_BACKWARD
+from migrate.analysis.roles import FROM_LOADER, PLACE, Role, origins, roles
 from migrate.analysis.syntax import reads
 from migrate.programs.access import NAME
 from migrate.programs.devices import is_unknown_move
-from migrate.programs.loops import AUTOGRAD_BACKWARD, LoopFact, Loops
+from migrate.programs.loops import LoopFact, Loops
 from migrate.programs.moves import units_of
 from migrate.programs.program import Program, Refusal
 from migrate.programs.shares import decisions
@@ -145,13 +146,17 @@ def _scalers(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
 
 #: Always-on use of these means that the program distributes itself.
 _DISTRIBUTED = {
-    "torch.distributed.init_process_group": ("MIG111", "the program joins a process group of its own"),
-    "torch.nn.parallel.DistributedDataParallel": ("MIG110", "the program wraps its model in DistributedDataParallel"),
-    "torch.distributed.rpc.init_rpc": ("MIG111", "the program uses RPC"),
-    "torch.distributed.fsdp.FullyShardedDataParallel": ("MIG110", "the program shards its model with FSDP"),
-    "torch.distributed.fsdp.fully_shard": ("MIG110", "the program shards its model with FSDP"),
-    "torch.distributed.pipelining.pipeline": ("MIG110", "the program is pipeline parallel"),
-    "deepspeed.initialize": ("MIG110", "DeepSpeed runs the loop"),
+    name: (code, why)
+    for names, code, why in (
+        (distributed.PROCESS_GROUPS, "MIG111", "the program joins a process group of its own"),
+        (distributed.LAUNCHERS, "MIG111", "the program starts its own processes"),
+        (distributed.RPC, "MIG111", "the program uses RPC"),
+        (distributed.DISTRIBUTED_DATA_PARALLEL, "MIG110", "the program wraps its model in DistributedDataParallel"),
+        (distributed.SHARDING, "MIG110", "the program shards its model with FSDP"),
+        (distributed.PIPELINES, "MIG110", "the program is pipeline parallel"),
+        (distributed.DEEPSPEED, "MIG110", "DeepSpeed runs the loop"),
+    )
+    for name in names
 }
 
 
@@ -178,7 +183,7 @@ def _is_users_choice(facts: Facts, node: ast.AST) -> bool:
     values = frozenset().union(*(facts.values(inner) for inner in read))
     if any(value.role in (Role.HOLDER, Role.METHOD) for value in values):
         return True
-    counted = any(value.role is Role.NUMBER and value.origin is not None for value in values)
+    counted = any(value.role in PLACE or (value.role is Role.NUMBER and value.origin is not None) for value in values)
     return not (counted or Role.AVAILABLE in roles(values) or "environ" in ast.unparse(node.test))
 
 
@@ -252,7 +257,7 @@ def _nested_loops(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
         for call in loop.backwards:
             unit = facts.unit(call)
             owner = getattr(unit, "owner", None)
-            if owner is not None and any(base.startswith("torch.nn.") for base in owner.library_bases()):
+            if owner is not None and facts.roles_of_bases(owner) & {Role.MODEL, Role.CRITERION}:
                 yield Refusal(
                     call,
                     "MIG119",

@@ -12,6 +12,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.training import AUTOGRAD_BACKWARD, RUN_ELSEWHERE, TORCH_PACKAGES
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import Loop
 from migrate.analysis.units import Class, Function, Module, Unit
@@ -21,21 +22,14 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts, Use
 
-AUTOGRAD_BACKWARD = frozenset({"torch.autograd.backward"})
 #: A receiver of these roles has a `backward` of its own meaning.
 _NOT_A_LOSS = frozenset({Role.ACCELERATOR, Role.MODEL, Role.OPTIMIZER, Role.INSTANCE, Role.CLASS, Role.MODULE})
-_HANDLED_ELSEWHERE = ("LightningModule", "torch.autograd.Function")
-
-
-_TORCH = frozenset(
-    {"torch", "torchvision", "torchtext", "torchaudio", "transformers", "timm", "fastai", "pytorch_lightning"}
-)
 
 
 def _imports_torch(module: Module) -> bool:
     return any(
-        (isinstance(node, ast.Import) and any(alias.name.split(".")[0] in _TORCH for alias in node.names))
-        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in _TORCH)
+        (isinstance(node, ast.Import) and any(alias.name.split(".")[0] in TORCH_PACKAGES for alias in node.names))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in TORCH_PACKAGES)
         for node in ast.walk(module.tree)
     )
 
@@ -102,7 +96,7 @@ class Loops:
         while isinstance(unit, Function):
             if isinstance(unit.owner, Class):
                 bases = unit.owner.library_bases()
-                if any(base.endswith(_HANDLED_ELSEWHERE) for base in bases):
+                if any(base.endswith(RUN_ELSEWHERE) for base in bases):
                     return True
             if unit.parent is None:
                 return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import DISTRIBUTED_DATA_PARALLEL
+from migrate.analysis.known.distributed import DISTRIBUTED_DATA_PARALLEL
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.analysis.units import Function, Unit
 from migrate.programs.devices import is_move
@@ -163,16 +163,17 @@ def _entered(facts: Facts, unit: Unit) -> list[Unit]:
     found: list[Unit] = [u for u in facts.functions if u.parent is unit]
     for node in facts.own(unit):
         if isinstance(node, ast.Call):
-            found += [target for target in facts.targets(node) if not _is_model_code(target)]
+            found += [target for target in facts.targets(node) if not _is_model_code(facts, target)]
     return found
 
 
-def _is_model_code(unit: Function) -> bool:
+#: What the model, or the loader's workers, call.
+_INSIDE = frozenset({Role.MODEL, Role.CRITERION, Role.DATASET, Role.SAMPLER})
+
+
+def _is_model_code(facts: Facts, unit: Function) -> bool:
     """Methods of models and data sets run inside the model or the loader's workers; they have no accelerator."""
-    if unit.owner is None:
-        return False
-    bases = unit.owner.library_bases()
-    return any(base.startswith(("torch.nn.", "torch.utils.data.")) for base in bases)
+    return unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & _INSIDE)
 
 
 def unsafe_batches(facts: Facts, program: Program, prepared: set[ast.AST]) -> list[Refusal]:

@@ -237,6 +237,6 @@ class Voice:
 
 def output_bars() -> frozenset[str]:
     """The names of progress bars."""
-    from migrate.analysis.known.data import BARS, RANGE_BARS
+    from migrate.analysis.known.progress import BARS, RANGE_BARS
 
     return BARS | RANGE_BARS

@@ -15,9 +15,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
+from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, NO_GRAD, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
-from migrate.programs.evaluation import NO_GRAD
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL
+from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, LAUNCHERS, PROCESS_GROUPS
 from migrate.analysis.roles import Role, origins
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import drop, wrappers
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 #: What a program does in a branch of its own to distribute itself: the code and the words of the finding.
 _DISTRIBUTING = {
     **dict.fromkeys(DISTRIBUTED_DATA_PARALLEL, ("MIG110", "DistributedDataParallel stays in this branch")),
-    "torch.distributed.init_process_group": ("MIG111", "the program joins a process group itself in this branch"),
-    "torch.multiprocessing.spawn": ("MIG111", "the program starts its own processes in this branch"),
+    **dict.fromkeys(PROCESS_GROUPS, ("MIG111", "the program joins a process group itself in this branch")),
+    **dict.fromkeys(LAUNCHERS, ("MIG111", "the program starts its own processes in this branch")),
 }
 _WAY_OUT = "do not take this branch in the converted program: `runtime launch` starts the processes"
 

@@ -15,10 +15,11 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module, Unit
-from migrate.programs.devices import SET_DEVICE, Choice, choices, is_move
+from migrate.programs.devices import Choice, choices, is_move
 from migrate.programs.moves import is_in_left_branch
 from migrate.rules.placing import dropped_arguments
 from migrate.rules.rule import rule

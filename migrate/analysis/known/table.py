@@ -1,31 +1,98 @@
-"""The shapes of the rows."""
+"""The shapes of the rows. Each says what one library name does when it is called.
+
+A name with `*` stands for all that match: `*` is any part of one name, `[A-Z]` a capital letter at its beginning, and
+modules (in lower case) may stand between the last whole module and the first name with a `*`. So `torch.optim.*` is
+`torch.optim.SGD` and `torch.optim.adam.Adam`, but no method of either. A whole name goes before a pattern; of two
+patterns the one that begins with more before its first `*`, then the longer one.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from migrate.analysis.roles import Role
 
+Argument: TypeAlias = "tuple[int, str]"  # position and keyword
+FIRST: Argument = (0, "")
+
 
 @dataclass(frozen=True, slots=True)
-class Makes:
-    """Calling `name` (or, with a trailing `*`, a name that begins so) makes an object of this role.
+class Row:
+    """What is known of a name. `old`: of an earlier version of its library, today's has it no more."""
 
-    `over` is the argument that says what it works on: (position, keyword).
+    name: str
+    old: bool = field(default=False, kw_only=True)
+
+    @property
+    def base(self) -> Role | None:
+        """The role of the objects of a class that derives from it."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Makes(Row):
+    """Calling it makes an object of this role; `over` is the argument that says what the object works on."""
+
+    role: Role
+    over: Argument | None = None
+
+    @property
+    def base(self) -> Role | None:
+        return self.role
+
+
+@dataclass(frozen=True, slots=True)
+class Gives(Row):
+    """Calling it gives a tuple: of new objects of these roles, of arguments that come back, of things unknown (None).
+
+    `over` is what the new objects work on. `is_short`: arguments that were not passed are left out, and one that is
+    left alone comes back without a tuple.
     """
 
-    name: str
-    role: Role
-    over: tuple[int, str] | None = None
+    elements: tuple[Role | Argument | None, ...]
+    over: Argument | None = None
+    is_short: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Passes:
-    """Calling `name` gives back its argument; `role` when it comes back as something else."""
+class Passes(Row):
+    """Calling it gives back its argument, or with the role ITERATOR an iterator over it.
 
-    name: str
-    argument: int = 0
+    `keeps` are the only roles that come through, where not every argument does. `derived` is the role of the objects of
+    a class that derives from it.
+    """
+
+    argument: Argument = FIRST
     role: Role | None = None
-    wrapper: bool = False  # the result is a wrapper around the model (DataParallel)
+    keeps: frozenset[Role] | None = None
+    derived: Role | None = None
+
+    @property
+    def base(self) -> Role | None:
+        return self.derived
+
+
+@dataclass(frozen=True, slots=True)
+class Reads(Row):
+    """Calling it, or a subscript of it, gives the environment variable that the first argument names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computes(Row):
+    """Calling it makes a tensor out of what goes in: rows are kept unless the function folds them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Other(Row):
+    """Calling it makes none of what wider rows say, and nothing that a rule asks for."""
+
+
+def each(shape: type[Row], modules: Iterable[str], names: str, **fields: object) -> Iterator[Row]:
+    """The same row for many names, under each of the modules."""
+    for module in modules:
+        for name in names.split():
+            yield shape(f"{module}.{name}", **fields)  # type: ignore[arg-type]

@@ -1,35 +1,40 @@
-"""Tensors: what makes them, what folds the rows of a batch away, what moves them."""
+"""Tensors: what makes them, what folds the rows of a batch away."""
 
-from migrate.analysis.known.table import Makes, Passes
+from migrate.analysis.known.table import Computes, Makes, Other, Passes, Row, each
 from migrate.analysis.roles import Role
 
-MAKES = (
-    *(
-        Makes(f"torch.{name}", Role.TENSOR)
-        for name in (
-            "tensor zeros ones full empty rand randn randint randperm arange linspace eye normal from_numpy as_tensor "
-            "Tensor FloatTensor LongTensor IntTensor ByteTensor DoubleTensor BoolTensor bernoulli multinomial"
-        ).split()
+ROWS: tuple[Row, ...] = (
+    Computes("torch.*"),
+    Computes("torch.Tensor.*"),
+    *each(
+        Makes,
+        ("torch",),
+        "tensor zeros ones full empty rand randn randint randperm arange linspace eye normal from_numpy as_tensor "
+        "bernoulli multinomial",
+        role=Role.TENSOR,
     ),
-    Makes("torch.cuda.FloatTensor", Role.TENSOR),
-    Makes("torch.cuda.LongTensor", Role.TENSOR),
-    Makes("torch.device", Role.DEVICE),
-    Makes("torch.accelerator.current_accelerator", Role.DEVICE),
-    Makes("torch.cuda.current_device", Role.DEVICE),
-    Makes("torch.cuda.is_available", Role.AVAILABLE),
-    Makes("torch.cuda.device_count", Role.NUMBER),
-    Makes("torch.accelerator.is_available", Role.AVAILABLE),
-    Makes("torch.accelerator.device_count", Role.NUMBER),
-    Makes("torch.backends.mps.is_available", Role.AVAILABLE),
-    Makes("torch.backends.mps.is_built", Role.AVAILABLE),
-    Makes("torch.mps.is_available", Role.AVAILABLE),
-    Makes("torch.xpu.is_available", Role.AVAILABLE),
-    Makes("torch.manual_seed", Role.UNKNOWN),
-)
-
-PASSES = (
-    Passes("torch.autograd.Variable"),
-    Passes("torch.autograd.variable.Variable"),
+    *each(Makes, ("torch",), "*Tensor cuda.*Tensor", role=Role.TENSOR),
+    *each(Passes, ("torch.autograd", "torch.autograd.variable"), "Variable", argument=(0, "data")),
+    # What torch has beside tensors.
+    *each(
+        Other,
+        ("torch",),
+        "Generator Size Stream Event manual_seed seed initial_seed get_rng_state random.* save "
+        "set_grad_enabled no_grad inference_mode enable_grad is_grad_enabled "
+        "set_num_threads get_num_threads set_num_interop_threads "
+        "set_printoptions set_default_dtype get_default_dtype set_default_device set_default_tensor_type "
+        "set_float32_matmul_precision use_deterministic_algorithms is_tensor is_floating_point finfo iinfo "
+        "autograd.set_detect_anomaly autograd.detect_anomaly autograd.profiler.* autograd.no_grad "
+        "autograd.enable_grad autograd.backward",
+    ),
+    *each(
+        Other,
+        ("torch",),
+        "ao.* fx.* hub.* jit.* multiprocessing.* onnx.* package.* profiler.* quantization.* testing.* utils.* "
+        "_dynamo.* _inductor.* export.*",
+    ),
+    Computes("torch.utils.checkpoint.*"),
+    Computes("torch.utils.dlpack.from_dlpack"),
 )
 
 VARIABLE = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
@@ -48,6 +53,6 @@ TO_HOST = frozenset("cpu numpy tolist item".split())
 MOVES = frozenset("to cuda cpu xpu".split())
 DEVICE_TEXT = frozenset("cpu cuda mps xpu gpu".split())
 #: Libraries that take tensors only on the CPU.
-HOST_PREFIXES = ("numpy.", "sklearn.", "scipy.", "pandas.", "matplotlib.")
+HOST_PREFIXES = ("numpy.", "sklearn.", "scipy.", "pandas.", "matplotlib.", "seaborn.", "skimage.")
 #: Turn the dimensions of a batch, so that the samples are not the first any more.
 TURNING = frozenset("t transpose permute swapaxes swapdims movedim moveaxis T mT unbind chunk split".split())

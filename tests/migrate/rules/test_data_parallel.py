@@ -103,6 +103,7 @@ REFUSED = {
     "a process group": ('torch.distributed.init_process_group("gloo")', "MIG111", "process group"),
     "FSDP": ("model = torch.distributed.fsdp.FullyShardedDataParallel(model)", "MIG110", "FSDP"),
     "sharded in place": ("torch.distributed.fsdp.fully_shard(model)", "MIG110", "FSDP"),
+    "its own processes": ("torch.multiprocessing.spawn(print)", "MIG111", "starts its own processes"),
     "RPC": ('torch.distributed.rpc.init_rpc("worker")', "MIG111", "RPC"),
 }
 

@@ -60,6 +60,22 @@ REFUSED = {
         "init_process_group",
         "process group of its own",
     ),
+    "a wrapper where there are several processes": (
+        "MIG110",
+        {"made": "if torch.distributed.get_world_size() > 1:\n    model = nn.parallel.DistributedDataParallel(model)"},
+        "DistributedDataParallel",
+        "DistributedDataParallel",
+    ),
+    "a wrapper where the launcher says so": (
+        "MIG110",
+        {
+            "imports": "import os",
+            "setup": 'is_distributed = int(os.environ.get("WORLD_SIZE", "1")) > 1',
+            "made": "if is_distributed:\n    model = nn.parallel.DistributedDataParallel(model)",
+        },
+        "DistributedDataParallel",
+        "DistributedDataParallel",
+    ),
     "a pipeline": (
         "MIG110",
         {"made": "stages = torch.distributed.pipelining.pipeline(model)"},

@@ -1,0 +1,80 @@
+"""Several processes: who starts them, how they talk, what wraps a model for them, and how a process knows its place."""
+
+from migrate.analysis.known.table import Gives, Makes, Other, Passes, Reads, Row, each
+from migrate.analysis.roles import PLACE, Role
+
+DATA_PARALLEL = frozenset(
+    {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}
+)
+DISTRIBUTED_DATA_PARALLEL = frozenset(
+    {"torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel"}
+)
+SHARDING = frozenset(
+    """torch.distributed.fsdp.FullyShardedDataParallel torch.distributed.fsdp.fully_shard
+    torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel
+    torch.distributed._composable.fsdp.fully_shard""".split()
+)
+PIPELINES = frozenset({"torch.distributed.pipelining.pipeline"})
+PROCESS_GROUPS = frozenset(
+    {"torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"}
+)
+RPC = frozenset({"torch.distributed.rpc.init_rpc"})
+LAUNCHERS = frozenset(
+    """torch.multiprocessing.spawn torch.multiprocessing.start_processes torch.multiprocessing.spawn.spawn
+    torch.multiprocessing.spawn.start_processes""".split()
+)
+DEEPSPEED = frozenset({"deepspeed.initialize"})
+
+#: What all processes must enter together.
+COLLECTIVES = frozenset(
+    f"{module}.{name}"
+    for module in ("torch.distributed", "torch.distributed.distributed_c10d")
+    for name in """all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single barrier
+    broadcast broadcast_object_list gather gather_object monitored_barrier reduce reduce_scatter
+    reduce_scatter_tensor scatter scatter_object_list new_group""".split()
+)
+
+_MODULE = (0, "module")
+
+_WRAPPERS: tuple[Row, ...] = (
+    *(
+        Passes(name, _MODULE, derived=Role.MODEL)
+        for name in sorted(DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SHARDING)
+    ),
+    Passes("torch.nn.parallel.DistributedDataParallelCPU", _MODULE, derived=Role.MODEL, old=True),
+    *each(Passes, ("apex.parallel", "apex.parallel.distributed"), "DistributedDataParallel", argument=_MODULE),
+    Passes("apex.parallel.convert_syncbn_model", _MODULE),
+    *each(Passes, ("fairscale.nn", "fairscale.nn.data_parallel"), "FullyShardedDataParallel", argument=_MODULE),
+    *each(Passes, ("fairscale.nn", "fairscale.nn.data_parallel"), "ShardedDataParallel", argument=_MODULE),
+    Gives("deepspeed.initialize", ((1, "model"), (2, "optimizer"), None, None)),
+)
+
+_PLACE: tuple[Row, ...] = (
+    Other("torch.distributed.*"),
+    *each(Makes, ("torch.distributed", "torch.distributed.distributed_c10d"), "get_rank", role=Role.RANK),
+    *each(Makes, ("torch.distributed", "torch.distributed.distributed_c10d"), "get_world_size", role=Role.WORLD_SIZE),
+    Makes("torch.distributed.get_node_local_rank", Role.LOCAL_RANK),
+    *each(Reads, ("os",), "environ environ.get getenv"),
+    *each(
+        Passes,
+        ("builtins",),
+        "int",
+        keeps=PLACE,
+    ),
+)
+
+#: Environment variables that launchers set: torchrun, Slurm, Open MPI.
+ENVIRONMENT = {
+    "RANK": Role.RANK,
+    "SLURM_PROCID": Role.RANK,
+    "OMPI_COMM_WORLD_RANK": Role.RANK,
+    "LOCAL_RANK": Role.LOCAL_RANK,
+    "SLURM_LOCALID": Role.LOCAL_RANK,
+    "OMPI_COMM_WORLD_LOCAL_RANK": Role.LOCAL_RANK,
+    "WORLD_SIZE": Role.WORLD_SIZE,
+    "SLURM_NTASKS": Role.WORLD_SIZE,
+    "SLURM_NPROCS": Role.WORLD_SIZE,
+    "OMPI_COMM_WORLD_SIZE": Role.WORLD_SIZE,
+}
+
+ROWS = (*_WRAPPERS, *_PLACE)

@@ -1,0 +1,22 @@
+"""Progress bars."""
+
+from migrate.analysis.known.table import Makes, Passes, Row
+from migrate.analysis.roles import Role
+
+#: Bars around an iterable, and bars that count: all of them take `disable=`.
+BARS = frozenset(
+    """tqdm.tqdm tqdm.auto.tqdm tqdm.autonotebook.tqdm tqdm.notebook.tqdm tqdm.notebook.tqdm_notebook tqdm.std.tqdm
+    tqdm.tqdm_notebook tqdm.asyncio.tqdm tqdm.rich.tqdm rich.progress.track""".split()
+)
+RANGE_BARS = frozenset(
+    """tqdm.trange tqdm.auto.trange tqdm.autonotebook.trange tqdm.notebook.trange tqdm.notebook.tnrange tqdm.std.trange
+    tqdm.tnrange""".split()
+)
+
+ROWS: tuple[Row, ...] = (
+    *(Passes(name, (0, "sequence" if "rich.progress" in name else "iterable"), Role.ITERATOR) for name in sorted(BARS)),
+    *(Makes(name, Role.BAR) for name in sorted(RANGE_BARS)),
+    Passes("progressbar.progressbar", (0, "iterator"), Role.ITERATOR),
+    Passes("fastprogress.progress_bar", (0, "gen"), Role.ITERATOR),
+    Passes("alive_progress.alive_it", (0, "it"), Role.ITERATOR),
+)

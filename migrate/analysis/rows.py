@@ -1,0 +1,86 @@
+"""What a row of the tables makes of a call: one small function a shape. None: the row says nothing about this call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from migrate.analysis.known import distributed
+from migrate.analysis.known.table import Gives, Makes, Passes, Reads, Row
+from migrate.analysis.roles import NOTHING, Role, Value, Values
+from migrate.analysis.state import OVER, State
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable
+
+    from migrate.analysis.arguments import Arguments
+    from migrate.analysis.known.table import Argument
+
+    Shape: TypeAlias = Callable[[State, Row, str, Arguments], "Values | None"]
+
+
+def _makes(state: State, row: Row, name: str, arguments: Arguments) -> Values:
+    assert isinstance(row, Makes)
+    node = arguments.node
+    if row.role is Role.AVAILABLE:
+        return frozenset({Value(row.role, name=name)})
+    if row.over is not None:
+        state.store(node, OVER, arguments.at(*row.over))
+    if row.role is Role.DATASET:
+        state.store(node, OVER, arguments.all())
+    if row.role is Role.LOADER:
+        state.store(node, "<sampler>", arguments.named.get("sampler", NOTHING))
+    return frozenset({Value(row.role, node, name)})
+
+
+def _gives(state: State, row: Row, name: str, arguments: Arguments) -> Values:
+    """A tuple, kept at the function's name; what is made with it is at the call."""
+    assert isinstance(row, Gives)
+    node = arguments.node
+    elements = [e for e in row.elements if not (row.is_short and isinstance(e, tuple)) or arguments.has(*e)]
+    values = [_element(row, element, name, arguments) for element in elements]
+    if row.over is not None:
+        state.store(node, OVER, arguments.at(*row.over))
+    if row.is_short and len(values) == 1:
+        return values[0]
+    for position, given in enumerate(values):
+        state.store(node.func, str(position), given)
+    return frozenset({Value(Role.CONTAINER, node.func)})
+
+
+def _element(row: Gives, element: Role | Argument | None, name: str, arguments: Arguments) -> Values:
+    if element is None:
+        return NOTHING
+    if not isinstance(element, Role):
+        return arguments.at(*element)
+    # Of several objects of one role the call alone cannot say which is which.
+    origin: ast.AST | None = arguments.node if row.elements.count(element) == 1 else None
+    return frozenset({Value(element, origin, name)})
+
+
+def _passes(state: State, row: Row, name: str, arguments: Arguments) -> Values | None:
+    assert isinstance(row, Passes)
+    if not arguments.has(*row.argument):
+        return None
+    values = arguments.at(*row.argument)
+    return values if row.keeps is None else frozenset(value for value in values if value.role in row.keeps) or None
+
+
+def _reads(state: State, row: Row, name: str, arguments: Arguments) -> Values | None:
+    return _environment(arguments.at(0, "key")) or None
+
+
+BY_SHAPE: dict[type[Row | None], Shape] = {Makes: _makes, Gives: _gives, Passes: _passes, Reads: _reads}
+
+
+def item(state: State, name: str, keys: Values) -> Values:
+    """A subscript of a library name: `models.__dict__[arch]`, `os.environ["RANK"]`."""
+    if name.endswith(".__dict__"):
+        return frozenset({Value(Role.KNOWN, name=name[: -len("__dict__")] + "<any>")})
+    return _environment(keys) if isinstance(state.known.row(name), Reads) else NOTHING
+
+
+def _environment(keys: Values) -> Values:
+    """What the environment variables of these names are."""
+    found = {distributed.ENVIRONMENT.get(key.name) for key in keys if key.role is Role.TEXT}
+    return frozenset(Value(role) for role in found if role is not None)
