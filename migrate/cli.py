@@ -13,7 +13,7 @@ import typer
 
 from migrate import __version__, pipeline
 from migrate.errors import MigrateError, UsageError
-from migrate.options import Mode, Options, Target, codes
+from migrate.options import Mode, Options, Target, codes, question
 from migrate.report import diff, text
 from migrate.report.model import OUR_BUG, Kind, Report
 from migrate.report.text import Style, emit
@@ -30,6 +30,7 @@ Examples:
   migrate - < train.py > converted.py    from standard input to standard output
   migrate train.py --target accelerate   convert to Hugging Face Accelerate
   migrate --explain MIG105               what a rule does, and what it leaves alone
+  migrate --explain-role train.py:31:model   what `model` on line 31 is, and why migrate thinks so
 
 \b
 Exit status:
@@ -90,6 +91,10 @@ Select = Annotated[
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="All rules but these.")]
 StdinName = Annotated[str, typer.Option("--stdin-filename", metavar="PATH", help="What standard input is called.")]
 Explain = Annotated[str, typer.Option("--explain", metavar="CODE", help="Explain a rule, by code or name.")]
+ExplainRole = Annotated[
+    str,
+    typer.Option("--explain-role", metavar="FILE:LINE:NAME", help="Explain what a name is; PATHS are read as well."),
+]
 Rules = Annotated[bool, typer.Option("--rules", help="List the rules.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Also list every edit.")]
@@ -114,6 +119,7 @@ def migrate(
     ignore: Ignore = None,
     stdin_filename: StdinName = "",
     explain: Explain = "",
+    explain_role: ExplainRole = "",
     rules: Rules = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -135,6 +141,8 @@ def migrate(
             emit(_table(catalogue()), sys.stdout)
         elif explain:
             emit(_explained(explain, catalogue()), sys.stdout)
+        elif explain_role:
+            emit(pipeline.explain_role(question(explain_role), paths or []), sys.stdout)
         else:
             code_of = {rule.name: rule.code for rule in catalogue()} if select or ignore else {}
             mode = _mode(write=write, diff=only_diff, check=check)
@@ -246,7 +254,8 @@ def _print_report(report: Report, mode: Mode, printing: Printing) -> None:
     style = printing.style(sys.stderr.isatty())
     parts: list[str] = []
     if mode in {Mode.PREVIEW, Mode.WRITE} and not printing.quiet:
-        parts.append(text.summaries(report) if mode is Mode.PREVIEW or style.verbose else "")
+        told = mode is Mode.PREVIEW or style.verbose
+        parts.append(text.summaries(report, text.width_of(sys.stderr)) if told else "")
         shown = report.remaining() if mode is Mode.WRITE and not style.verbose else report
         parts.append(text.findings(shown, _kinds(mode, style), style))
         parts.append(text.lost_comments(report.changes))

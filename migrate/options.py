@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -71,3 +72,23 @@ def _code(word: str, code_of: Mapping[str, str]) -> str:
     close = difflib.get_close_matches(word.lower(), [*code_of, *(code.lower() for code in known)], n=1, cutoff=0.5)
     meant = f"Did you mean {close[0].upper() if close[0].upper() in known else close[0]}? " if close else ""
     raise UsageError(f"{word!r} is not a rule", f"{meant}`migrate --rules` lists them.")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What `--explain-role` asks: a name on a line of a file."""
+
+    path: str
+    line: int
+    name: str
+
+
+def question(text: str) -> Question:
+    """The question in `FILE:LINE:NAME`.
+
+    Raises:
+        UsageError: it is not of this form.
+    """
+    if match := re.fullmatch(r"(?s)(.+?):(\d+):(.+)", text):
+        return Question(match[1], int(match[2]), match[3].strip())
+    raise UsageError(f"{text!r} is not FILE:LINE:NAME", "For example: migrate --explain-role train.py:31:model")

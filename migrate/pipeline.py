@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.engine import ENGINE, Conversion, Engine
-from migrate.errors import EditError, MigrateError
-from migrate.options import Mode, Options
+from migrate.errors import EditError, MigrateError, UsageError
+from migrate.options import Mode, Options, Question
 from migrate.report.model import NOT_EDITABLE, OUR_BUG, Change, Finding, Kind, Report, Summary
 from migrate.source import pyproject
 from migrate.source.files import load
@@ -65,6 +65,28 @@ def _configured(options: Options, files: Sequence[SourceFile]) -> Options:
     from migrate.analysis.known import user  # `migrate --help` does not need it
 
     return replace(options, known=user.tables(settings.table, settings.path))
+
+
+def explain_role(asked: Question, paths: Sequence[str]) -> str:
+    """What a name of a line is, with the chain of evidence; `paths` are further files of the program.
+
+    Raises:
+        MigrateError: the file cannot be read or parsed, or does not hold the name on that line.
+    """
+    from migrate.analysis import analyse  # `migrate --help` needs neither
+    from migrate.report.role import explained
+
+    found = load([asked.path, *paths])
+    if found.errors:
+        raise found.errors[0]
+    if not found.files or not Path(asked.path).is_file():
+        raise UsageError(f"{asked.path} is not a file", "Name one file: FILE:LINE:NAME.")
+    project = Project(found.files)
+    with _deep_stack():
+        file = found.files[0]
+        if file.error:
+            raise file.error
+        return explained(analyse(project), file, asked.line, asked.name)
 
 
 def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Report:

@@ -66,6 +66,7 @@ MIGRATE_OPTIONS = {
     "--color",
     "--diff",
     "--explain",
+    "--explain-role",
     "--ignore",
     "--quiet",
     "-q",

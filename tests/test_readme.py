@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from migrate.options import Options
-from migrate.pipeline import run_text
+from migrate.options import Options, question
+from migrate.pipeline import explain_role, run_text
 from migrate.report.diff import unified
 
 ROOT = Path(__file__).parents[1]
@@ -17,3 +17,10 @@ def test_the_diff_is_what_migrate_prints():
     printed = unified(change.old, change.new, "train.py").decode()
 
     assert printed == shown
+
+
+def test_the_chain_is_what_migrate_prints(monkeypatch):
+    monkeypatch.chdir(ROOT / "fixtures/two-files/before")
+    shown = (ROOT / "README.md").read_text().split("$ migrate --explain-role engine.py:9:model train.py\n")[1]
+
+    assert explain_role(question("engine.py:9:model"), ["train.py"]) == shown.split("```")[0]

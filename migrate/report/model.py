@@ -45,8 +45,9 @@ class Summary:
     """A training program that was understood: one paragraph about it, and the files that stand or fall together."""
 
     path: str  # where it starts
-    text: str  # one paragraph
+    text: str  # one paragraph; empty where nobody will read it
     files: tuple[str, ...]  # paths of SourceFile; an edit dropped in one is dropped in all
+    parts: tuple[str, ...] = ()  # paths of other named files that it imports, and that are no program themselves
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
@@ -14,8 +15,10 @@ from migrate.options import Mode
 from migrate.report.model import OUR_BUG, Change, Finding, Kind, Report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+WIDTH = 100  # columns, where there is no terminal to ask
+MOST_PATHS = 8  # files that are listed in one sentence
 BOLD, RED, YELLOW, CYAN = "1", "31", "33", "36"
 COLOUR_OF = {Kind.LOOP: YELLOW, Kind.LEFT: RED, Kind.NOTE: CYAN, Kind.EDIT: BOLD}
 
@@ -44,20 +47,51 @@ def findings(report: Report, kinds: Iterable[Kind], style: Style) -> str:
 def _finding(finding: Finding, style: Style) -> Iterator[str]:
     code = style.paint(finding.code, COLOUR_OF[finding.kind])
     place = style.paint(f"{finding.path}:{finding.line}:{finding.column}", BOLD)
-    yield f"{place} {code} {_one_line(finding.message)}"
+    yield f"{place} {code} {one_line(finding.message)}"
     if finding.hint:
-        yield f"    {_one_line(finding.hint)}"
+        yield f"    {one_line(finding.hint)}"
 
 
-def summaries(report: Report) -> str:
-    """What was understood: one paragraph a training program."""
-    return "\n".join(f"{program.path}: {program.text.strip()}\n" for program in report.summaries)
+def summaries(report: Report, width: int = WIDTH) -> str:
+    """What was understood: one paragraph a training program, and which other files belong to which."""
+    told = [_wrapped(f"{one_line(program.path)}: {one_line(program.text)}", width) for program in report.summaries]
+    starts = [program.path for program in report.summaries]
+    users: dict[str, list[str]] = {}
+    for program in report.summaries:
+        for part in program.parts:
+            if part not in starts and program.path not in users.setdefault(part, []):
+                users[part].append(program.path)
+    together: dict[tuple[str, ...], list[str]] = {}
+    for part, paths in users.items():
+        together.setdefault(tuple(paths), []).append(part)
+    for programs, files in together.items():
+        whose = f"program of {programs[0]}" if len(programs) == 1 else f"programs of {_listed(programs)}"
+        told.append(_wrapped(one_line(f"{_listed(files)}: part of the {whose}"), width))
+    return "\n".join(told)
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = len(paths) - MOST_PATHS
+    return ", ".join(paths[:MOST_PATHS]) + (f" and {_count(more, 'more file')}" if more > 0 else "")
+
+
+def _wrapped(text: str, width: int) -> str:
+    """A paragraph in lines of a terminal; names and paths stay whole."""
+    return textwrap.fill(text, max(width, 20), break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def width_of(stream: TextIO) -> int:
+    """How wide the terminal behind a stream is; where there is none, what is easy to read."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or WIDTH
+    except (OSError, ValueError):  # not a terminal; no file behind it
+        return WIDTH
 
 
 def lost_comments(changes: Iterable[Change]) -> str:
     """The comments that went away with their statement, so that nothing disappears unseen."""
     return "".join(
-        f"{change.path}:{_one_line(c)} (dropped with its statement)\n"
+        f"{change.path}:{one_line(c)} (dropped with its statement)\n"
         for change in changes
         for c in change.lost_comments
     )
@@ -65,7 +99,7 @@ def lost_comments(changes: Iterable[Change]) -> str:
 
 def problems(report: Report) -> str:
     """What could not be read, parsed or converted: one line each."""
-    return "".join(f"migrate: {_one_line(str(problem))}\n" for problem in report.problems)
+    return "".join(f"migrate: {one_line(str(problem))}\n" for problem in report.problems)
 
 
 def summary(report: Report, mode: Mode) -> str:
@@ -95,7 +129,7 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """A message keeps to its line, and cannot drive the terminal with what a file contains."""
     return "".join(
         c if c.isprintable() or _is_escaped_byte(c) else " " if c in "\r\n\t" else ascii(c)[1:-1] for c in text

@@ -1,0 +1,426 @@
+"""`--explain-role FILE:LINE:NAME`: what a name is, the chain back to where it was made, and the ways out."""
+
+import ast
+import textwrap
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from migrate import cli
+from migrate.analysis import analyse
+from migrate.analysis.evidence import Evidence
+from migrate.analysis.roles import Role
+from migrate.errors import UsageError
+from migrate.options import Question, question
+from migrate.source.project import Project, SourceFile
+
+HEAD = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+"""
+
+#: What is asked, the program below HEAD, and the chain as (line, what); the first line is the one that is asked about.
+CHAINS = {
+    "a name": (
+        "model",
+        """
+        model = nn.Linear(2, 2)
+        print(model)
+        """,
+        [(5, "read here"), (4, "assigned to `model`"), (4, "made here by nn.Linear()")],
+    ),
+    "a parameter, over two calls": (
+        "net",
+        """
+        def inner(net):
+            return net.train()
+        def outer(model):
+            inner(model)
+        outer(nn.Linear(1, 1))
+        net = 0
+        inner(net=net)
+        print(inner(0) or net)
+        """,
+        [(11, "read here"), (9, "assigned to `net`"), (9, "written here: 0")],
+    ),
+    "through a function, and a wrapper": (
+        "model",
+        """
+        def build(kind):
+            net = nn.Linear(1, 1)
+            return net
+        model = nn.DataParallel(build(1)).to("cuda")
+        print(model)
+        """,
+        [
+            (8, "read here"),
+            (7, "assigned to `model`"),
+            (7, "handed on by .to()"),
+            (7, "handed on by nn.DataParallel()"),
+            (6, "returned by build()"),
+            (5, "assigned to `net`"),
+            (5, "made here by nn.Linear()"),
+        ],
+    ),
+    "an attribute that the constructor sets": (
+        "self.model",
+        """
+        class Trainer:
+            def __init__(self, model):
+                self.model = model
+            def run(self):
+                self.step()
+            def step(self):
+                print(self.model)
+        Trainer(nn.Linear(1, 1)).run() if __name__ else None
+        """,
+        [
+            (10, "read here"),
+            (6, "stored in `self.model`"),
+            (11, "passed to Trainer() as `model`"),
+            (11, "made here by nn.Linear()"),
+        ],
+    ),
+    "an item of a dictionary": (
+        'loaders["train"]',
+        """
+        def make():
+            train = DataLoader(data)
+            return {"train": train}
+        loaders = make()
+        print(loaders["train"])
+        """,
+        [
+            (8, "read here"),
+            (8, "taken out of `loaders`"),
+            (6, "put into a dictionary"),
+            (5, "assigned to `train`"),
+            (5, "made here by DataLoader()"),
+        ],
+    ),
+    "a batch": (
+        "x",
+        """
+        loader = DataLoader(data)
+        for i, (x, y) in enumerate(loader):
+            print(x)
+        """,
+        [
+            (6, "read here"),
+            (5, "`x` is what iterating over `enumerate(loader)` gives"),
+            (5, "given to enumerate()"),
+            (4, "assigned to `loader`"),
+            (4, "made here by DataLoader()"),
+        ],
+    ),
+    "a list that grows": (
+        "net",
+        """
+        nets = []
+        nets.append(nn.Linear(1, 1))
+        for net in nets:
+            print(net)
+        """,
+        [
+            (7, "read here"),
+            (6, "`net` is what iterating over `nets` gives"),
+            (5, "put in by `nets.append(nn.Linear(1, 1))`"),
+            (5, "made here by nn.Linear()"),
+        ],
+    ),
+    "a generator": (
+        "batch",
+        """
+        def batches(loader):
+            for each in loader:
+                yield each.to("cuda")
+        for batch in batches(DataLoader(data)):
+            print(batch)
+        """,
+        [
+            (8, "read here"),
+            (7, "`batch` is what iterating over `batches(DataLoader(data))` gives"),
+            (6, "yielded by batches()"),
+            (6, "handed on by .to()"),
+            (5, "`each` is what iterating over `loader` gives"),
+            (7, "passed to batches() as `loader`"),
+            (7, "made here by DataLoader()"),
+        ],
+    ),
+    "a tuple that is unpacked": (
+        "b",
+        """
+        def make():
+            return DataLoader(one), DataLoader(two)
+        a, b = make()
+        print(b)
+        """,
+        [
+            (7, "read here"),
+            (6, "unpacked into `b` from `make()`"),
+            (5, "put into a tuple"),
+            (5, "made here by DataLoader()"),
+        ],
+    ),
+    "a global": (
+        "model",
+        """
+        def build():
+            global model
+            model = nn.Linear(1, 1)
+        build()
+        print(model)
+        """,
+        [(8, "read here"), (6, "assigned to `model`"), (6, "made here by nn.Linear()")],
+    ),
+    "a total that is divided in place": (
+        "total",
+        """
+        for x in DataLoader(data):
+            total = x.sum()
+            total /= steps
+        """,
+        [
+            (6, "bound here"),
+            (5, "assigned to `total`"),
+            (5, "given by x.sum()"),
+            (4, "`x` is what iterating over `DataLoader(data)` gives"),
+            (4, "made here by DataLoader()"),
+        ],
+    ),
+    "a default": (
+        "device",
+        """
+        def run(device=torch.device("cuda")):
+            print(device)
+        run()
+        """,
+        [(5, "read here"), (4, "default of `device` of run()"), (4, "made here by torch.device()")],
+    ),
+    "what an optimizer is given": (
+        "weights",
+        """
+        model = nn.Linear(1, 1)
+        weights = model.parameters()
+        opt = optim.SGD(weights)
+        """,
+        [
+            (6, "read here"),
+            (5, "assigned to `weights`"),
+            (5, "given by model.parameters()"),
+            (4, "assigned to `model`"),
+            (4, "made here by nn.Linear()"),
+        ],
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def explain(place, *paths):
+    return CliRunner().invoke(cli.app, ["--explain-role", place, *paths], prog_name="migrate")
+
+
+def write(name, source):
+    Path(name).write_text(HEAD + textwrap.dedent(source).lstrip("\n"))
+
+
+def links(output):
+    """The links of one chain as (line, what), without the sources."""
+    told = [line.strip() for line in output.splitlines()[1:] if line.startswith("    t.py:")]
+    return [(int(line.split(":")[1]), line.split(": ", 1)[1]) for line in told]
+
+
+@pytest.mark.parametrize("case", CHAINS)
+def test_the_chain_leads_back_to_where_it_was_made(case):
+    name, source, expected = CHAINS[case]
+    write("t.py", source)
+
+    result = explain(f"t.py:{expected[0][0]}:{name}")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert links(result.stdout) == expected
+
+
+def test_every_link_shows_its_line_of_source():
+    write("t.py", CHAINS["through a function, and a wrapper"][1])
+
+    assert explain("t.py:8:model").stdout == (
+        "t.py:8: `model` is a model (torch.nn.Linear), made at t.py:5 (certain)\n"
+        "    t.py:8: read here\n"
+        "        print(model)\n"
+        "    t.py:7: assigned to `model`\n"
+        '        model = nn.DataParallel(build(1)).to("cuda")\n'
+        "    t.py:7: handed on by .to()\n"
+        "    t.py:7: handed on by nn.DataParallel()\n"
+        "    t.py:6: returned by build()\n"
+        "        return net\n"
+        "    t.py:5: assigned to `net`\n"
+        "        net = nn.Linear(1, 1)\n"
+        "    t.py:5: made here by nn.Linear()\n"
+    )
+
+
+def test_several_values_are_all_told_with_how_they_differ():
+    write("t.py", "if torch:\n    net = nn.Linear(1, 1)\nelse:\n    net = nn.Conv2d(1, 1, 1)\nprint(net)\n")
+
+    told = explain("t.py:8:net").stdout
+
+    assert told.startswith("t.py:8: `net` may be any of 2, which differ in what made them and where they were made\n")
+    assert "\n1. a model (torch.nn.Linear), made at t.py:5 (certain)\n" in told
+    assert "\n2. a model (torch.nn.Conv2d), made at t.py:7 (certain)\n" in told
+
+
+def test_other_files_are_read_as_well():
+    Path("pyproject.toml").touch()
+    write("engine.py", "def fit(model):\n    print(model)\n")
+    write("t.py", "from engine import fit\nfit(nn.Linear(1, 1))\n")
+
+    assert "`model` is a model (torch.nn.Linear), made at t.py:5" in explain("engine.py:5:model", "t.py").stdout
+    assert "`fit` is the function fit, defined at engine.py:4" in explain("t.py:5:fit").stdout
+
+
+def test_an_import_of_the_project_is_followed():
+    Path("pyproject.toml").touch()
+    write("nets.py", "model = nn.Linear(1, 1)\n")
+    write("t.py", "from nets import *\nprint(model)\n")
+
+    assert explain("t.py:5:model").stdout.splitlines()[3:] == [
+        "    t.py:4: `model` imported from nets.py",
+        "        from nets import *",
+        "    nets.py:4: assigned to `model`",
+        "        model = nn.Linear(1, 1)",
+        "    nets.py:4: made here by nn.Linear()",
+    ]
+
+
+KINDS = {  # what is asked, and the words of the answer
+    "the method": ("5:model.train", "`.train` of a model (torch.nn.Linear), made at t.py:4 (certain)"),
+    "library": ("4:nn", "is the library name torch.nn\n"),
+    "statistic": ("7:loss", "is computed from a batch, its rows folded away, of the dataloader made at t.py:6"),
+    "text": ("8:name", "is the text 'cuda'\n"),
+    "class": ("9:Net", "is the class Net, defined at t.py:9\n"),
+    "unseen": ("12:self", "(Net), made at t.py:9 (likely: no call that makes it was seen)"),
+}
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_a_value_in_words(case):
+    write(
+        "t.py",
+        """
+        model = nn.Linear(1, 1)
+        model.train()
+        for x in DataLoader(data):
+            loss = model(x).mean()
+        name = "cuda"
+        class Net(nn.Module):
+            unused = 1
+            def forward(self, x):
+                loss = self.layer(x); loss.backward()
+        """,
+    )
+    place, words = KINDS[case]
+
+    assert words in explain(f"t.py:{place}").stdout
+
+
+UNKNOWN = {  # what is asked, what was seen, and the way out
+    "a library without a row": (
+        "5:model",
+        "t.py:4: what somelib.build() gives is not known: it is a library",
+        "known]",
+    ),
+    "a parameter": ("7:net", "t.py:6: it is the parameter `net` of train(), and no call of it was seen", "MORE_FILES"),
+    "an attribute": ("11:self.extra", "nothing in the files that were read sets `self.extra`", "MORE_FILES"),
+    "no name": ("12:missing", "t.py:12: nothing in the files that were read gives `missing` a value", "MORE_FILES"),
+}
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_what_is_not_known_says_what_was_seen_and_the_way_out(case):
+    write(
+        "t.py",
+        """
+        model = somelib.build()
+        model.train()
+        def train(net):
+            net.loss.backward()
+        class Trainer:
+            def run(self):
+                loss = self.run()
+                self.extra.backward()
+        missing.backward()
+        """.replace("model = somelib", "import somelib; model = somelib"),
+    )
+    place, seen, way_out = UNKNOWN[case]
+
+    result = explain(f"t.py:{place}")
+
+    assert result.exit_code == 0
+    assert "not known" in result.stdout.splitlines()[0]
+    assert seen in result.stdout
+    assert way_out in result.stdout.splitlines()[-1]
+
+
+WRONG = {  # what is asked, and the one line that is answered
+    "no place": ("model", "'model' is not FILE:LINE:NAME. For example: migrate --explain-role train.py:31:model"),
+    "no file": ("nothing.py:3:x", "nothing.py: cannot be read: no such file or directory. Check the spelling"),
+    "a folder": (".:3:x", ". is not a file. Name one file"),
+    "no line": ("t.py:99:model", "t.py has 7 lines, and line 99 is asked for. Name one of its lines."),
+    "line zero": ("t.py:0:model", "t.py has 7 lines, and line 0 is asked for."),
+    "another line": ("t.py:5:opt", "On that line: `model.train`, `model`. `opt` is at line 6."),
+    "no such name": (
+        "t.py:5:nope",
+        "t.py:5 does not hold `nope`. On that line: `model.train`, `model`. No line of the",
+    ),
+    "an empty line": ("t.py:7:opt", "There is no name on that line. `opt` is at line 6."),
+    "no expression": ("t.py:5:a b", "`a b` is not a Python expression. Give a name"),
+    "no Python": ("broken.py:1:x", "broken.py:1: syntax error"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_question_is_one_line_with_the_way_out(case):
+    write("t.py", "model = nn.Linear(1, 1)\nmodel.train()\nopt = optim.SGD(model.parameters())\n")
+    Path("broken.py").write_text("def (\n")
+    place, says = WRONG[case]
+
+    result = explain(place)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("migrate: ")
+    assert says in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_form_of_a_question():
+    assert question("a.py:3:x") == Question("a.py", 3, "x")
+    assert question('C:\\a.py:3:d["k:1"]') == Question("C:\\a.py", 3, 'd["k:1"]')
+    with pytest.raises(UsageError):
+        question("a.py:x:3")
+
+
+def test_a_chain_ends_where_the_object_was_made_for_every_name_of_a_program():
+    """Nothing is said to be unrecorded in an ordinary program."""
+    path = Path(__file__).parents[2] / "fixtures" / "classifier" / "before.py"
+    file = SourceFile("train.py", path.read_bytes())
+    facts = analyse(Project([file]))
+    evidence = Evidence(facts)
+    wanted = {Role.MODEL, Role.OPTIMIZER, Role.LOADER, Role.SCHEDULER, Role.BATCH, Role.SAMPLES, Role.STATISTIC}
+    chains = [
+        (node, value, evidence.chain(node, value))
+        for node in ast.walk(file.tree)
+        for value in facts.values(node)
+        if value.role in wanted
+    ]
+
+    assert len(chains) > 100
+    for node, value, chain in chains:
+        assert chain[-1].node is value.origin, ast.unparse(node)
+        assert "not recorded" not in chain[-1].what, ast.unparse(node)
