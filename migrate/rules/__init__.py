@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
+from migrate.options import Mode
 from migrate.programs.access import OutOfReach
 from migrate.programs.conversion import Conversion
 from migrate.programs.conversion import convert as decide
@@ -36,7 +37,7 @@ from migrate.rules.prepare import prepare
 from migrate.rules.reasons import REASONS
 from migrate.rules.saving import saving
 from migrate.rules.schedules import schedulers
-from migrate.rules.summary import told
+from migrate.rules.summary import Narrator, tied
 from migrate.rules.unconverted import unconverted
 
 if TYPE_CHECKING:
@@ -90,13 +91,17 @@ def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
     loops = Loops(facts)
     findings: list[Finding] = []
     summaries: list[Summary] = []
+    narrator = Narrator(facts, loops)
+    speaks = options.mode in (Mode.PREVIEW, Mode.WRITE)  # other modes do not show what was understood
     for number, program in enumerate(programs(facts, loops)):
         group = f"program {number}"
         made = _convert_one(facts, loops, program, plan, options, group, findings)
         findings += [_flag(facts, program, loop, made is not None) for loop in program.training]
         if made is None:
             findings += [_refused(facts, refusal) for refusal in program.refusals]
-        summaries.append(told(facts, program, made))
+        summaries.append(
+            narrator.told(program, made) if speaks else Summary(program.module.path, "", tied(program, made))
+        )
     findings += [_out_of_sight(facts, use) for use in loops.out_of_sight]
     findings += [_unnamed(facts, loop, call) for loop, call in loops.unnamed]
     findings += [_cut_short(path) for path in facts.cut_short]

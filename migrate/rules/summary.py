@@ -1,52 +1,226 @@
-"""One short paragraph about each program: what was understood and what is done."""
+"""One short paragraph about each program: what was understood, what is done, and what could not be resolved."""
 
 from __future__ import annotations
 
+import ast
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.analysis.units import Function, Unit
+from migrate.analysis.binders import Binders
+from migrate.analysis.evidence import called
+from migrate.analysis.gaps import Gaps
+from migrate.analysis.roles import Role
+from migrate.analysis.units import Function
+from migrate.programs.schedulers import Pace, schedules
 from migrate.report.model import Summary
+from migrate.rules.unresolved import unresolved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Value
+    from migrate.analysis.units import Module, Unit
     from migrate.programs.conversion import Conversion
+    from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.program import Named, Program
 
+MOST = 4  # objects, loops or callers of a kind that are named one by one
+_PACES = {Pace.BATCH: "stepped per batch", Pace.EPOCH: "stepped per epoch", Pace.NEVER: "never stepped in sight"}
 
-def told(facts: Facts, program: Program, conversion: Conversion | None) -> Summary:
-    """The paragraph, and the files that stand or fall together."""
-    parts = [
-        _listed("models", program.models),
-        _listed("optimizers", program.optimizers),
-        _listed("loaders", program.loaders),
-        _listed("schedulers", program.schedulers),
-        f"training loops at {_lines(loop.node.lineno for loop in program.training)}",
-    ]
-    if program.evaluation:
-        parts.append(f"evaluation loops at {_lines(loop.node.lineno for loop in program.evaluation)}")
-    where = f" in {_name(program.home)}" if program.home is not None else ""
+
+def tied(program: Program, conversion: Conversion | None) -> tuple[str, ...]:
+    """The files that stand or fall together with a program."""
     files = {program.module.path}
     if conversion is not None:
         files |= {unit.module.path for unit in conversion.units}
-    done = "" if conversion is not None else " Left as it is."
-    return Summary(
-        program.module.path, f"Training program{where}: {'; '.join(p for p in parts if p)}.{done}", tuple(sorted(files))
-    )
+    return tuple(sorted(files))
 
 
-def _listed(word: str, named: Iterable[Named]) -> str:
-    names = [f"`{n.target}` (line {n.statements[0].lineno})" for n in named]
-    return f"{word[:-1] if len(names) == 1 else word} {', '.join(names)}" if names else ""
+class Narrator:
+    """Tells about the programs of one run."""
+
+    def __init__(self, facts: Facts, loops: Loops) -> None:
+        self._facts = facts
+        self._loops = loops
+        self._binders = Binders(facts)
+        self._gaps = Gaps(facts)
+
+    def told(self, program: Program, conversion: Conversion | None) -> Summary:
+        """The paragraph, and the files that stand or fall together."""
+        sentences = [f"{self._training(program)}{self._evaluation(program)}."]
+        missing = unresolved(self._facts, self._loops, self._gaps, program)
+        if missing:
+            sentences.append(f"Not resolved: {_and(self._placed(program, *each) for each in missing)}.")
+        if conversion is None:
+            sentences.append(_reason(program))
+        parts = tuple(sorted(m.path for m in self._imported(program) if m.file.named and m is not program.module))
+        return Summary(program.module.path, " ".join(sentences), tied(program, conversion), parts)
+
+    # --- sentences --------------------------------------------------------------------------------------------------
+
+    def _training(self, program: Program) -> str:
+        optimizers = set().union(*(self._loops.trained_by(loop) for loop in program.training))
+        models = set().union(*(self._facts.models_of.get(origin, set()) for origin in optimizers))
+        text = f"trains {self._objects(program, program.models, models, Role.MODEL) or 'what is not known'}"
+        with_ = [self._objects(program, program.optimizers, optimizers, Role.OPTIMIZER), self._schedulers(program)]
+        if used := _and(each for each in with_ if each):
+            text += f" with {used}"
+        if loaders := self._loaders(program, program.training):
+            text += f" on {loaders}"
+        return f"{text} in {self._places(program, program.training)}"
+
+    def _schedulers(self, program: Program) -> str:
+        return _and(
+            f"`{each.named.target}` ({self._made(program, each.named, _PACES[each.pace])})"
+            for each in schedules(self._facts, self._loops, program)
+        )
+
+    def _evaluation(self, program: Program) -> str:
+        """Loops over a loader with the model in them, and those that only look at the data."""
+        text = ""
+        with_model = [loop for loop in program.evaluation if self._has_model(loop)]
+        others = [loop for loop in program.evaluation if loop not in with_model]
+        for verb, loops in (("evaluates on", with_model), ("also goes over", others)):
+            if loops:
+                text += f"; {verb} {self._loaders(program, loops)} in {self._places(program, loops)}"
+        return text
+
+    def _has_model(self, loop: LoopFact) -> bool:
+        return any(
+            value.role is Role.MODEL
+            for node in ast.walk(loop.node)
+            if isinstance(node, (ast.Name, ast.Attribute))
+            for value in self._facts.values(node)
+        )
+
+    # --- objects ----------------------------------------------------------------------------------------------------
+
+    def _loaders(self, program: Program, loops: Iterable[LoopFact]) -> str:
+        wanted = {origin for loop in loops for origin in loop.loaders}
+        named = [each for each in program.loaders if each.origins & wanted]
+        return self._objects(program, named, wanted, Role.LOADER)
+
+    def _objects(self, program: Program, named: Sequence[Named], made: set[ast.AST], role: Role) -> str:
+        """The objects by their names at home, else by those that they have anywhere."""
+        if named:
+            return _and(f"`{each.target}` ({self._made(program, each)})" for each in named)
+        by_name: dict[str, dict[ast.AST, Value]] = {}
+        for origin in sorted(made & self._known.keys(), key=lambda each: (self._path(each), _line(each))):
+            target, value = self._known[origin]
+            by_name.setdefault(target, {})[origin] = value
+        return _and(
+            f"`{target}` ({', '.join([*self._classes(mine.values(), role), self._all_at(program, mine)])})"
+            for target, mine in by_name.items()
+        )
+
+    def _made(self, program: Program, named: Named, *more: str) -> str:
+        values = [self._known[origin][1] for origin in named.origins if origin in self._known]
+        classes = self._classes(values, named.role)
+        return ", ".join([*classes, *more, self._place(program, named.statements[0])])
+
+    def _classes(self, values: Iterable[Value], role: Role) -> list[str]:
+        """What made the values, in a word; nothing for loaders, whose class says nothing."""
+        if role is Role.LOADER:
+            return []
+        names = sorted({_last(value.name) for value in values if value.name})
+        more = f" or {len(names) - MOST} more" if len(names) > MOST else ""
+        return [" or ".join(names[:MOST]) + more] if names else []
+
+    @cached_property
+    def _known(self) -> dict[ast.AST, tuple[str, Value]]:
+        """Where each object was made → the first name it is given, and the value."""
+        found: dict[ast.AST, tuple[str, Value]] = {}
+        wanted = (Role.MODEL, Role.OPTIMIZER, Role.LOADER, Role.SCHEDULER)
+        for binding in self._facts.bindings:
+            for value in binding.values:
+                if value.role in wanted and value.origin is not None:
+                    found.setdefault(value.origin, (binding.target, value))
+        return found
+
+    # --- places -----------------------------------------------------------------------------------------------------
+
+    def _places(self, program: Program, loops: Sequence[LoopFact]) -> str:
+        by_unit: dict[Unit, list[LoopFact]] = {}
+        for loop in loops:
+            by_unit.setdefault(loop.unit, []).append(loop)
+        return _and(self._loops_of(program, unit, mine) for unit, mine in by_unit.items())
+
+    def _loops_of(self, program: Program, unit: Unit, loops: Sequence[LoopFact]) -> str:
+        places = self._all_at(program, [loop.node for loop in loops])
+        where = ""
+        if isinstance(unit, Function):
+            where = f" (in {called(unit)}{'' if unit is program.home else self._called_from(program, unit)})"
+        return f"the loop{'s' if len(loops) > 1 else ''} at {places}{where}"
+
+    def _called_from(self, program: Program, unit: Function) -> str:
+        calls = [call.node for call in self._binders.callers(unit)]
+        return f", called from {self._all_at(program, calls)}" if calls else ""
+
+    def _all_at(self, program: Program, nodes: Iterable[ast.AST]) -> str:
+        """Line 3; lines 3 and 5; engine.py:7 and line 3."""
+        places = list(dict.fromkeys(self._place(program, node) for node in nodes))
+        if len(places) > 1 and all(place.startswith("line ") for place in places):
+            return f"lines {_and(place.removeprefix('line ') for place in places)}"
+        return _and(places)
+
+    def _place(self, program: Program, node: ast.AST) -> str:
+        path = self._path(node)
+        return f"line {_line(node)}" if path == program.module.path else f"{path}:{_line(node)}"
+
+    def _placed(self, program: Program, what: str, node: ast.AST) -> str:
+        return what.replace("<place>", self._place(program, node))
+
+    def _path(self, node: ast.AST) -> str:
+        return self._facts.file(node).path
+
+    def _imported(self, program: Program) -> set[Module]:
+        """The modules that a program is made of."""
+        found = {program.module}
+        waiting = [program.module]
+        while waiting:
+            new = self._imports(waiting.pop()) - found
+            found |= new
+            waiting += new
+        return found
+
+    def _imports(self, module: Module) -> set[Module]:
+        if module not in self._imports_of:
+            self._imports_of[module] = self._binders.imports(module)
+        return self._imports_of[module]
+
+    @cached_property
+    def _imports_of(self) -> dict[Module, set[Module]]:
+        return {}
 
 
-def _lines(numbers: Iterable[int]) -> str:
-    listed = sorted(set(numbers))
-    return f"line{'s' if len(listed) > 1 else ''} {', '.join(map(str, listed))}"
+def _reason(program: Program) -> str:
+    """Why a program is left as it is; the report has the way out."""
+    if not program.refusals:
+        return "Left as it is."
+    first = program.refusals[0]
+    more = len({(r.code, r.why) for r in program.refusals}) - 1
+    also = f", and for {more} more reason{'s' if more > 1 else ''}" if more else ""
+    return f"Left as it is: {first.why} ({first.code}){also}."
 
 
-def _name(unit: Unit) -> str:
-    if not isinstance(unit, Function):
-        return "the module"
-    return f"{unit.owner.node.name}.{unit.name}()" if unit.owner is not None else f"{unit.name}()"
+def _last(name: str) -> str:
+    """A class in a word: nn.Linear → Linear, AutoModel.from_pretrained → AutoModel; a function keeps its brackets."""
+    parts = [part for part in name.split(".") if part != "<any>"] or [name]
+    if name.endswith("<any>"):
+        return f"any of {parts[-1]}"
+    if parts[-1][:1].isupper():
+        return parts[-1]
+    return parts[-2] if len(parts) > 1 and parts[-2][:1].isupper() else f"{parts[-1]}()"
+
+
+def _line(node: ast.AST) -> int:
+    return getattr(node, "lineno", 1)
+
+
+def _and(texts: Iterable[str]) -> str:
+    """a, b and c; the rest of a long list is counted."""
+    listed = list(texts)
+    if len(listed) > MOST:
+        listed = [*listed[:MOST], f"{len(listed) - MOST} more"]
+    return " and ".join([", ".join(listed[:-1]), listed[-1]]) if len(listed) > 1 else "".join(listed)
