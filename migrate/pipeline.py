@@ -82,7 +82,7 @@ def explain_role(asked: Question, paths: Sequence[str]) -> str:
     if not found.files or not Path(asked.path).is_file():
         raise UsageError(f"{asked.path} is not a file", "Name one file: FILE:LINE:NAME.")
     project = Project(found.files)
-    with _deep_stack():
+    with deep_stack():
         file = found.files[0]
         if file.error:
             raise file.error

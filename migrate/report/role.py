@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.evidence import Evidence, Link
 from migrate.analysis.gaps import Cause, Gap, Gaps
 from migrate.analysis.roles import NOTHING, Certainty, Role, Value, Values
+from migrate.analysis.state import ANYTHING
 from migrate.errors import UsageError
 from migrate.report.text import one_line
 
@@ -86,9 +87,11 @@ def explained(facts: Facts, file: SourceFile, line: int, name: str) -> str:
         values = _values(facts, place.node)
         if values not in told:
             told[values] = _Telling(facts, file).of(place, values)
-    if not facts.complete:
-        told[frozenset()] = told.get(NOTHING, "") + "The analysis stopped at its bound (MIG905): this may not be all.\n"
-    return "\n".join(told.values())
+    parts = list(told.values())
+    if facts.cut_short:
+        files = ", ".join(facts.cut_short)
+        parts.append(f"The analysis of {files} stopped at its bound (MIG905): this may not be all.\n")
+    return "\n".join(parts)
 
 
 # --- finding the name -----------------------------------------------------------------------------------------------
@@ -208,6 +211,8 @@ class _Telling:
         if value.role is Role.METHOD and value.receiver is not None:
             what = f"`.{value.name}` of {self.described(value.receiver)}"
             return f"{what}; what it holds is not known" if _is_unset(value) else f"the method {what}"
+        if value == ANYTHING:
+            return "more things than are followed"
         if value.role is Role.UNKNOWN:
             by = f", given by {value.name}()" if value.name else ""
             return f"an object that is not known{by}{f', {made}' if made else ''}"
