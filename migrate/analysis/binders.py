@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 #: Methods that put what they are given into the object they are called on.
 _PUTTING = frozenset({"append", "add", "insert", "extend", "update", "setdefault", "appendleft"})
+_OUTWARD = (b"global", b"nonlocal")  # the words with which a function binds a name that is not its own
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -49,7 +50,8 @@ class Binders:
     def _from_inside(self) -> dict[int, list[tuple[str, ast.AST]]]:
         """Names that a function binds for the module or the function around it: `global`, `nonlocal`."""
         found: dict[int, list[tuple[str, ast.AST]]] = {}
-        for function in self.facts.functions:
+        outward = {module for module in self.facts.modules if any(word in module.file.content for word in _OUTWARD)}
+        for function in (function for function in self.facts.functions if function.module in outward):
             own = list(self.facts.own(function))
             for node in own:
                 if isinstance(node, (ast.Global, ast.Nonlocal)):

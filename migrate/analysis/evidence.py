@@ -167,8 +167,9 @@ class Evidence:
             how = "unpacked into" if inner else "assigned to" if isinstance(node, ast.Name) else "stored in"
             origin = f" from `{short(source)}`" if inner else ""
             yield from self._from(source, value, Link(node, f"{how} `{name}`{origin}"), inner=inner)
-            if isinstance(above, ast.AugAssign) and isinstance(node, ast.Name):
-                yield from self._name(node, value)
+            if isinstance(above, ast.AugAssign):  # what it was before
+                before = self._KINDS.get(type(node))
+                yield from before(self, node, value) if before is not None else ()
 
     def _from(self, source: ast.expr, value: Value, link: Link | None, *, inner: bool = False) -> Iterator[_Step]:
         """From an expression that has the value, something that it is computed from, or (`inner`) holds it."""

@@ -32,7 +32,7 @@ class Cause(Enum):
     UNFILLED = "unfilled"  # a parameter that no call fills
     UNSEEN = "unseen"  # comes from a file that was not read
     UNSET = "unset"  # nothing gives it a value
-    NOT_RUN = "not run"  # in a function that nothing calls
+    NOT_RUN = "not run"  # in a function that nothing of interest calls
     CONSTANT = "constant"  # known, and of no use: None, a piece of text
     PYTHON = "python"  # comes from Python's own library, which makes nothing that is looked for
     OTHER = "other"
@@ -51,9 +51,9 @@ class Gap:
 class Gaps:
     """Why parts of a program are not understood."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, binders: Binders | None = None) -> None:
         self._facts = facts
-        self._binders = Binders(facts)
+        self._binders = binders or Binders(facts)
 
     def why(self, node: ast.AST) -> tuple[Gap, ...]:
         """The reasons for which nothing is known of an expression, the nearest first; empty where something is."""
@@ -85,7 +85,7 @@ class Gaps:
         unit = self._facts.unit(node)
         if not isinstance(unit, Function) or any(self._facts.values(inner) for inner in self._facts.own(unit)):
             return None
-        what = f"{called(unit)} is called nowhere in the files that were read, so its statements were not followed"
+        what = f"nothing that has to do with training was seen to call {called(unit)}, so it was not looked into"
         return Gap(unit.node, Cause.NOT_RUN, what)
 
     # --- one step back ----------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class Narrator:
         self._facts = facts
         self._loops = loops
         self._binders = Binders(facts)
-        self._gaps = Gaps(facts)
+        self._gaps = Gaps(facts, self._binders)
 
     def told(self, program: Program, conversion: Conversion | None) -> Summary:
         """The paragraph, and the files that stand or fall together."""
