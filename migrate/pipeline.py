@@ -192,7 +192,7 @@ def _second_run(
     if unparsable:
         return unparsable
     try:
-        second = engine.plan(again, options)
+        second = engine.plan(again, replace(options, mode=Mode.CHECK))  # nobody reads what it understands
     except Exception as error:  # noqa: BLE001 (the first run went well, so the result is at fault)
         return dict.fromkeys(changes, _failure(error))
     failures = {path: _Failure("a second run would change the result again") for path in second.touched}
