@@ -109,6 +109,10 @@ class Facts:
         """Modules, then functions."""
         return (*self.modules, *self.functions)
 
+    def was_run(self, unit: Unit) -> bool:
+        """Whether the analysis looked into a unit; it does not where nothing has to do with training."""
+        return self._state.agenda.is_met(unit)
+
     # --- values -----------------------------------------------------------------------------------------------------
 
     def values(self, node: ast.AST) -> Values:

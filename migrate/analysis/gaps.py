@@ -83,7 +83,7 @@ class Gaps:
 
     def _not_run(self, node: ast.AST) -> Gap | None:
         unit = self._facts.unit(node)
-        if not isinstance(unit, Function) or any(self._facts.values(inner) for inner in self._facts.own(unit)):
+        if not isinstance(unit, Function) or self._facts.was_run(unit):
             return None
         what = f"nothing that has to do with training was seen to call {called(unit)}, so it was not looked into"
         return Gap(unit.node, Cause.NOT_RUN, what)

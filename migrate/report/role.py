@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ _SURE = {
     Certainty.GUESSED: "a guess, by its name or use",
 }
 _KNOWN_TABLE = "Say what it makes under [tool.migrate.known] in pyproject.toml."
-_MORE_FILES = "Name the files that call or define it as well: `migrate --explain-role FILE:LINE:NAME MORE_FILES`."
+_MORE_FILES = "Name the files that call or define it as well: migrate --explain-role {question} MORE_FILES"
 _WAYS_OUT = {
     Cause.NO_ROW: _KNOWN_TABLE,
     Cause.OTHER: _KNOWN_TABLE,
@@ -173,7 +174,7 @@ class _Telling:
         head = f"{self._file.path}:{place.line}: `{place.text}`"
         useful = sorted(values, key=self._order)
         if not useful:
-            return f"{head} is not known\n{self._chain(place, ())}{self._missing(place.node)}"
+            return f"{head} is not known\n{self._chain(place, ())}{self._missing(place)}"
         if len(useful) == 1:
             (value,) = useful
             return f"{head} is {self.described(value)}\n{self._story(place, value)}"
@@ -184,7 +185,7 @@ class _Telling:
 
     def _story(self, place: Place, value: Value) -> str:
         told = self._chain(place, self._evidence.chain(place.node, value))
-        return told + self._missing(place.node) if value.role is Role.UNKNOWN or _is_unset(value) else told
+        return told + self._missing(place) if value.role is Role.UNKNOWN or _is_unset(value) else told
 
     def _order(self, value: Value) -> tuple[bool, str, str, int]:
         path, line = self._at(value.origin)
@@ -241,14 +242,15 @@ class _Telling:
             last = (path, line)
         return "".join(lines)
 
-    def _missing(self, node: ast.AST) -> str:
+    def _missing(self, place: Place) -> str:
         """What stands in the way of knowing more, and the ways out."""
-        gaps = self._gaps.why(node)[:MOST_GAPS]
+        gaps = self._gaps.why(place.node)[:MOST_GAPS]
         lines = [f"{INDENT}What was seen:\n"] if gaps else [f"{INDENT}Nothing more was seen.\n"]
         for gap in gaps:
             path, line = self._at(gap.node)
             lines.append(f"{INDENT}{path}:{line}: {one_line(gap.what)}\n{INDENT * 2}{self._source(gap.node, line)}\n")
-        lines += [f"{INDENT}{way_out}\n" for way_out in _ways_out(gaps)]
+        question = shlex.quote(f"{self._file.path}:{place.line}:{place.text}")
+        lines += [f"{INDENT}{way_out.format(question=question)}\n" for way_out in _ways_out(gaps)]
         return "".join(lines)
 
     def _at(self, node: ast.AST | None) -> tuple[str, int]:
