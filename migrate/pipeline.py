@@ -73,7 +73,8 @@ def explain_role(asked: Question, paths: Sequence[str]) -> str:
     Raises:
         MigrateError: the file cannot be read or parsed, or does not hold the name on that line.
     """
-    from migrate.analysis import analyse  # `migrate --help` needs neither
+    from migrate.analysis import analyse  # `migrate --help` needs none of these
+    from migrate.analysis.known import TABLES
     from migrate.report.role import explained
 
     found = load([asked.path, *paths])
@@ -86,7 +87,8 @@ def explain_role(asked: Question, paths: Sequence[str]) -> str:
         file = found.files[0]
         if file.error:
             raise file.error
-        return explained(analyse(project), file, asked.line, asked.name)
+        known = _configured(Options(), found.files).known or TABLES
+        return explained(analyse(project, known), file, asked.line, asked.name)
 
 
 def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Report:

@@ -16,6 +16,7 @@ from migrate.analysis.units import Call, Class, Function, Module, Unit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from migrate.analysis.known.table import Row
     from migrate.source.project import Project, SourceFile
 
 _Node = TypeVar("_Node", ast.Call, Loop)
@@ -226,6 +227,10 @@ class Facts:
     def receiver(self, node: ast.Call) -> Values:
         """What the method of a call is called on."""
         return self.values(node.func.value) if isinstance(node.func, ast.Attribute) else NOTHING
+
+    def row(self, name: str) -> Row | None:
+        """What the tables know of a dotted library name."""
+        return self._state.known.row(name)
 
     def roles_of_bases(self, cls: Class) -> set[Role | None]:
         """The roles that a class of the project has from the library classes it derives from; None: of no role."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
-from migrate.analysis import known
 from migrate.analysis.binders import Binders, arguments, default, given, returned
 from migrate.analysis.evidence import MOST, called, short
+from migrate.analysis.known.table import Gives, Passes
 from migrate.analysis.roles import Role, only
 from migrate.analysis.units import Class, Function
 
@@ -177,12 +177,13 @@ class Gaps:
             yield node.func
 
     def _library(self, node: ast.Call, name: str) -> Iterator[ast.AST | Gap]:
-        if known.passes(name) is not None:
+        row = self._facts.row(name)
+        if isinstance(row, (Passes, Gives)):
             yield from arguments(node)
         elif name.split(".", maxsplit=1)[0] in sys.stdlib_module_names or name.startswith("builtins."):
             what = f"{name.removeprefix('builtins.')}() of Python gives nothing that migrate looks for"
             yield Gap(node, Cause.PYTHON, what, name)
-        elif known.made_by(name) is None:
+        elif row is None:
             what = f"what {name}() gives is not known: it is a library function without a row in the tables"
             yield Gap(node, Cause.NO_ROW, what, name)
         else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.evidence import Evidence, Link
-from migrate.analysis.gaps import Cause, Gap, Gaps
+from migrate.analysis.gaps import Cause, Gaps
 from migrate.analysis.roles import NOTHING, Certainty, Role, Value, Values
 from migrate.analysis.state import ANYTHING
 from migrate.errors import UsageError
@@ -32,11 +32,10 @@ _SURE = {
     Certainty.LIKELY: "likely: no call that makes it was seen",
     Certainty.GUESSED: "a guess, by its name or use",
 }
-_KNOWN_TABLE = "Say what it makes under [tool.migrate.known] in pyproject.toml."
+_TABLES = 'Say in pyproject.toml what it makes (docs/tables.md): [tool.migrate.known.makes] "{source}" = "model"'
 _MORE_FILES = "Name the files that call or define it as well: migrate --explain-role {question} MORE_FILES"
 _WAYS_OUT = {
-    Cause.NO_ROW: _KNOWN_TABLE,
-    Cause.OTHER: _KNOWN_TABLE,
+    Cause.NO_ROW: _TABLES,
     Cause.UNFILLED: _MORE_FILES,
     Cause.UNSEEN: _MORE_FILES,
     Cause.UNSET: _MORE_FILES,
@@ -250,7 +249,8 @@ class _Telling:
             path, line = self._at(gap.node)
             lines.append(f"{INDENT}{path}:{line}: {one_line(gap.what)}\n{INDENT * 2}{self._source(gap.node, line)}\n")
         question = shlex.quote(f"{self._file.path}:{place.line}:{place.text}")
-        lines += [f"{INDENT}{way_out.format(question=question)}\n" for way_out in _ways_out(gaps)]
+        ways_out = (_WAYS_OUT[g.cause].format(question=question, source=g.source) for g in gaps if g.cause in _WAYS_OUT)
+        lines += [f"{INDENT}{way_out}\n" for way_out in dict.fromkeys(ways_out)]
         return "".join(lines)
 
     def _at(self, node: ast.AST | None) -> tuple[str, int]:
@@ -269,10 +269,6 @@ def _is_unset(value: Value) -> bool:
     """The attribute of an object of which nobody has seen it set."""
     holder = value.receiver.role if value.receiver is not None and value.unit is None else None
     return holder in (Role.HOLDER, Role.INSTANCE, Role.UNKNOWN)
-
-
-def _ways_out(gaps: Sequence[Gap]) -> list[str]:
-    return list(dict.fromkeys(_WAYS_OUT[gap.cause] for gap in gaps if gap.cause in _WAYS_OUT))
 
 
 def _lines(numbers: Sequence[int]) -> str:

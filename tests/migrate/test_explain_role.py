@@ -285,6 +285,13 @@ def test_other_files_are_read_as_well():
     assert "`fit` is the function fit, defined at engine.py:4" in explain("t.py:5:fit").stdout
 
 
+def test_the_rows_of_the_project_count():
+    Path("pyproject.toml").write_text('[tool.migrate.known.makes]\n"somelib.build" = "model"\n')
+    write("t.py", "import somelib\nmodel = somelib.build()\n")
+
+    assert "`model` is a model (somelib.build), made at t.py:5 (certain)" in explain("t.py:5:model").stdout
+
+
 def test_an_import_of_the_project_is_followed():
     Path("pyproject.toml").touch()
     write("nets.py", "model = nn.Linear(1, 1)\n")
@@ -334,7 +341,7 @@ UNKNOWN = {  # what is asked, what was seen, and the way out
     "a library without a row": (
         "5:model",
         "t.py:4: what somelib.build() gives is not known: it is a library",
-        "known]",
+        '"somelib.build" = "model"',
     ),
     "a parameter": ("7:net", "t.py:6: it is the parameter `net` of train(), and no call of it was seen", "MORE_FILES"),
     "an attribute": ("11:self.extra", "nothing in the files that were read sets `self.extra`", "MORE_FILES"),
