@@ -111,13 +111,14 @@ class Gaps:
         while isinstance(above, (ast.Tuple, ast.List, ast.Starred)):
             places.append(above.elts.index(below) if isinstance(above, (ast.Tuple, ast.List)) else 0)  # type: ignore[arg-type]
             above, below = tree.parents[above], above
-        for name in ("value", "iter", "context_expr"):
-            if isinstance(source := getattr(above, name, None), ast.expr):
-                if name == "value":
+        for field in ("value", "iter", "context_expr"):
+            if isinstance(source := getattr(above, field, None), ast.expr):
+                if field == "value":
                     source = _part(source, places[::-1])
                 if self.is_understood(source):
                     what = f"`{short(source)}` is known, and what `{short(node)}` gets of it is not"
-                    yield Gap(source, Cause.OTHER, what, short(source))
+                    name = f"{short(source.func)}()" if isinstance(source, ast.Call) else short(source)
+                    yield Gap(source, Cause.OTHER, what, name)
                 yield source
 
     def _parameter(self, node: ast.arg) -> Iterator[ast.AST | Gap]:
