@@ -43,6 +43,10 @@ class Agenda:
         """Whether the unit has been run, or waits."""
         return unit in self._count or unit in self._functions or unit in self._modules
 
+    def is_waiting(self, unit: Unit) -> bool:
+        """Whether more is known now than when the unit was run."""
+        return unit in self._functions or unit in self._modules
+
     def demand(self, unit: Unit) -> None:
         """Run a unit that waits for its first run now, since what it gives is needed.
 

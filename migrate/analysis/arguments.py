@@ -13,32 +13,56 @@ if TYPE_CHECKING:
 
 
 class Arguments:
-    """The arguments of one call, evaluated."""
+    """The arguments of one call, evaluated.
 
-    __slots__ = ("named", "node", "positional")
+    `rest` are those that follow a `*sequence` of unknown length: any of them may stand at any later position.
+    `others` are those of a `**mapping` whose keys are not known. `site` is where what the call makes counts as made.
+    """
 
-    def __init__(self, node: ast.Call, positional: list[Values], named: dict[str | None, Values]) -> None:
+    __slots__ = ("named", "node", "others", "positional", "rest", "site")
+
+    def __init__(
+        self,
+        node: ast.Call,
+        positional: list[Values],
+        named: dict[str, Values],
+        rest: Values = NOTHING,
+        others: Values = NOTHING,
+        site: ast.Call | None = None,
+    ) -> None:
         self.node = node
+        self.site = site or node
         self.positional = positional
         self.named = named
+        self.rest = rest
+        self.others = others
 
     def all(self) -> Values:
         """Every value that is passed."""
-        return frozenset().union(*self.positional, *self.named.values())
+        return frozenset().union(self.rest, self.others, *self.positional, *self.named.values())
 
     def has(self, position: int, keyword: str) -> bool:
         """Whether the argument at a position or under its keyword was seen to be passed."""
-        return keyword in self.named or (
-            position < len(self.positional) and not any(isinstance(a, ast.Starred) for a in self.node.args)
-        )
+        return keyword in self.named or position < len(self.positional) or bool(self.rest)
 
     def at(self, position: int, keyword: str) -> Values:
         """The argument at a position or under its keyword."""
         if keyword in self.named:
             return self.named[keyword]
-        if position < len(self.positional) and not any(isinstance(a, ast.Starred) for a in self.node.args):
-            return self.positional[position]
-        return NOTHING
+        return self.positional[position] if position < len(self.positional) else self.rest
+
+    def after(self, count: int) -> Arguments:
+        """The arguments without the first ones."""
+        return Arguments(self.node, self.positional[count:], self.named, self.rest, self.others, self.site)
+
+    def behind(self, bound: Arguments) -> Arguments:
+        """These arguments after those that were bound before, as `functools.partial` passes them on."""
+        if bound.rest:  # what stands where is not known any more
+            positional, rest = bound.positional, bound.rest.union(self.rest, *self.positional)
+        else:
+            positional, rest = [*bound.positional, *self.positional], self.rest
+        named, others = {**bound.named, **self.named}, bound.others | self.others
+        return Arguments(self.node, positional, named, rest, others, self.site)
 
 
 def unknown(node: ast.Call, arguments: Arguments) -> Values:
@@ -67,10 +91,5 @@ def _is_function(node: ast.Call) -> bool:
     return (
         isinstance(node.func, ast.Attribute)
         and isinstance(node.func.value, ast.Name)
-        and node.func.value.id
-        in (
-            "torch",
-            "F",
-            "np",
-        )
+        and node.func.value.id in ("torch", "F", "np")
     )

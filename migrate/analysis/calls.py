@@ -1,15 +1,22 @@
-"""What a call gives, and what flows into the function of the project that it enters."""
+"""What a call gives, over everything that it may call."""
 
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
+from migrate.analysis import records
 from migrate.analysis.arguments import Arguments, unknown
+from migrate.analysis.entry import enter, hand, invoke
+from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.libraries import library
 from migrate.analysis.methods import method
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
-from migrate.analysis.state import ELEMENT, OVER, Frame, State
-from migrate.analysis.units import Call, Class, Function, FunctionNode, module_of
+from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State
+from migrate.analysis.units import Class, Function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def call(state: State, callees: Values, arguments: Arguments, frame: Frame) -> Values:
@@ -25,11 +32,16 @@ def call(state: State, callees: Values, arguments: Arguments, frame: Frame) -> V
 
 def _one(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values:
     if callee.role is Role.KNOWN:
-        return library(state, callee.name, arguments, frame)
+        calling = _CALLING.get(callee.name)
+        return calling(state, arguments, frame) if calling else library(state, callee.name, arguments, frame)
+    if callee.role is Role.PARTIAL:
+        return _call_partial(state, callee, arguments, frame)
     if isinstance(callee.unit, Function):
-        return _enter(state, callee, arguments, frame)
-    if callee.role is Role.CLASS and isinstance(callee.unit, Class):
-        return _instantiate(state, callee.unit, arguments, frame)
+        return enter(state, callee, arguments, frame)
+    if callee.role is Role.CLASS:
+        if isinstance(callee.unit, Class):
+            return _instantiate(state, callee.unit, arguments, frame)
+        return _tuple(state, records.declared(callee.origin), arguments)
     if callee.role is Role.METHOD and callee.receiver is not None:
         if callee.receiver.role is Role.OPTIMIZER:
             _call_closures(state, arguments, frame)
@@ -39,81 +51,85 @@ def _one(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Val
     return unknown(arguments.node, arguments)
 
 
-# --- functions and classes of the project ---------------------------------------------------------------------------
-
-
 def _call_closures(state: State, arguments: Arguments, frame: Frame) -> None:
     """`optimizer.step(closure)` calls the closure."""
     for value in arguments.all():
         if isinstance(value.unit, Function):
-            _enter(state, value, Arguments(arguments.node, [], {}), frame)
+            call(state, frozenset({value}), Arguments(arguments.node, [], {}), frame)
 
 
-def function(state: State, node: FunctionNode, frame: Frame, owner: Class | None = None) -> Function:
-    """The unit of a function definition; the same object each time."""
-    if node not in state.functions:
-        parent = frame.unit if isinstance(frame.unit, Function) else None
-        state.functions[node] = Function(node, module_of(frame.unit), owner, parent)
-    return state.functions[node]
+# --- library functions that call what they are given ------------------------------------------------------------------
 
 
-def _enter(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values:
-    """Run the function that is called with what is known of its arguments, and say what it gives."""
-    unit = _pass(state, callee, arguments, frame)
-    state.enter(unit)
-    returned = state.result(unit)
-    if unit.yields:
-        state.store(unit.node, ELEMENT, unit.yields)
-        state.store(unit.node, OVER, frozenset(v for v in arguments.all() if v.role in (Role.LOADER, Role.ITERATOR)))
-        return frozenset({Value(Role.ITERATOR, unit.node)})
-    return returned
+def _map(state: State, arguments: Arguments, frame: Frame) -> Values:
+    given = [iterate(state, values) for values in arguments.positional[1:]]
+    results = call(state, arguments.at(0, "func"), Arguments(arguments.node, given, {}, arguments.rest), frame)
+    over = arguments.after(1).all()
+    return iterator(state, arguments.node, results, over) | frozenset(v for v in results if v.role in ROWS)
 
 
-def _pass(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Function:
-    """Join receiver and arguments into the parameters of the function that is called."""
-    unit = callee.unit
-    assert isinstance(unit, Function)
-    bound = callee.role is Role.METHOD
-    if arguments.node not in unit.calls:
-        unit.calls[arguments.node] = Call(arguments.node, frame.unit, bound)
-    positional = unit.positional
-    if bound and positional:
-        assert callee.receiver is not None
-        state.join_parameter(unit, positional[0].arg, frozenset({callee.receiver}))
-        positional = positional[1:]
-    _fill(state, unit, positional, arguments)
-    return unit
+def _filter(state: State, arguments: Arguments, frame: Frame) -> Values:
+    over = arguments.at(1, "iterable")
+    elements = iterate(state, over)
+    for value in arguments.at(0, "function"):
+        if isinstance(value.unit, Function):
+            call(state, frozenset({value}), Arguments(arguments.node, [elements], {}), frame)
+    return iterator(state, arguments.node, elements, over) | frozenset(v for v in elements if v.role in ROWS)
 
 
-def _fill(state: State, unit: Function, positional: list[ast.arg], arguments: Arguments) -> None:
-    """Join the arguments of one call into the parameters."""
-    node = arguments.node
-    for position, (argument, values) in enumerate(zip(node.args, arguments.positional, strict=False)):
-        if isinstance(argument, ast.Starred):
-            inner = state.iterated(values)
-            for parameter in positional[position:]:
-                state.join_parameter(unit, parameter.arg, inner)
-            break
-        if position < len(positional):
-            name = positional[position].arg
-            state.join_parameter(unit, name, values)
-        elif unit.node.args.vararg is not None:
-            state.store(unit.node.args.vararg, str(position - len(positional)), values)
-    names = {parameter.arg for parameter in (*unit.positional, *unit.node.args.kwonlyargs)}
-    for keyword, values in arguments.named.items():
-        if keyword in names:
-            state.join_parameter(unit, keyword, values)
-        elif keyword is not None and unit.node.args.kwarg is not None:
-            state.store(unit.node.args.kwarg, keyword, values)
+def _default_dict(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """A dictionary that holds what its factory makes."""
+    made = call(state, arguments.at(0, ""), Arguments(arguments.node, [], {}), frame)
+    # A list that is made here is not the dictionary itself: it is kept at the function of the call.
+    assert isinstance(arguments.node, ast.Call)
+    inner = frozenset(v._replace(origin=arguments.node.func) if v.origin is arguments.node else v for v in made)
+    state.store(arguments.node, ELEMENT, inner)
+    return frozenset({Value(Role.CONTAINER, arguments.node, MAPPING)})
+
+
+def _partial(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """A function with its first arguments; they are kept at the call that bound them."""
+    node, bound = arguments.node, arguments.after(1)
+    for position, values in enumerate(bound.positional):
+        state.store(node, str(position), values)
+    for name, values in bound.named.items():
+        state.store(node, name, values)
+    state.store(node, ELEMENT, bound.rest | bound.others)
+    return frozenset(Value(Role.PARTIAL, node, value.name, value.unit, value) for value in arguments.at(0, "func"))
+
+
+def _call_partial(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values:
+    assert callee.receiver is not None
+    assert isinstance(callee.origin, ast.Call)
+    held = state.held(callee.origin)
+    count = sum(not isinstance(argument, ast.Starred) for argument in callee.origin.args[1:])
+    positional = [held.get(str(position), NOTHING) for position in range(count)]
+    named = {name: values for name, values in held.items() if not name.isdigit() and name[:1] not in "*<"}
+    bound = Arguments(arguments.node, positional, named, held.get(ELEMENT, NOTHING))
+    return call(state, frozenset({callee.receiver}), arguments.behind(bound), frame)
+
+
+_CALLING: dict[str, Callable[[State, Arguments, Frame], Values]] = {
+    "builtins.map": _map,
+    "builtins.filter": _filter,
+    "collections.defaultdict": _default_dict,
+    "functools.partial": _partial,
+}
+
+
+# --- classes and objects of the project -------------------------------------------------------------------------------
 
 
 def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -> Values:
-    node = arguments.node
+    node = arguments.site
     made = instance(state, cls, node, frame)
     init = state.member(cls, "__init__")
     for member in init:
         if isinstance(member.unit, Function):
-            _enter(state, Value(Role.METHOD, unit=member.unit, receiver=made), arguments, frame)
+            enter(state, Value(Role.METHOD, unit=member.unit, receiver=made), arguments, frame)
+    if not init and (fields := records.fields_of(state, cls)) is not None:
+        records.construct(state, fields, arguments, ordered=made.role is Role.CONTAINER)
+        invoke(state, made, "__post_init__")
     _over(state, made, node, arguments, made.role)
     return frozenset({made})
 
@@ -132,8 +148,16 @@ _INHERITED = (Role.MODEL, Role.DATASET, Role.OPTIMIZER, Role.SCHEDULER, Role.SAM
 
 def role_of(state: State, cls: Class) -> Role:
     """What objects of a project class are for."""
+    if records.is_tuple(cls):
+        return Role.CONTAINER
     found = {state.known.role_of_base(name) for name in cls.library_bases()}
     return next((role for role in _INHERITED if role in found), Role.INSTANCE)
+
+
+def _tuple(state: State, fields: list[str], arguments: Arguments) -> Values:
+    """What a class that `namedtuple` made gives."""
+    records.construct(state, fields, arguments, ordered=True)
+    return frozenset({Value(Role.CONTAINER, arguments.site)})
 
 
 _OVER = {
@@ -157,9 +181,10 @@ def _called(state: State, callee: Value, arguments: Arguments, frame: Frame) -> 
             if isinstance(member.unit, Function):
                 given = Value(Role.METHOD, unit=member.unit, receiver=callee)
                 if callee.role is Role.INSTANCE:
-                    return _enter(state, given, arguments, frame)
-                if _pass(state, given, arguments, frame).matters:  # what comes out is known without running it
-                    state.enter(member.unit)
+                    return enter(state, given, arguments, frame)
+                unit, _ = hand(state, given, arguments, frame)
+                if unit.matters:  # what comes out is known without running it
+                    state.enter(unit)
     inputs = arguments.all()
     keeps_rows = callee.role is not Role.CRITERION and any(value.role in ROWS for value in inputs)
     role = Role.SAMPLES if keeps_rows else Role.STATISTIC

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from migrate.analysis import calls, members, rows
+from migrate.analysis import calls, containers, members
 from migrate.analysis.arguments import Arguments
+from migrate.analysis.entry import function
+from migrate.analysis.items import item, only_text
+from migrate.analysis.iteration import iterate
 from migrate.analysis.roles import FROM_LOADER, NOTHING, PLACE, ROWS, Role, Value, Values
-from migrate.analysis.state import ELEMENT, Frame, State, widened
+from migrate.analysis.state import ANY, ELEMENT, MAPPING, OVER, Frame, State, widened
 from migrate.analysis.units import Function
+from migrate.analysis.unpacking import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +35,9 @@ def evaluate(state: State, node: ast.expr, frame: Frame) -> Values:
 
 def _name(state: State, node: ast.Name, frame: Frame) -> Values:
     values = frame.names.get(node.id)
-    return members.lookup(state, node.id, frame) if values is None else values
+    if values is None or node.id in frame.unit.elsewhere:
+        return members.lookup(state, node.id, frame)
+    return values
 
 
 def _attribute(state: State, node: ast.Attribute, frame: Frame) -> Values:
@@ -50,7 +57,7 @@ LONGEST_TEXT = 40  # what is longer names nothing
 
 
 @lru_cache(maxsize=4096, typed=True)  # True is not 1 here
-def constant(value: str | float | bool) -> Values:  # noqa: PYI041 (bool is asked for below)
+def constant(value: str | float | bool) -> Values:
     """What a constant is: a text or a number."""
     if isinstance(value, str):
         return frozenset({Value(Role.TEXT, name=value if len(value) < LONGEST_TEXT else "<text>")})
@@ -59,60 +66,103 @@ def constant(value: str | float | bool) -> Values:  # noqa: PYI041 (bool is aske
 
 def _call(state: State, node: ast.Call, frame: Frame) -> Values:
     callees = evaluate(state, node.func, frame)
-    positional = [evaluate(state, argument, frame) for argument in node.args]
-    named = {k.arg: evaluate(state, k.value, frame) for k in node.keywords}
-    state.calls[node] = frame.unit
-    return calls.call(state, callees, Arguments(node, positional, named), frame)
+    positional: list[Values] = []
+    named: dict[str, Values] = {}
+    rest = others = NOTHING
+    for argument in node.args:
+        values = evaluate(state, argument, frame)
+        if isinstance(argument, ast.Starred):
+            known, more = _spread(state, values)
+            positional += [] if rest else known
+            rest |= more
+        elif rest:  # behind elements of unknown number
+            rest |= values
+        else:
+            positional.append(values)
+    for keyword in node.keywords:
+        values = evaluate(state, keyword.value, frame)
+        if keyword.arg is not None:
+            named[keyword.arg] = values
+        else:
+            others |= _spread_mapping(state, values, named)
+    unit = frame.unit
+    state.calls[node] = unit.original
+    site = unit.site if isinstance(unit, Function) and unit.makes is node else None
+    return calls.call(state, callees, Arguments(node, positional, named, rest, others, site), frame)
+
+
+def _spread(state: State, values: Values) -> tuple[list[Values], Values]:
+    """What `*values` passes: by position, as far as these are known, and the rest."""
+    known: dict[int, Values] = {}
+    rest: Values = NOTHING
+    for value in values:
+        if value.role is Role.CONTAINER and value.name != MAPPING and value.origin is not None:
+            for key, held in state.held(value.origin).items():
+                if key.isdigit():
+                    known[int(key)] = known.get(int(key), NOTHING) | held
+                elif key == ELEMENT:
+                    rest |= held
+        else:
+            rest |= iterate(state, frozenset({value}))
+    return [known.get(position, NOTHING) | rest for position in range(max(known, default=-1) + 1)], rest
+
+
+def _spread_mapping(state: State, values: Values, named: dict[str, Values]) -> Values:
+    """Add what `**values` passes under keys that are known, and give back the rest."""
+    rest: Values = NOTHING
+    for value in values:
+        if value.role in (Role.CONTAINER, Role.HOLDER) and value.origin is not None:
+            for key, held in state.held(value.origin).items():
+                if key == ELEMENT:
+                    rest |= held
+                elif key[:1] != "<":
+                    named[key] = named.get(key, NOTHING) | held
+        elif value.role in FROM_LOADER:  # model(**batch)
+            rest |= {value}
+    return rest
 
 
 def _subscript(state: State, node: ast.Subscript, frame: Frame) -> Values:
     base = evaluate(state, node.value, frame)
     keys = evaluate(state, node.slice, frame)
-    found: set[Value] = set()
-    for value in base:
-        if value.role is Role.BATCH or value.role is Role.SAMPLES:
-            # A key picks a part of the batch; an index or a slice of it keeps rows only if it keeps them all.
-            is_key = isinstance(node.slice, ast.Constant) or only_text(keys)
-            found.add(value if is_key else Value(Role.SAMPLES, value.origin))
-        elif value.role is Role.STATISTIC:
-            found.add(value)
-        elif value.role is Role.KNOWN:
-            found |= rows.item(state, value.name, keys)
-        elif value.role is Role.METHOD and value.unit is None and value.receiver is not None:
-            if value.receiver.role in ROWS:
-                found.add(Value(Role.STATISTIC, value.receiver.origin))
-        elif value.origin is not None:
-            key = _key(node.slice)
-            exact = state.load(value.origin, key) if key is not None else NOTHING
-            found |= exact or state.load(value.origin, ELEMENT)
-            if not exact:  # by a key that is not known: any of what it holds
-                found |= frozenset().union(*(held for k, held in state.held(value.origin).items() if k[:1] != "<"))
-            if value.role is Role.CHECKPOINT and not exact:
-                found.add(value)
-    return frozenset(found)
-
-
-def only_text(values: Values) -> bool:
-    """Whether every value is a piece of text."""
-    return bool(values) and all(value.role is Role.TEXT for value in values)
-
-
-def _key(node: ast.expr) -> str | None:
-    return str(node.value) if isinstance(node, ast.Constant) else None
+    return NOTHING.union(*[item(state, value, node, keys) for value in base])
 
 
 def _operation(state: State, node: ast.expr, frame: Frame) -> Values:
-    """Arithmetic and comparisons: rows stay rows, a folded batch stays folded; parameters and flags are handed on."""
+    """-x, ~x, not x."""
+    return _computed(_parts(state, node, frame))
+
+
+def _computed(found: Values) -> Values:
+    """What arithmetic gives: rows stay rows, a folded batch stays folded; parameters and flags are handed on."""
+    rows = frozenset(Value(Role.SAMPLES, value.origin) for value in found if value.role in ROWS)
+    # Added up over a loop, per-batch tensors and counts are what they were: computed from the batch.
+    folded = frozenset(value for value in found if value.role is Role.STATISTIC)
+    return (rows or folded) | frozenset(value for value in found if value.role in _HANDED_ON)
+
+
+def _compare(state: State, node: ast.Compare, frame: Frame) -> Values:
+    """A comparison of rows has rows; `is` and `in` look at the object as a whole."""
     found = _parts(state, node, frame)
-    if found == _NUMBER or not found:
-        return found
+    if any(isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for operator in node.ops):
+        return frozenset(value for value in found if value.role is Role.AVAILABLE)
     rows = frozenset(Value(Role.SAMPLES, value.origin) for value in found if value.role in ROWS)
     folded = frozenset(value for value in found if value.role is Role.STATISTIC)
-    handed = frozenset(value for value in found if value.role in _HANDED_ON)
-    if rows:  # a tensor and a number make a tensor
-        handed = frozenset(value for value in handed if value.role is not Role.NUMBER)
-    # Added up over a loop, per-batch tensors and counts are what they were: computed from the batch.
-    return (rows or folded) | handed
+    return (rows or folded) | frozenset(v for v in found if v.role in (Role.AVAILABLE, Role.TENSOR))
+
+
+def _binary(state: State, node: ast.BinOp, frame: Frame) -> Values:
+    left, right = evaluate(state, node.left, frame), evaluate(state, node.right, frame)
+    if isinstance(node.op, (ast.Add, ast.Mod)) and only_text(left):  # "net_" + name, "cuda:%d" % rank
+        return _begins(*(value.name.split("%")[0] if isinstance(node.op, ast.Mod) else value.name for value in left))
+    found = _computed(left | right)
+    # A number and something else make something else.
+    return found if left >= _NUMBER and right >= _NUMBER else found - _NUMBER
+
+
+def _begins(*texts: str) -> Values:
+    """Texts of which only the beginning is known."""
+    return frozenset(Value(Role.TEXT, name=text.split(ANY)[0] + ANY) for text in texts)
 
 
 _HANDED_ON = PLACE | {Role.PARAMETERS, Role.AVAILABLE, Role.TENSOR, Role.NUMBER, Role.CONTAINER}
@@ -142,37 +192,45 @@ def _parts(state: State, node: ast.AST, frame: Frame) -> Values:
 def _sequence(state: State, node: ast.expr, frame: Frame) -> Values:
     assert isinstance(node, (ast.Tuple, ast.List, ast.Set))
     state.literals[node] = frame.unit
+    found = frozenset({Value(Role.CONTAINER, node)})
+    is_exact = not isinstance(node, ast.Set)
     for position, element in enumerate(node.elts):
         if isinstance(element, ast.Starred):
-            state.store(node, ELEMENT, state.iterated(evaluate(state, element.value, frame)))
+            values = evaluate(state, element, frame)
+            found |= frozenset(value for value in values if value.role is Role.PARAMETERS)
+            state.store(node, ELEMENT, iterate(state, values))
+            is_exact = False  # behind elements of unknown number
         else:
-            state.store(node, str(position), evaluate(state, element, frame))
-    return frozenset({Value(Role.CONTAINER, node)})
+            state.store(node, str(position) if is_exact else ELEMENT, evaluate(state, element, frame))
+    return found
 
 
 def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
     state.literals[node] = frame.unit
+    found = frozenset({Value(Role.CONTAINER, node, MAPPING)})
     for key, value in zip(node.keys, node.values, strict=False):
         values = evaluate(state, value, frame)
         if key is None:
             for other in values:
-                if other.origin is not None:
+                if other.origin is not None and other.role in (Role.CONTAINER, Role.HOLDER):
                     state.copy(other.origin, node)
+                elif other.role is Role.BATCH:
+                    state.store(node, ELEMENT, frozenset({other}))
             continue
         evaluate(state, key, frame)
-        state.store(node, _key(key) or ELEMENT, values)
-    return frozenset({Value(Role.CONTAINER, node)})
+        state.store(node, containers.key_of(key) or ELEMENT, values)
+    return found
 
 
 def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
     assert isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
     state.literals[node] = frame.unit
-    inner = Frame(frame.unit, dict(frame.names), frame.shared, frame.statement)
+    inner = replace(frame, names=dict(frame.names))
     iterated: Values = NOTHING
     for generator in node.generators:
         source = evaluate(state, generator.iter, inner)
         iterated |= source
-        unpack(state, generator.target, state.iterated(source), inner)
+        unpack(state, generator.target, iterate(state, source), inner)
         for condition in generator.ifs:
             evaluate(state, condition, inner)
     if isinstance(node, ast.DictComp):
@@ -180,52 +238,44 @@ def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
         elements = evaluate(state, node.value, inner)
     else:
         elements = evaluate(state, node.elt, inner)
+    for named in (n for n in ast.walk(node) if isinstance(n, ast.NamedExpr)):  # they outlive the comprehension
+        frame.names[named.target.id] = inner.names.get(named.target.id, NOTHING)
     # The parts of a batch, moved or cast one by one, are a batch again.
     batch = frozenset(value for value in iterated if value.role is Role.BATCH and value in elements)
     if batch:
         return batch
+    if not elements and not state.settled and any(value.role is Role.BATCH for value in iterated):
+        return NOTHING  # it may still turn out to be a batch
     state.store(node, ELEMENT, elements)
-    return frozenset({Value(Role.CONTAINER, node)}) | frozenset(
+    if isinstance(node, ast.GeneratorExp):
+        state.store(node, OVER, frozenset(v for v in iterated if v.role in (Role.LOADER, Role.ITERATOR)))
+    name = MAPPING if isinstance(node, ast.DictComp) else ""
+    return frozenset({Value(Role.CONTAINER, node, name)}) | frozenset(
         value for value in elements if value.role is Role.PARAMETERS or value.role in FROM_LOADER
     )
 
 
-def unpack(state: State, target: ast.expr, values: Values, frame: Frame) -> None:
-    """Give the names of a `for` or comprehension target their values, without a binding of a statement."""
-    if isinstance(target, ast.Name):
-        frame.names[target.id] = values
-        state.record(target, values)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        for position, element in enumerate(target.elts):
-            inner = element.value if isinstance(element, ast.Starred) else element
-            unpack(state, inner, element_of(state, values, position), frame)
-    elif isinstance(target, ast.Starred):
-        unpack(state, target.value, values, frame)
-
-
-def element_of(state: State, values: Values, position: int) -> Values:
-    """What unpacking the values gives at a position."""
-    found: set[Value] = set()
-    for value in values:
-        if value.role in FROM_LOADER or value.role in (Role.PARAMETERS, Role.CHECKPOINT):
-            found.add(value)
-        elif value.origin is not None and value.role in (Role.CONTAINER, Role.ITERATOR, Role.UNKNOWN):
-            exact = state.load(value.origin, str(position))
-            found |= exact or state.load(value.origin, ELEMENT)
-        elif value.role is Role.DATASET:  # random_split gives a list of data sets
-            found.add(value)
-    return frozenset(found)
-
-
 def _lambda(state: State, node: ast.Lambda, frame: Frame) -> Values:
-    function = calls.function(state, node, frame)
-    return frozenset({Value(Role.FUNCTION, node, "<lambda>", function)})
+    unit = function(state, node, frame)
+    defaults(state, unit, frame)
+    return frozenset({Value(Role.FUNCTION, node, "<lambda>", unit)})
+
+
+def defaults(state: State, unit: Function, frame: Frame) -> None:
+    """Join the defaults of a function into its parameters."""
+    arguments = unit.node.args
+    for parameter, default in zip(reversed(unit.positional), reversed(arguments.defaults), strict=False):
+        state.join_parameter(unit, parameter.arg, evaluate(state, default, frame))
+    for parameter, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=False):
+        if keyword_default is not None:
+            state.join_parameter(unit, parameter.arg, evaluate(state, keyword_default, frame))
 
 
 def _named(state: State, node: ast.NamedExpr, frame: Frame) -> Values:
     values = evaluate(state, node.value, frame)
     frame.names[node.target.id] = values
     state.name(frame.unit, node.target.id, values)
+    state.record(node.target, values)
     return values
 
 
@@ -237,13 +287,22 @@ def _value(state: State, node: ast.expr, frame: Frame) -> Values:
 def _yield(state: State, node: ast.expr, frame: Frame) -> Values:
     values = _parts(state, node, frame)
     if isinstance(node, ast.YieldFrom):
-        values = state.iterated(values)
+        values = iterate(state, values)
     if isinstance(frame.unit, Function):
         state.give(frame.unit, NOTHING, values)
     return NOTHING
 
 
-def _joined(state: State, node: ast.expr, frame: Frame) -> Values:
+def _joined(state: State, node: ast.JoinedStr, frame: Frame) -> Values:
+    """A text of which the beginning may be known: f"cuda:{rank}"."""
+    _parts(state, node, frame)
+    first = node.values[0] if node.values else None
+    if isinstance(first, ast.Constant) and isinstance(first.value, str) and len(first.value) < LONGEST_TEXT:
+        return _begins(first.value)
+    return NOTHING
+
+
+def _slice(state: State, node: ast.expr, frame: Frame) -> Values:
     _parts(state, node, frame)
     return NOTHING
 
@@ -260,8 +319,8 @@ _KINDS = _Kinds(
         ast.Constant: _constant,  # type: ignore[dict-item]
         ast.Call: _call,  # type: ignore[dict-item]
         ast.Subscript: _subscript,  # type: ignore[dict-item]
-        ast.BinOp: _operation,
-        ast.Compare: _operation,
+        ast.BinOp: _binary,  # type: ignore[dict-item]
+        ast.Compare: _compare,  # type: ignore[dict-item]
         ast.UnaryOp: _operation,
         ast.BoolOp: _either,
         ast.IfExp: _either,
@@ -279,7 +338,7 @@ _KINDS = _Kinds(
         ast.Starred: _value,
         ast.Yield: _yield,
         ast.YieldFrom: _yield,
-        ast.JoinedStr: _joined,
-        ast.Slice: _joined,
+        ast.JoinedStr: _joined,  # type: ignore[dict-item]
+        ast.Slice: _slice,
     }
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from migrate.analysis.known import tensors
 from migrate.analysis.roles import NOTHING, Role, Values, origins
-from migrate.analysis.state import OVER, Binding, State
+from migrate.analysis.state import ANY, OVER, Binding, State
 from migrate.analysis.syntax import FUNCTIONS, Loop, Tree, own_nodes
 from migrate.analysis.units import Call, Class, Function, Module, Unit
 
@@ -291,8 +291,8 @@ class Facts:
 
 
 def is_device_text(text: str) -> bool:
-    """Whether a text names a device: cuda, cuda:0, cpu."""
-    return text.split(":", maxsplit=1)[0] in tensors.DEVICE_TEXT
+    """Whether a text names one device: cuda, cuda:0, cpu; not one that a number chooses when the program runs."""
+    return ANY not in text and text.split(":", maxsplit=1)[0] in tensors.DEVICE_TEXT
 
 
 __all__ = ["FUNCTIONS", "Facts", "Use", "is_device_text"]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis import members, rows
+from migrate.analysis import containers, iteration, members, records, rows
 from migrate.analysis.arguments import Arguments, folds, handed
+from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.known.table import Computes, Passes
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
-from migrate.analysis.state import ELEMENT, OVER, Frame, State
-from migrate.analysis.units import Class, Function
+from migrate.analysis.state import ANY, ELEMENT, MAPPING, Frame, State
+from migrate.analysis.units import Class, Function, module_of
+from migrate.analysis.unpacking import everything
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,35 +24,11 @@ def library(state: State, name: str, arguments: Arguments, frame: Frame) -> Valu
         return special(state, arguments, frame)
     row = state.known.row(name)
     if isinstance(row, Passes) and row.role is Role.ITERATOR and arguments.has(*row.argument):
-        return iterator(state, arguments.node, arguments.at(*row.argument))
+        over = arguments.at(*row.argument)
+        return iterator(state, arguments.node, iterate(state, over), over)
     handler = rows.BY_SHAPE.get(type(row))
     given = handler(state, row, name, arguments) if handler is not None and row is not None else None
     return _computed(state, name, arguments) if given is None else given
-
-
-def iterator(state: State, node: ast.Call, values: Values) -> Values:
-    """enumerate(x), tqdm(x), iter(x): an iterator that knows what it runs over."""
-    elements = state.iterated(values)
-    if isinstance(node.func, ast.Name) and node.func.id == "enumerate":
-        state.store(node.func, "0", frozenset({Value(Role.NUMBER)}))
-        state.store(node.func, "1", elements)
-        elements = frozenset({Value(Role.CONTAINER, node.func)})
-    state.store(node, ELEMENT, elements)
-    state.store(node, OVER, values)
-    return frozenset({Value(Role.ITERATOR, node)})
-
-
-def _zip(state: State, arguments: Arguments, frame: Frame) -> Values:
-    node = arguments.node
-    for position, values in enumerate(arguments.positional):
-        state.store(node.func, str(position), state.iterated(values))
-        state.store(node, OVER, values)
-    state.store(node, ELEMENT, frozenset({Value(Role.CONTAINER, node.func)}))
-    return frozenset({Value(Role.ITERATOR, node)})
-
-
-def _next(state: State, arguments: Arguments, frame: Frame) -> Values:
-    return state.iterated(arguments.at(0, ""))
 
 
 def _super(state: State, arguments: Arguments, frame: Frame) -> Values:
@@ -66,39 +43,57 @@ def _super(state: State, arguments: Arguments, frame: Frame) -> Values:
     return frozenset(value._replace(unit=base) for value in selves for base in bases)
 
 
-def _map(state: State, arguments: Arguments, frame: Frame) -> Values:
-    elements = state.iterated(arguments.at(1, "iterable"))
-    state.store(arguments.node, ELEMENT, elements)
-    return frozenset({Value(Role.ITERATOR, arguments.node)}) | frozenset(
-        value for value in elements if value.role in ROWS or value.role is Role.PARAMETERS
-    )
-
-
-def _partial(state: State, arguments: Arguments, frame: Frame) -> Values:
-    return arguments.at(0, "func")
-
-
 def _getattr(state: State, arguments: Arguments, frame: Frame) -> Values:
     """getattr(optim, name): some name of the module; its tables say what all of them have in common."""
     found: set[Value] = set()
-    names = [value.name for value in arguments.at(1, "name") if value.role is Role.TEXT]
+    texts = [value.name for value in arguments.at(1, "name") if value.role is Role.TEXT]
+    names = [text for text in texts if ANY not in text]
+    begins = [text.split(ANY)[0] for text in texts if ANY in text[1:]]
     for value in arguments.at(0, "object"):
         if value.role is Role.KNOWN:
-            found = found.union(*(members.known_attribute(value, name) for name in names or ["<any>"]))
-        else:
-            for name in names:
-                found |= members.attribute(state, value, name)
-    return frozenset(found)
+            found = found.union(*(members.known_attribute(value, name) for name in names or [ANY]))
+            continue
+        for name in names:
+            found |= members.attribute(state, value, name)
+        if value.origin is not None and begins:  # getattr(self, "net_" + name)
+            for key, held in state.held(value.origin).items():
+                if key == ELEMENT or key.startswith(tuple(begins)):
+                    found |= held
+    return members.properties(state, frozenset(found) | arguments.at(2, "default"))
+
+
+def _setattr(state: State, arguments: Arguments, frame: Frame) -> Values:
+    texts = [value.name for value in arguments.at(1, "name") if value.role is Role.TEXT]
+    for value in arguments.at(0, "object"):
+        for name in texts or [ELEMENT]:
+            members.set_attribute(state, value, ELEMENT if ANY in name else name, arguments.at(2, "value"))
+    return NOTHING
+
+
+def _vars(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """vars(x): the attributes of x under their names, the same that x holds."""
+    given = arguments.at(0, "object")
+    return frozenset(v if v.role is Role.MODULE else _mapping_of(v) for v in given if v.origin is not None)
+
+
+def _mapping_of(value: Value) -> Value:
+    return Value(Role.CONTAINER, value.origin, MAPPING)
+
+
+def _globals(state: State, arguments: Arguments, frame: Frame) -> Values:
+    module = module_of(frame.unit)
+    return frozenset({Value(Role.MODULE, module.tree, "globals", module)})
 
 
 _SPECIAL: dict[str, Callable[[State, Arguments, Frame], Values]] = {
-    "builtins.zip": _zip,
-    "builtins.next": _next,
+    **iteration.SPECIAL,
+    **containers.SPECIAL,
+    **records.SPECIAL,
     "builtins.super": _super,
-    "builtins.map": _map,
-    "builtins.filter": _map,
     "builtins.getattr": _getattr,
-    "functools.partial": _partial,
+    "builtins.setattr": _setattr,
+    "builtins.vars": _vars,
+    "builtins.globals": _globals,
 }
 
 
@@ -128,5 +123,5 @@ def _inside(state: State, values: Values) -> Values:
     found = set(values)
     for value in values:
         if value.role is Role.CONTAINER:
-            found |= state.iterated([value])
+            found |= everything(state, value)
     return frozenset(found)

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import transformers
-from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
-from migrate.analysis.state import OVER, Frame, State
+from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.state import MAPPING, OVER, Frame, State
 from migrate.analysis.units import Class, Function, Module, module_of
 
 if TYPE_CHECKING:
@@ -18,16 +18,20 @@ if TYPE_CHECKING:
 
 def lookup(state: State, name: str, frame: Frame) -> Values:
     """What a name means here: local, enclosing function, module, builtin."""
-    if name in frame.names:
-        return frame.names[name]
-    frame.missed.add(name)
     unit = frame.unit
+    if name in frame.names:
+        local = frame.names[name]
+        return local | (state.look(unit, name) or NOTHING) if name in unit.elsewhere else local
+    frame.missed.add(name)
+    if name in frame.shared:
+        unit = frame.shared[name]
+        return state.look(unit, name) or NOTHING
+    if name in unit.elsewhere:
+        return state.look(unit, name) or NOTHING
     while isinstance(unit, Function):
         unit = unit.parent if unit.parent is not None else unit.module
         if (found := state.look(unit, name)) is not None:
             return found
-    if (found := state.look(unit, name)) is not None:
-        return found
     return known(f"builtins.{name}") if hasattr(builtins, name) else NOTHING
 
 
@@ -37,12 +41,18 @@ def attribute(state: State, value: Value, name: str) -> Values:
         return known_attribute(value, name)
     if isinstance(value.unit, Module):
         return state.look(value.unit, name) or submodule(state, value.unit, name)
+    if value.role in _ELSEWHERE:
+        return _library_attribute(state, value, name)
+    if name == "__dict__" and value.origin is not None and value.role in (Role.INSTANCE, Role.HOLDER):
+        return frozenset({Value(Role.CONTAINER, value.origin, MAPPING)})
     held = state.load(value.origin, name) if value.origin is not None else NOTHING
     if isinstance(value.unit, Class):
         found = state.member(value.unit, name)
         held |= frozenset(_bound(member, value) for member in found)
         if held or value.role is Role.CLASS:
             return held
+        if value.role is Role.INSTANCE and not held and not value.unit.library_bases() - _PLAIN:
+            return NOTHING  # set by nobody so far
     if held:
         return held
     return _library_attribute(state, value, name)
@@ -65,11 +75,29 @@ def known(name: str) -> Values:
     return frozenset({Value(Role.KNOWN, name=name)})
 
 
+_PLAIN = frozenset({"builtins.object", "abc.ABC", "typing.Generic"})
+#: Their origin is the loader or the model: what that holds is not theirs.
+_ELSEWHERE = FROM_LOADER | {Role.PARAMETERS, Role.STATE}
+
+
+def set_attribute(state: State, owner: Value, name: str, values: Values) -> None:
+    """`owner.name = values`, also by `setattr`."""
+    if isinstance(owner.unit, Module):
+        state.elsewhere(owner.unit, name, values)
+    elif owner.role is Role.CLASS and isinstance(owner.unit, Class):
+        state.name(owner.unit, name, values)
+    elif owner.role not in _ELSEWHERE:
+        state.store(owner.origin, name, values)
+
+
 def _bound(member: Value, receiver: Value) -> Value:
-    if member.role is Role.FUNCTION and isinstance(member.unit, Function) and receiver.role is not Role.CLASS:
-        if not is_static(member.unit):
-            return Value(Role.METHOD, member.origin, member.name, member.unit, receiver)
-    return member
+    if member.role is not Role.FUNCTION or not isinstance(member.unit, Function) or is_static(member.unit):
+        return member
+    if "classmethod" in _decorators(member.unit) and isinstance(receiver.unit, Class):
+        receiver = Value(Role.CLASS, receiver.unit.node, receiver.unit.node.name, receiver.unit)
+    elif receiver.role is Role.CLASS:
+        return member
+    return Value(Role.METHOD, member.origin, member.name, member.unit, receiver)
 
 
 def _library_attribute(state: State, value: Value, name: str) -> Values:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from migrate.analysis.arguments import Arguments, folds, unknown
+from migrate.analysis.containers import of_container
+from migrate.analysis.iteration import following, iterate, iterator
 from migrate.analysis.known import tensors, training
-from migrate.analysis.libraries import iterator
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
-from migrate.analysis.state import ELEMENT, Frame, State
+from migrate.analysis.state import ANY, ELEMENT, Frame, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,8 +19,12 @@ def method(state: State, receiver: Value, name: str, arguments: Arguments, frame
     handler = _METHODS.get(receiver.role)
     if handler is not None:
         return handler(state, receiver, name, arguments)
-    if name in {"parse_args", "parse_known_args"}:
-        return frozenset({Value(Role.HOLDER, arguments.node)})
+    if name in ("parse_args", "parse_known_args"):
+        made = frozenset({Value(Role.HOLDER, arguments.node)})
+        if name == "parse_args":
+            return made
+        state.store(arguments.node.func, "0", made)  # the arguments, and what is left
+        return frozenset({Value(Role.CONTAINER, arguments.node.func)})
     if receiver.role is Role.METHOD and receiver.receiver is not None and receiver.receiver.role in ROWS:
         return frozenset({Value(Role.STATISTIC, receiver.receiver.origin)})
     return unknown(arguments.node, arguments)
@@ -40,7 +45,7 @@ def _of_rows(state: State, rows: Value, name: str, arguments: Arguments) -> Valu
     if rows.role is Role.BATCH and name in ("items", "values", "keys"):
         if name != "items":
             return frozenset({rows})
-        state.store(arguments.node.func, "0", frozenset({Value(Role.TEXT, name="<key>")}))
+        state.store(arguments.node.func, "0", frozenset({Value(Role.TEXT, name=ANY)}))
         state.store(arguments.node.func, "1", frozenset({rows}))
         state.store(arguments.node, ELEMENT, frozenset({Value(Role.CONTAINER, arguments.node.func)}))
         # Also the batch itself: a comprehension over its items gives a batch again.
@@ -60,14 +65,14 @@ def _of_statistic(state: State, value: Value, name: str, arguments: Arguments) -
 
 def _of_loader(state: State, loader: Value, name: str, arguments: Arguments) -> Values:
     if name == "__iter__":
-        return iterator(state, arguments.node, frozenset({loader}))
+        return iterator(state, arguments.node, iterate(state, frozenset({loader})), frozenset({loader}))
     return NOTHING
 
 
-def _of_iterator(state: State, iterator: Value, name: str, arguments: Arguments) -> Values:
+def _of_iterator(state: State, value: Value, name: str, arguments: Arguments) -> Values:
     if name in ("next", "__next__"):
-        return state.iterated([iterator])
-    return NOTHING
+        return following(state, value)
+    return frozenset({value}) if name == "__iter__" else NOTHING
 
 
 def _of_optimizer(state: State, value: Value, name: str, arguments: Arguments) -> Values:
@@ -82,32 +87,16 @@ def _of_device(state: State, value: Value, name: str, arguments: Arguments) -> V
     return NOTHING
 
 
-def _of_container(state: State, value: Value, name: str, arguments: Arguments) -> Values:
-    assert value.origin is not None
-    if name in ("append", "add", "insert"):
-        state.store(value.origin, ELEMENT, arguments.positional[-1] if arguments.positional else NOTHING)
-        return NOTHING
-    if name == "extend":
-        state.store(value.origin, ELEMENT, state.iterated(arguments.all()))
-        return NOTHING
-    if name == "update":
-        for other in arguments.all():
-            if other.origin is not None:
-                state.copy(other.origin, value.origin)
-        return NOTHING
-    if name in ("values", "copy"):
-        return frozenset({value})
-    if name == "items":
-        state.store(arguments.node.func, "1", state.iterated([value]))
-        state.store(arguments.node, ELEMENT, frozenset({Value(Role.CONTAINER, arguments.node.func)}))
-        return frozenset({Value(Role.ITERATOR, arguments.node)})
-    if name in ("get", "pop"):
-        return state.iterated([value])
-    return NOTHING
+def _of_holder(state: State, value: Value, name: str, arguments: Arguments) -> Values:
+    """Configurations are often dictionaries, too."""
+    return of_container(state, value, name, arguments) if name in _OF_MAPPINGS else unknown(arguments.node, arguments)
+
+
+_OF_MAPPINGS = frozenset("get update setdefault values items copy".split())
 
 
 def _of_text(state: State, value: Value, name: str, arguments: Arguments) -> Values:
-    return frozenset({Value(Role.TEXT, name="<formatted>")})
+    return frozenset({Value(Role.TEXT, name=ANY)})
 
 
 def _of_accelerator(state: State, value: Value, name: str, arguments: Arguments) -> Values:
@@ -135,6 +124,7 @@ _METHODS: dict[Role, Callable[[State, Value, str, Arguments], Values]] = {
     Role.TENSOR: _of_tensor,
     Role.PARAMETERS: _of_tensor,
     Role.DEVICE: _of_device,
-    Role.CONTAINER: _of_container,
+    Role.CONTAINER: of_container,
     Role.TEXT: _of_text,
+    Role.HOLDER: _of_holder,
 }

@@ -52,6 +52,7 @@ class Role(str, Enum):
     KNOWN = "library name"
     FUNCTION = "function"
     METHOD = "bound method"
+    PARTIAL = "partial function"  # its receiver is what it calls; its arguments are kept at its origin
     CLASS = "class"
     MODULE = "module"
     INSTANCE = "instance"

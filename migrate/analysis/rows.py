@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from migrate.analysis.known import distributed
 from migrate.analysis.known.table import Gives, Makes, Passes, Reads, Row
 from migrate.analysis.roles import NOTHING, Role, Value, Values
-from migrate.analysis.state import OVER, State
+from migrate.analysis.state import ANY, OVER, State
 
 if TYPE_CHECKING:
     import ast
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def _makes(state: State, row: Row, name: str, arguments: Arguments) -> Values:
     assert isinstance(row, Makes)
-    node = arguments.node
+    node = arguments.site
     if row.role is Role.AVAILABLE:
         return frozenset({Value(row.role, name=name)})
     if row.over is not None:
@@ -40,7 +40,7 @@ def _gives(state: State, row: Row, name: str, arguments: Arguments) -> Values:
     elements = [e for e in row.elements if not (row.is_short and isinstance(e, tuple)) or arguments.has(*e)]
     values = [_element(row, element, name, arguments) for element in elements]
     if row.over is not None:
-        state.store(node, OVER, arguments.at(*row.over))
+        state.store(arguments.site, OVER, arguments.at(*row.over))
     if row.is_short and len(values) == 1:
         return values[0]
     for position, given in enumerate(values):
@@ -54,7 +54,7 @@ def _element(row: Gives, element: Role | Argument | None, name: str, arguments: 
     if not isinstance(element, Role):
         return arguments.at(*element)
     # Of several objects of one role the call alone cannot say which is which.
-    origin: ast.AST | None = arguments.node if row.elements.count(element) == 1 else None
+    origin: ast.AST | None = arguments.site if row.elements.count(element) == 1 else None
     return frozenset({Value(element, origin, name)})
 
 
@@ -76,7 +76,7 @@ BY_SHAPE: dict[type[Row | None], Shape] = {Makes: _makes, Gives: _gives, Passes:
 def item(state: State, name: str, keys: Values) -> Values:
     """A subscript of a library name: `models.__dict__[arch]`, `os.environ["RANK"]`."""
     if name.endswith(".__dict__"):
-        return frozenset({Value(Role.KNOWN, name=name[: -len("__dict__")] + "<any>")})
+        return frozenset({Value(Role.KNOWN, name=name[: -len("__dict__")] + ANY)})
     return _environment(keys) if isinstance(state.known.row(name), Reads) else NOTHING
 
 

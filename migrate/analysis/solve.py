@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from migrate.analysis import factories
 from migrate.analysis.agenda import RUNS, Agenda
 from migrate.analysis.calls import role_of
 from migrate.analysis.known import TABLES, Tables
@@ -34,6 +35,7 @@ def solve(project: Project, runs: int = RUNS, known: Tables = TABLES) -> State:
     state.agenda.run_all()
     while _look_into_uncalled(state):  # an unknown object may have made more of them known
         state.agenda.run_all()
+    factories.merge(state)
     return state
 
 

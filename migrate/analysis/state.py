@@ -24,6 +24,11 @@ ANYTHING = Value(Role.UNKNOWN, name="anything")
 
 ELEMENT = "*"  # the key under which the elements of unknown position are kept
 _ALL, _PARAMETERS, _RESULT, _UNKNOWN = "<all>", "<parameters>", "<result>", "<unknown>"  # keys of the agenda
+ANY = "<any>"  # in a text or a dotted name: what is not known of it
+MAPPING = "mapping"  # the name of containers that are iterated by key
+_ITERATED = frozenset({Role.ITERATOR, Role.CONTAINER})
+#: Objects that may run over a loader.
+_RUNNING = frozenset({Role.ITERATOR, Role.CONTAINER, Role.INSTANCE})
 OVER = "<over>"  # what an iterator runs over, what an optimizer trains, what a loader reads
 
 
@@ -61,9 +66,12 @@ class Frame:
 
     unit: Unit
     names: dict[str, Values]
-    shared: frozenset[str] = frozenset()  # declared `global`
+    shared: dict[str, Unit] = field(default_factory=dict)  # declared `global` or `nonlocal` → where they live
     statement: ast.stmt | None = None
     missed: set[str] = field(default_factory=set)  # read where they had no value
+    ended: bool = False  # the last statement does not go on to the next one
+    left: list[dict[str, Values]] = field(default_factory=list)  # the names at each `break` of the running loop
+    again: list[dict[str, Values]] = field(default_factory=list)  # the names at each `continue` of it
 
 
 @dataclass(slots=True)
@@ -75,6 +83,8 @@ class State:
     modules: dict[str, Module] = field(default_factory=dict)
     functions: dict[FunctionNode, Function] = field(default_factory=dict)
     classes: dict[ast.ClassDef, Class] = field(default_factory=dict)
+    makers: dict[FunctionNode, tuple[ast.Call, str] | None] = field(default_factory=dict)
+    copies: dict[tuple[FunctionNode, ast.Call, ast.Call | None], Function] = field(default_factory=dict)
     values: dict[ast.expr, Values] = field(default_factory=dict)
     calls: dict[ast.Call, Unit] = field(default_factory=dict)  # those that were run, with what they stand in
     loops: dict[Loop, Unit] = field(default_factory=dict)
@@ -128,6 +138,13 @@ class State:
         self.agenda.read((owner, _ALL))
         return dict(self.heap.get(owner, {}))
 
+    def elsewhere(self, unit: Unit, name: str, values: Values) -> None:
+        """Join values into a name of a unit from outside of it: `global`, `nonlocal`, `module.name = x`."""
+        if name not in unit.elsewhere:
+            unit.elsewhere.add(name)
+            self.agenda.add(unit)
+        self.name(unit, name, values)
+
     def store(self, owner: ast.AST | None, key: str, values: Values) -> None:
         """Put values into an object; nothing is ever taken out."""
         if owner is None or not values:
@@ -147,7 +164,7 @@ class State:
             return False  # it calls itself
         if unit.name == "__init__" and unit.positional:
             return any(value.origin is owner for value in unit.parameters.get(unit.positional[0].arg, NOTHING))
-        return self.calls.get(owner, self.literals.get(owner)) is unit  # type: ignore[call-overload,no-any-return]
+        return self.calls.get(owner, self.literals.get(owner)) is unit  # type: ignore[call-overload]
 
     def copy(self, source: ast.AST, target: ast.AST) -> None:
         """Put everything that one object holds into another: {**a}, a.update(b)."""
@@ -159,10 +176,11 @@ class State:
     def bind(self, frame: Frame, target: str, values: Values) -> None:
         """Remember that the running statement gave `target` these values."""
         assert frame.statement is not None
-        key = (id(frame.unit), target, frame.statement)
+        unit = frame.unit.original
+        key = (id(unit), target, frame.statement)
         binding = self.bindings.get(key)
         if binding is None:
-            self.bindings[key] = Binding(frame.unit, target, frame.statement, values)
+            self.bindings[key] = Binding(unit, target, frame.statement, values)
         else:
             binding.values |= values
 
@@ -231,7 +249,7 @@ class State:
                 found.add(Value(Role.BATCH, value.origin))
             elif value.role in (Role.BATCH, Role.SAMPLES, Role.PARAMETERS):
                 found.add(value)
-            elif value.origin is not None and value.role in (Role.ITERATOR, Role.CONTAINER):
+            elif value.origin is not None and value.role in _ITERATED and value.name != MAPPING:  # that gives its keys
                 for key, values in self.held(value.origin).items():
                     if key == ELEMENT or key.isdigit():
                         found |= values
@@ -243,6 +261,6 @@ class State:
         for value in values:
             if value.role is Role.LOADER:
                 found.add(value)
-            elif value.role in (Role.ITERATOR, Role.CONTAINER) and value.origin is not None and depth:
+            elif value.role in _RUNNING and value.origin is not None and depth:
                 found |= self.loaders(self.load(value.origin, OVER), depth - 1)
         return frozenset(found)

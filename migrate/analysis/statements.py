@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis import calls, members
-from migrate.analysis.expressions import element_of, evaluate, unpack
+from migrate.analysis import members
+from migrate.analysis.decorators import decorated
+from migrate.analysis.entry import entered, function
+from migrate.analysis.expressions import defaults, evaluate
+from migrate.analysis.iteration import iterate
+from migrate.analysis.patterns import capture
 from migrate.analysis.roles import NOTHING, Role, Value, Values
-from migrate.analysis.state import ELEMENT, Frame, State
+from migrate.analysis.state import Frame, State
+from migrate.analysis.syntax import Loop, blocks
+from migrate.analysis.targets import assign, give_name
 from migrate.analysis.units import Class, Function, Module, module_of
+from migrate.analysis.unpacking import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,6 +25,7 @@ if TYPE_CHECKING:
 
 def run(state: State, body: Sequence[ast.stmt], frame: Frame) -> None:
     """Run the statements one after the other; the frame's names are those after the last."""
+    frame.ended = False
     for statement in body:
         outer, frame.statement = frame.statement, statement
         kind = _KINDS.get(type(statement))
@@ -26,22 +35,26 @@ def run(state: State, body: Sequence[ast.stmt], frame: Frame) -> None:
 
 
 def _branches(state: State, frame: Frame, *bodies: Sequence[ast.stmt]) -> None:
-    """Run each body from the same start; afterwards a name is whatever one of them made of it."""
-    start = dict(frame.names)
+    """Run each body from the same start; afterwards a name is whatever one of them made of it that goes on."""
+    start = frame.names
     after: list[dict[str, Values]] = []
     for body in bodies:
         frame.names = dict(start)
         run(state, body, frame)
-        after.append(frame.names)
-    frame.names = merged(after)
+        if not frame.ended:
+            after.append(frame.names)
+    frame.ended = not after
+    if after:
+        frame.names = merged(after)
 
 
 def merged(scopes: Sequence[dict[str, Values]]) -> dict[str, Values]:
     """The union of what each scope says of each name."""
-    names: dict[str, Values] = {}
-    for scope in scopes:
+    names = dict(scopes[0])
+    for scope in scopes[1:]:
         for name, values in scope.items():
-            names[name] = names[name] | values if name in names else values
+            old = names.get(name)
+            names[name] = values if old is None or old is values else old | values
     return names
 
 
@@ -61,50 +74,8 @@ def _annotated(state: State, statement: ast.stmt, frame: Frame) -> None:
 def _augmented(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, ast.AugAssign)
     # The old value stays possible: a count that starts at zero and grows by statistics is both.
-    values = evaluate(state, _loaded(statement.target), frame) | evaluate(state, statement.value, frame)
+    values = evaluate(state, statement.target, frame) | evaluate(state, statement.value, frame)
     assign(state, statement.target, values, frame)
-
-
-def _loaded(target: ast.expr) -> ast.expr:
-    """The target as it is read; the same node, since values are recorded by node."""
-    return target
-
-
-def assign(state: State, target: ast.expr, values: Values, frame: Frame) -> None:
-    """Give a target its values: names are replaced, what objects hold is joined."""
-    if isinstance(target, ast.Name):
-        if target.id in frame.shared:
-            state.name(module_of(frame.unit), target.id, values)
-        else:
-            frame.names[target.id] = values
-            state.name(frame.unit, target.id, values)
-        state.record(target, values)
-        state.bind(frame, target.id, values)
-    elif isinstance(target, ast.Attribute):
-        for owner in evaluate(state, target.value, frame):
-            _set_attribute(state, owner, target.attr, values)
-        state.record(target, values)
-        state.bind(frame, ast.unparse(target), values)
-    elif isinstance(target, ast.Subscript):
-        _set_item(state, target, values, frame)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        for position, element in enumerate(target.elts):
-            inner = element.value if isinstance(element, ast.Starred) else element
-            assign(state, inner, element_of(state, values, position), frame)
-
-
-def _set_attribute(state: State, owner: Value, name: str, values: Values) -> None:
-    if isinstance(owner.unit, Module) or (owner.role is Role.CLASS and isinstance(owner.unit, Class)):
-        state.name(owner.unit, name, values)
-    else:
-        state.store(owner.origin, name, values)
-
-
-def _set_item(state: State, target: ast.Subscript, values: Values, frame: Frame) -> None:
-    evaluate(state, target.slice, frame)
-    key = str(target.slice.value) if isinstance(target.slice, ast.Constant) else ELEMENT
-    for owner in evaluate(state, target.value, frame):
-        state.store(owner.origin, key, values)
 
 
 def _expression(state: State, statement: ast.stmt, frame: Frame) -> None:
@@ -114,11 +85,26 @@ def _expression(state: State, statement: ast.stmt, frame: Frame) -> None:
 
 def _return(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, ast.Return)
-    if statement.value is None:
-        return
-    values = evaluate(state, statement.value, frame)
-    if isinstance(frame.unit, Function):
-        state.give(frame.unit, values)
+    if statement.value is not None:
+        values = evaluate(state, statement.value, frame)
+        if isinstance(frame.unit, Function):
+            state.give(frame.unit, values)
+    frame.ended = True
+
+
+def _raise(state: State, statement: ast.stmt, frame: Frame) -> None:
+    _test(state, statement, frame)
+    frame.ended = True
+
+
+def _break(state: State, statement: ast.stmt, frame: Frame) -> None:
+    frame.left.append(frame.names)
+    frame.ended = True
+
+
+def _continue(state: State, statement: ast.stmt, frame: Frame) -> None:
+    frame.again.append(frame.names)
+    frame.ended = True
 
 
 def _if(state: State, statement: ast.stmt, frame: Frame) -> None:
@@ -129,36 +115,53 @@ def _if(state: State, statement: ast.stmt, frame: Frame) -> None:
 
 def _for(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, (ast.For, ast.AsyncFor))
-    state.loops[statement] = frame.unit
     source = evaluate(state, statement.iter, frame)
 
-    def once() -> None:
-        _target(state, statement.target, state.iterated(source), frame)
-        run(state, statement.body, frame)
+    def head() -> None:
+        _target(state, statement.target, iterate(state, source), frame)
 
-    _repeat(state, once, frame)
-    run(state, statement.orelse, frame)
+    _loop(state, statement, frame, head)
 
 
-def _repeat(state: State, once: Callable[[], None], frame: Frame) -> None:
-    """Run a loop's body until its end brings nothing new to its start, by a name or in an object.
+def _while(state: State, statement: ast.stmt, frame: Frame) -> None:
+    assert isinstance(statement, ast.While)
+
+    def head() -> None:
+        evaluate(state, statement.test, frame)
+
+    _loop(state, statement, frame, head)
+
+
+_ROUNDS = 4  # names that are handed round a longer ring (a = b; b = c; ...) are not followed to its end
+
+
+def _loop(state: State, statement: Loop, frame: Frame, head: Callable[[], None]) -> None:
+    """Run the body until the names at its start are what they were, with what it makes of them.
 
     A name that the body reads before it gives it a value has, from the second time on, the value of the time before.
     """
-    for _ in range(_TIMES):
-        before = dict(frame.names)
+    state.loops[statement] = frame.unit.original
+    outer, frame.left, frame.again = (frame.left, frame.again), [], []
+    start, missed = frame.names, frame.missed
+    for _ in range(_ROUNDS):
+        frame.names, frame.missed = dict(start), set()
         surprises = state.agenda.surprises[frame.unit]
-        frame.missed.clear()
-        once()
-        frame.names = merged([before, frame.names])
-        if state.agenda.surprises[frame.unit] > surprises or frame.missed & frame.names.keys():
+        head()
+        run(state, statement.body, frame)
+        before, start = start, merged([start, *([] if frame.ended else [frame.names]), *frame.again])
+        missed |= frame.missed
+        if state.agenda.surprises[frame.unit] > surprises:  # an object holds more than at the start of this round
             continue
-        if all(frame.names[name] == values for name, values in before.items()):
-            return
-
-
-#: Names that hand a value on in a circle (a = b; b = c; c = ...) take a time each; what is left is seen by the unit's next run.
-_TIMES = 4
+        late = [name for name in frame.missed if name in start and name not in before]
+        if not late and all(start[name] is values or start[name] == values for name, values in before.items()):
+            break
+    frame.missed = missed
+    frame.names = dict(start)
+    run(state, statement.orelse, frame)
+    ends = frame.left if frame.ended else [frame.names, *frame.left]
+    frame.left, frame.again = outer
+    frame.ended = False
+    frame.names = merged(ends or [start])
 
 
 def _target(state: State, target: ast.expr, values: Values, frame: Frame) -> None:
@@ -172,52 +175,77 @@ def _target(state: State, target: ast.expr, values: Values, frame: Frame) -> Non
             assign(state, node, values, frame)
 
 
-def _while(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.While)
-    state.loops[statement] = frame.unit
-
-    def once() -> None:
-        evaluate(state, statement.test, frame)
-        run(state, statement.body, frame)
-
-    _repeat(state, once, frame)
-    run(state, statement.orelse, frame)
-
-
 def _with(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, (ast.With, ast.AsyncWith))
     for item in statement.items:
-        values = evaluate(state, item.context_expr, frame)
+        values = entered(state, evaluate(state, item.context_expr, frame))
         if item.optional_vars is not None:
             assign(state, item.optional_vars, values, frame)
-    run(state, statement.body, frame)
+    _go_on(state, statement.body, frame)
+
+
+def _go_on(state: State, body: Sequence[ast.stmt], frame: Frame) -> None:
+    """Run statements that are part of the same block; an empty block does not begin anew."""
+    if body:
+        run(state, body, frame)
+
+
+_TRY: tuple[type[ast.Try], ...] = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name))
 
 
 def _try(state: State, statement: ast.stmt, frame: Frame) -> None:
-    before = dict(frame.names)
-    run(state, statement.body, frame)  # type: ignore[attr-defined]
-    run(state, statement.orelse, frame)  # type: ignore[attr-defined]
-    after = [frame.names]
-    for handler in statement.handlers:  # type: ignore[attr-defined]
-        frame.names = merged([before, after[0]])
+    assert isinstance(statement, _TRY)
+    points = [dict(frame.names)]  # where an exception may leave the body
+    for inner in statement.body:
+        run(state, [inner], frame)
+        if statement.handlers and not isinstance(inner, ast.Expr):
+            points.append(dict(frame.names))
+    if not frame.ended:
+        _go_on(state, statement.orelse, frame)
+    after = [] if frame.ended else [frame.names]
+    raised = merged(points)
+    for handler in statement.handlers:
+        frame.names = dict(raised)
+        if handler.name is not None:
+            frame.names[handler.name] = NOTHING
         run(state, handler.body, frame)
-        after.append(frame.names)
-    frame.names = merged(after)
-    run(state, statement.finalbody, frame)  # type: ignore[attr-defined]
+        if not frame.ended:
+            after.append(frame.names)
+    frame.names, frame.ended = merged(after or [raised]), not after
+    if statement.finalbody:
+        run(state, statement.finalbody, frame)
+        frame.ended = frame.ended or not after
 
 
 def _match(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, ast.Match)
     values = evaluate(state, statement.subject, frame)
+    start, after = frame.names, []
     for case in statement.cases:
-        for node in ast.walk(case.pattern):
-            if isinstance(node, ast.MatchAs) and node.name is not None:
-                frame.names[node.name] = values
-    _branches(state, frame, *(case.body for case in statement.cases), [])
+        frame.names = dict(start)
+        capture(state, case.pattern, values, frame)
+        if case.guard is not None:
+            evaluate(state, case.guard, frame)
+        run(state, case.body, frame)
+        if not frame.ended:
+            after.append(frame.names)
+    last = statement.cases[-1]
+    is_exhaustive = last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
+    if not is_exhaustive:
+        after.append(start)
+    frame.names, frame.ended = merged(after or [start]), not after
+
+
+def _delete(state: State, statement: ast.stmt, frame: Frame) -> None:
+    assert isinstance(statement, ast.Delete)
+    for target in statement.targets:
+        evaluate(state, target, frame)
+        if isinstance(target, ast.Name):
+            frame.names.pop(target.id, None)
 
 
 def _test(state: State, statement: ast.stmt, frame: Frame) -> None:
-    """assert, raise, del: look at the expressions."""
+    """assert, raise: look at the expressions."""
     for child in ast.iter_child_nodes(statement):
         if isinstance(child, ast.expr):
             evaluate(state, child, frame)
@@ -225,31 +253,30 @@ def _test(state: State, statement: ast.stmt, frame: Frame) -> None:
 
 def _global(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, ast.Global)
-    frame.shared |= frozenset(statement.names)
+    frame.shared.update(dict.fromkeys(statement.names, module_of(frame.unit)))
 
 
-def _define(state: State, statement: ast.stmt, frame: Frame, owner: Class | None = None) -> Value:
+def _nonlocal(state: State, statement: ast.stmt, frame: Frame) -> None:
+    assert isinstance(statement, ast.Nonlocal)
+    for name in statement.names:
+        unit = frame.unit.parent if isinstance(frame.unit, Function) else None
+        while unit is not None and name not in unit.names and unit.parent is not None:
+            unit = unit.parent
+        if unit is not None:
+            frame.shared[name] = unit
+
+
+def _define(state: State, statement: ast.stmt, frame: Frame, owner: Class | None = None) -> Values:
     assert isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
-    unit = calls.function(state, statement, frame, owner)
-    for decorator in statement.decorator_list:
-        evaluate(state, decorator, frame)
-    _defaults(state, unit, frame)
-    return Value(Role.FUNCTION, statement, statement.name, unit)
-
-
-def _defaults(state: State, unit: Function, frame: Frame) -> None:
-    arguments = unit.node.args
-    for parameter, default in zip(reversed(unit.positional), reversed(arguments.defaults), strict=False):
-        state.join_parameter(unit, parameter.arg, evaluate(state, default, frame))
-    for parameter, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=False):
-        if keyword_default is not None:
-            state.join_parameter(unit, parameter.arg, evaluate(state, keyword_default, frame))
+    unit = function(state, statement, frame, owner)
+    defaults(state, unit, frame)
+    made = frozenset({Value(Role.FUNCTION, statement, statement.name, unit)})
+    return decorated(state, made, statement.decorator_list, frame)
 
 
 def _function(state: State, statement: ast.stmt, frame: Frame) -> None:
-    value = _define(state, statement, frame)
-    frame.names[value.name] = frozenset({value})
-    state.name(frame.unit, value.name, frozenset({value}))
+    assert isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
+    give_name(state, statement.name, _define(state, statement, frame), frame)
 
 
 def _class(state: State, statement: ast.stmt, frame: Frame) -> None:
@@ -259,19 +286,32 @@ def _class(state: State, statement: ast.stmt, frame: Frame) -> None:
         cls = state.classes[statement] = Class(statement, module_of(frame.unit))
     for base in statement.bases:
         cls.bases |= evaluate(state, base, frame)
-    inner = Frame(frame.unit, dict(frame.names), frame.shared)
-    for member in statement.body:
-        inner.statement = member
+    _class_body(state, cls, statement.body, replace(frame, names=dict(frame.names)))
+    made = frozenset({Value(Role.CLASS, statement, statement.name, cls)})
+    give_name(state, statement.name, decorated(state, made, statement.decorator_list, frame), frame)
+
+
+def _class_body(state: State, cls: Class, body: Sequence[ast.stmt], frame: Frame) -> None:
+    """The names that statements in the body of a class bind are attributes of the class."""
+    for member in body:
+        frame.statement = member
         if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            state.name(cls, member.name, frozenset({_define(state, member, inner, cls)}))
-        elif isinstance(member, ast.Assign):
-            values = evaluate(state, member.value, inner)
-            for target in member.targets:
-                if isinstance(target, ast.Name):
-                    state.name(cls, target.id, values)
-    value = Value(Role.CLASS, statement, statement.name, cls)
-    frame.names[statement.name] = frozenset({value})
-    state.name(frame.unit, statement.name, frozenset({value}))
+            values = frame.names[member.name] = _define(state, member, frame, cls)
+            state.name(cls, member.name, values)
+        elif isinstance(member, (ast.Assign, ast.AnnAssign)) and member.value is not None:
+            values = evaluate(state, member.value, frame)
+            for target in member.targets if isinstance(member, ast.Assign) else [member.target]:
+                unpack(state, target, values, frame)
+                for node in ast.walk(target):
+                    if isinstance(node, ast.Name) and node.id in frame.names:
+                        state.name(cls, node.id, frame.names[node.id])
+        elif isinstance(member, (ast.If, ast.Try, ast.With, ast.For)):
+            for block in blocks(member):
+                _class_body(state, cls, block, frame)
+        elif isinstance(member, ast.ClassDef):
+            inner = replace(frame, names=dict(frame.names))
+            _class(state, member, inner)
+            state.name(cls, member.name, inner.names[member.name])
 
 
 def _import(state: State, statement: ast.stmt, frame: Frame) -> None:
@@ -333,17 +373,18 @@ _KINDS: dict[type[ast.stmt], Callable[[State, ast.stmt, Frame], None]] = {
     ast.While: _while,
     ast.With: _with,
     ast.AsyncWith: _with,
-    ast.Try: _try,
     ast.Match: _match,
     ast.Assert: _test,
-    ast.Raise: _test,
-    ast.Delete: _test,
+    ast.Raise: _raise,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.Delete: _delete,
     ast.Global: _global,
+    ast.Nonlocal: _nonlocal,
     ast.FunctionDef: _function,
     ast.AsyncFunctionDef: _function,
     ast.ClassDef: _class,
     ast.Import: _import,
     ast.ImportFrom: _import_from,
 }
-if hasattr(ast, "TryStar"):
-    _KINDS[ast.TryStar] = _try
+_KINDS.update(dict.fromkeys(_TRY, _try))

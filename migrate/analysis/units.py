@@ -34,9 +34,16 @@ class Module:
             self._training_lines = words.lines(self.file.content)
         return self._training_lines
 
+    elsewhere: set[str] = field(default_factory=set)  # names that other units assign, too
+
     @property
     def module(self) -> Module:
         """Itself, as a function has the module it stands in."""
+        return self
+
+    @property
+    def original(self) -> Module:
+        """Itself; there are no copies of modules."""
         return self
 
     @property
@@ -72,12 +79,23 @@ class Function:
     returns: Values = NOTHING
     yields: Values = NOTHING
     calls: dict[ast.Call, Call] = field(default_factory=dict)  # who calls it
+    elsewhere: set[str] = field(default_factory=set)  # names that other units assign, too
+    rest: ast.arg | None = None  # `*args`: the place of what it holds
+    others: ast.arg | None = None  # `**kwargs`
+    of: Function | None = None  # a copy for one call of a function that makes what its arguments say (see `factories`)
+    site: ast.Call | None = None  # of a copy: that call
+    makes: ast.Call | None = None  # of a copy: the call in its body that makes it
     escapes: bool = False  # used as a value in a way that hides its callers
 
     @property
     def name(self) -> str:
         """The name it was defined under."""
         return getattr(self.node, "name", "<lambda>")
+
+    @property
+    def original(self) -> Function:
+        """The function of the program, of which this may be a copy."""
+        return self.of or self
 
     @property
     def positional(self) -> list[ast.arg]:

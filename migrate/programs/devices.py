@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.roles import Role, only, roles
+from migrate.analysis.state import ANY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -343,7 +344,13 @@ def is_unknown_move(facts: Facts, node: ast.Call) -> bool:
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "to" or is_move(facts, node):
         return False
     given = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "device")]
-    return any(not facts.values(argument) and not _says_dtype(argument) for argument in given)
+    return any(_is_unknown(facts, argument) for argument in given)
+
+
+def _is_unknown(facts: Facts, node: ast.expr) -> bool:
+    """Whether an argument may be a device: nothing is known of it, or it is a text such as `f"cuda:{rank}"`."""
+    values = facts.values(node)
+    return any(v.role is Role.TEXT and ANY in v.name for v in values) or (not values and not _says_dtype(node))
 
 
 def _says_dtype(node: ast.expr) -> bool:

@@ -198,7 +198,9 @@ class Check:
 
     def failures(self):
         """Everything that is not as expected, each as one line."""
-        found = []
+        found = [f"{path}: {error!r}" for path, error in self.facts.broken.items()]
+        if self.facts.cut_short:
+            found.append("the analysis was cut short")
         expected = 0
         for path, (text, _) in self.program.files.items():
             tree = self.trees.get(path) or ast.parse(text)

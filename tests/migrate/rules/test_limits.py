@@ -128,6 +128,18 @@ REFUSED = {
         "Accelerator()",
         "already makes an accelerator",
     ),
+    "a device by its number": (
+        "MIG103",
+        {"batch": 'x = x.to(f"cuda:{len(data) % 1}")'},
+        "x.to(f",
+        "is not known",
+    ),
+    "a device by its number in a format": (
+        "MIG103",
+        {"batch": 'x = x.to("cuda:{}".format(len(data) % 1))'},
+        "x.to(",
+        "is not known",
+    ),
     "no loader": ("MIG903", {"over": "zip([data[0][0]], [data[0][1]])"}, "for x, y in zip", "DataLoader"),
 }
 

@@ -1,0 +1,212 @@
+"""Lists, tuples, dictionaries and objects with attributes: what makes them, and their methods."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.iteration import iterate, iterator
+from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State
+from migrate.analysis.unpacking import everything
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from migrate.analysis.arguments import Arguments
+
+
+# --- what makes them --------------------------------------------------------------------------------------------------
+
+
+def _ordered(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """list(x), tuple(x): elements keep their positions."""
+    for value in arguments.at(0, "iterable"):
+        if value.role is Role.CONTAINER and value.name != MAPPING and value.origin is not None:
+            state.copy(value.origin, arguments.node)
+    return _listed(state, arguments, frame)
+
+
+def _listed(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """set(x), sorted(x), deque(x): a new container of the elements; of parameters or rows it is these."""
+    node, given = arguments.node, arguments.at(0, "iterable")
+    alike = frozenset(value for value in given if value.role in ROWS or value.role is Role.PARAMETERS)
+    if alike and alike == given:
+        return alike
+    elements = iterate(state, given)
+    if not any(key.isdigit() for key in state.held(node)):
+        state.store(node, ELEMENT, elements)
+    state.store(node, OVER, frozenset(value for value in given if value.role in (Role.LOADER, Role.ITERATOR)))
+    handed = frozenset(value for value in elements if value.role is Role.PARAMETERS)
+    return frozenset({Value(Role.CONTAINER, node)}) | alike | handed
+
+
+def _dict(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """dict(a=x), dict(mapping), dict(pairs)."""
+    given = arguments.at(0, "")
+    fill(state, arguments.node, given, arguments)
+    batch = frozenset(value for value in given if value.role is Role.BATCH)
+    return batch if batch and batch == given else batch | {Value(Role.CONTAINER, arguments.node, MAPPING)}
+
+
+def fill(state: State, node: ast.AST, given: Values, arguments: Arguments) -> None:
+    """Put what a mapping or pairs and the keywords say into an object."""
+    for value in given:
+        if value.origin is not None and (value.name == MAPPING or value.role is Role.HOLDER):
+            state.copy(value.origin, node)
+        elif value.role in (Role.CONTAINER, Role.ITERATOR):
+            for pair in iterate(state, frozenset({value})):
+                if pair.role is Role.CONTAINER and pair.origin is not None:
+                    state.store(node, ELEMENT, state.load(pair.origin, "1") or state.load(pair.origin, ELEMENT))
+    for key, values in arguments.named.items():
+        state.store(node, key, values)
+    state.store(node, ELEMENT, arguments.others)
+
+
+def _holder(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """SimpleNamespace(a=x), EasyDict(mapping)."""
+    fill(state, arguments.node, arguments.at(0, ""), arguments)
+    return frozenset({Value(Role.HOLDER, arguments.node)})
+
+
+_HOLDERS = """types.SimpleNamespace argparse.Namespace easydict.EasyDict munch.Munch munch.munchify addict.Dict box.Box
+    dotmap.DotMap omegaconf.OmegaConf.create ml_collections.ConfigDict yacs.config.CfgNode fvcore.common.config.CfgNode
+    attrdict.AttrDict""".split()
+
+SPECIAL: dict[str, Callable[[State, Arguments, Frame], Values]] = {
+    "builtins.list": _ordered,
+    "builtins.tuple": _ordered,
+    "builtins.set": _listed,
+    "builtins.frozenset": _listed,
+    "builtins.sorted": _listed,
+    "collections.deque": _listed,
+    "builtins.dict": _dict,
+    "collections.OrderedDict": _dict,
+    **dict.fromkeys(_HOLDERS, _holder),
+}
+
+
+# --- their methods ----------------------------------------------------------------------------------------------------
+
+
+def of_container(state: State, value: Value, name: str, arguments: Arguments) -> Values:
+    """What a method of a list, tuple, set or dictionary gives."""
+    assert value.origin is not None
+    handler = _METHODS.get(name)
+    return handler(state, value, arguments) if handler is not None else NOTHING
+
+
+def _append(state: State, value: Value, arguments: Arguments) -> Values:
+    state.store(value.origin, ELEMENT, arguments.positional[-1] if arguments.positional else arguments.rest)
+    return NOTHING
+
+
+def _insert(state: State, value: Value, arguments: Arguments) -> Values:
+    _append(state, value, arguments)
+    return mix(state, value)
+
+
+def mix(state: State, value: Value, *_: object) -> Values:
+    """What stands where is not known any more: any element may be anywhere."""
+    elements = everything(state, value)
+    assert value.origin is not None
+    for key in state.held(value.origin):
+        if key[:1] != "<":
+            state.store(value.origin, key, elements)
+    return NOTHING
+
+
+def _extend(state: State, value: Value, arguments: Arguments) -> Values:
+    state.store(value.origin, ELEMENT, iterate(state, arguments.all()))
+    return NOTHING
+
+
+def _update(state: State, value: Value, arguments: Arguments) -> Values:
+    assert value.origin is not None
+    fill(state, value.origin, arguments.at(0, ""), arguments)
+    return NOTHING
+
+
+def _copy(state: State, value: Value, arguments: Arguments) -> Values:
+    """The same object: what is put into the copy may be in the original, too."""
+    return frozenset({value})
+
+
+def _values(state: State, value: Value, arguments: Arguments) -> Values:
+    return iterator(state, arguments.node, everything(state, value), NOTHING)
+
+
+def _items(state: State, value: Value, arguments: Arguments) -> Values:
+    state.store(arguments.node.func, "1", everything(state, value))
+    state.store(arguments.node, ELEMENT, frozenset({Value(Role.CONTAINER, arguments.node.func)}))
+    return frozenset({Value(Role.ITERATOR, arguments.node)})
+
+
+def _get(state: State, value: Value, arguments: Arguments) -> Values:
+    return under(state, value, arguments.node.args[0] if arguments.node.args else None) | arguments.at(1, "default")
+
+
+def _set_default(state: State, value: Value, arguments: Arguments) -> Values:
+    key = key_of(arguments.node.args[0]) if arguments.node.args else None
+    state.store(value.origin, key or ELEMENT, arguments.at(1, "default"))
+    return _get(state, value, arguments)
+
+
+def _pop(state: State, value: Value, arguments: Arguments) -> Values:
+    if value.name == MAPPING:
+        return _get(state, value, arguments)
+    mix(state, value)
+    return everything(state, value)
+
+
+_METHODS: dict[str, Callable[[State, Value, Arguments], Values]] = {
+    "append": _append,
+    "appendleft": _insert,
+    "add": _append,
+    "insert": _insert,
+    "extend": _extend,
+    "update": _update,
+    "copy": _copy,
+    "values": _values,
+    "items": _items,
+    "get": _get,
+    "setdefault": _set_default,
+    "pop": _pop,
+    "popleft": _pop,
+    "popitem": _pop,
+    "remove": mix,
+    "sort": mix,
+    "reverse": mix,
+}
+
+
+# --- what they hold ---------------------------------------------------------------------------------------------------
+
+
+def key_of(node: ast.expr | None) -> str | None:
+    """The key that a constant stands for."""
+    return str(node.value) if isinstance(node, ast.Constant) else None
+
+
+def under(state: State, value: Value, index: ast.expr | None) -> Values:
+    """What an object holds under an index or key; under one that is not known, any of what it holds."""
+    if value.origin is None:
+        return NOTHING
+    key = key_of(index)
+    if key is None:
+        return everything(state, value)
+    exact, anywhere = state.load(value.origin, key), state.load(value.origin, ELEMENT)
+    # A list that was appended to keeps what it had; a key of a dictionary may have been set under another name.
+    return exact if exact and key.isdigit() and value.name != MAPPING else exact | anywhere
+
+
+def put(state: State, owner: Value, index: ast.expr, values: Values) -> None:
+    """Put values under an index or key; under one that is not known, it may be any of those there are."""
+    if owner.origin is None:
+        return
+    key = key_of(index)
+    if key is None:
+        for other in state.held(owner.origin):
+            if other[:1] != "<" and owner.role is Role.CONTAINER:
+                state.store(owner.origin, other, values)
+    state.store(owner.origin, key or ELEMENT, values)

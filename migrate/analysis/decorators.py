@@ -1,0 +1,88 @@
+"""What a function or class is after its decorators."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.expressions import evaluate
+from migrate.analysis.roles import Role, Value, Values
+from migrate.analysis.syntax import own_nodes
+from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from migrate.analysis.state import Frame, State
+
+
+def decorated(state: State, made: Values, decorators: Sequence[ast.expr], frame: Frame) -> Values:
+    """What stands under the name; decorators of libraries, and those that only call what they get, keep it."""
+    for decorator in reversed(decorators):
+        for value in evaluate(state, decorator, frame):
+            if value.role in (Role.FUNCTION, Role.METHOD) and isinstance(value.unit, Function):
+                made = _through(state, value, value.unit, made)
+    return made
+
+
+def _through(state: State, decorator: Value, unit: Function, made: Values) -> Values:
+    positional = unit.positional[1:] if decorator.role is Role.METHOD else unit.positional
+    if decorator.role is Role.METHOD and decorator.receiver is not None:
+        state.join_parameter(unit, unit.positional[0].arg, frozenset({decorator.receiver}))
+    if not positional:
+        return made
+    parameter = positional[0].arg
+    if _only_calls(unit, parameter):
+        # Not joined: the wrapper hands its arguments on, so the callers are taken to call the function itself.
+        return made
+    state.join_parameter(unit, parameter, made)
+    state.enter(unit)
+    returned = state.result(unit)
+    return made if _gives(unit, parameter) else returned or made
+
+
+def _gives(unit: Function, parameter: str) -> bool:
+    """Whether a decorator gives back what it gets."""
+    returned = [node.value for node in own_nodes(unit.node) if isinstance(node, ast.Return)]
+    return bool(returned) and all(isinstance(value, ast.Name) and value.id == parameter for value in returned)
+
+
+def _only_calls(unit: Function, parameter: str) -> bool:
+    """Whether a decorator gives back a function that hands its arguments on and gives back what that call gives."""
+    inner = [node for node in own_nodes(unit.node) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    returned = [node.value for node in own_nodes(unit.node) if isinstance(node, ast.Return)]
+    if len(inner) != 1 or not returned:
+        return False
+    for value in returned:
+        names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} if value is not None else set()
+        if inner[0].name not in names:  # `return wrapper`, `return wraps(function)(wrapper)`
+            return False
+    calls = [node for node in ast.walk(inner[0]) if isinstance(node, ast.Call) and _is(node.func, parameter)]
+    if not calls or not all(_hands_on(inner[0], call) for call in calls):
+        return False
+    given = {id(call) for call in calls}
+    kept = {
+        target.id
+        for node in own_nodes(inner[0])
+        if isinstance(node, ast.Assign) and id(node.value) in given
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    results = [node.value for node in own_nodes(inner[0]) if isinstance(node, ast.Return) and node.value is not None]
+    return all(id(value) in given or (isinstance(value, ast.Name) and value.id in kept) for value in results)
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _hands_on(wrapper: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call) -> bool:
+    """Whether a call passes everything on that the wrapper gets, and nothing else."""
+    signature = wrapper.args
+    if signature.kwonlyargs or signature.posonlyargs:
+        return False
+    passed = [a.value if isinstance(a, ast.Starred) else a for a in call.args] + [k.value for k in call.keywords]
+    expected = [*signature.args, *(rest for rest in (signature.vararg, signature.kwarg) if rest is not None)]
+    return len(passed) == len(expected) and all(
+        _is(node, parameter.arg) for node, parameter in zip(passed, expected, strict=True)
+    )

@@ -1,0 +1,186 @@
+"""Entering a function of the project: what flows into its parameters, and what comes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from migrate.analysis.arguments import Arguments
+from migrate.analysis.factories import copy_for, hold_rest
+from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.state import ELEMENT, OVER, Frame, State
+from migrate.analysis.units import Call, Class, Function, FunctionNode, module_of
+from migrate.analysis.unpacking import everything
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable
+
+#: The name of the iterators that calls of generator functions make.
+GENERATOR = "generator"
+_DEPTH = 3  # so deep a batch may lie in what is passed: a tuple of dictionaries of batches
+
+
+def function(state: State, node: FunctionNode, frame: Frame, owner: Class | None = None) -> Function:
+    """The unit of a function definition; the same object each time."""
+    if node not in state.functions:
+        parent = frame.unit if isinstance(frame.unit, Function) else None
+        unit = state.functions[node] = Function(node, module_of(frame.unit), owner, parent)
+        unit.rest, unit.others = node.args.vararg, node.args.kwarg
+        hold_rest(state, unit)
+    return state.functions[node]
+
+
+def enter(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values:
+    """Run the function that is called with what is known of its arguments, and say what it gives."""
+    unit, here = hand(state, callee, arguments, frame)
+    state.enter(unit)
+    returned, yielded = state.result(unit), unit.yields
+    if len(unit.original.calls) > 1:
+        returned = returned and _of_this_call(state, unit, returned, here)
+        yielded = yielded and _of_this_call(state, unit, yielded, here, is_generator=True)
+    return _generator(state, arguments.node, yielded, arguments) if unit.yields else returned
+
+
+def hand(state: State, callee: Value, arguments: Arguments, frame: Frame) -> tuple[Function, Values]:
+    """Join receiver and arguments into the parameters of the function that is called; it, and all that was handed."""
+    unit, caller, node = callee.unit, frame.unit, arguments.node
+    assert isinstance(unit, Function)
+    if node not in unit.calls:
+        unit.calls[node] = Call(node, caller.original, callee.role is Role.METHOD)
+    given, positional = {}, unit.positional
+    if callee.role is Role.METHOD and positional:
+        assert callee.receiver is not None
+        given[positional[0].arg] = frozenset({callee.receiver})
+        positional = positional[1:]
+    more = _bind(unit, positional, arguments, given)
+    unit = copy_for(state, unit, node, caller.site if isinstance(caller, Function) else None, given)
+    for name, values in given.items():
+        state.join_parameter(unit, name, values)
+    _keep_rest(state, unit, arguments.positional[len(positional) :], more, arguments)
+    return unit, arguments.all().union(*given.values())
+
+
+def _bind(
+    unit: Function, positional: list[ast.arg], arguments: Arguments, given: dict[str, Values]
+) -> dict[str, Values]:
+    """Add the arguments of one call to what is given to each parameter; the keywords that are left."""
+    signature = unit.node.args
+    for parameter, values in zip(positional, arguments.positional, strict=False):
+        given[parameter.arg] = values
+    left = positional[len(arguments.positional) :]
+    for parameter in left if arguments.rest else ():
+        given[parameter.arg] = arguments.rest
+    names = {parameter.arg for parameter in (*unit.positional, *signature.kwonlyargs)}
+    more = {}
+    for keyword, values in arguments.named.items():
+        if keyword in names:
+            given[keyword] = values
+        else:
+            more[keyword] = values
+    for parameter in (*left, *signature.kwonlyargs) if arguments.others else ():
+        given.setdefault(parameter.arg, arguments.others)
+    return more
+
+
+def _keep_rest(
+    state: State, unit: Function, further: list[Values], more: dict[str, Values], arguments: Arguments
+) -> None:
+    """Put what no parameter takes into `*args` and `**kwargs`."""
+    if unit.rest is not None:
+        for position, values in enumerate(further):
+            state.store(unit.rest, str(position), values)
+        state.store(unit.rest, ELEMENT, arguments.rest)
+    if unit.others is not None:
+        for keyword, values in more.items():
+            state.store(unit.others, keyword, values)
+        state.store(unit.others, ELEMENT, arguments.others)
+
+
+def invoke(state: State, receiver: Value, name: str, *given: Values) -> tuple[Values, Values] | None:
+    """What a special method returns and yields that no call of the source names: `__iter__`, `__getitem__`.
+
+    None: the class of the receiver has no such method.
+    """
+    if not isinstance(receiver.unit, Class):
+        return None
+    returned: set[Value] = set()
+    yielded: set[Value] = set()
+    units = [member.unit for member in state.member(receiver.unit, name) if isinstance(member.unit, Function)]
+    for unit in units:
+        for parameter, values in zip(unit.positional, (frozenset({receiver}), *given), strict=False):
+            state.join_parameter(unit, parameter.arg, values)
+        state.enter(unit)
+        returned |= state.result(unit)
+        yielded |= unit.yields
+    return (frozenset(returned), frozenset(yielded)) if units else None
+
+
+def _generator(state: State, node: ast.Call, yields: Values, arguments: Arguments) -> Values:
+    """What a generator function gives: an iterator that knows which loaders it runs over."""
+    state.store(node, ELEMENT, yields)
+    state.store(node, OVER, frozenset(v for v in arguments.all() if v.role in (Role.LOADER, Role.ITERATOR)))
+    state.store(node, OVER, loaders_of(state, yields))
+    return frozenset({Value(Role.ITERATOR, node, GENERATOR)})
+
+
+def loaders_of(state: State, values: Values) -> Values:
+    """The loaders whose rows are among the values, or in the tuples and dictionaries among them."""
+    return frozenset(Value(Role.LOADER, value.origin) for value in inside(state, values) if value.role in ROWS)
+
+
+def inside(state: State, values: Iterable[Value], depth: int = _DEPTH) -> set[Value]:
+    """The values and what the containers among them hold."""
+    found = set(values)
+    if depth:
+        for value in values:
+            if value.role is Role.CONTAINER and value.origin is not None:
+                for key, held in state.held(value.origin).items():
+                    if key[:1] != "<":
+                        found |= inside(state, held, depth - 1)
+    return found
+
+
+def _of_this_call(state: State, unit: Function, found: Values, here: Values, *, is_generator: bool = False) -> Values:
+    """What a function gives without what only its other calls passed in.
+
+    A function that is called with training and with test batches gives results of both; one that wraps a model gives
+    all the models that were passed. Left out is what came in by other calls, where something stays that came by this.
+    """
+    shallow = {value.origin for value in here}
+    if all(value.origin in shallow or value.origin is None for value in found):
+        return found
+    all_calls = NOTHING.union(*unit.parameters.values())
+    if is_generator:  # by what it runs over
+        own = state.iterated(here)
+        found = found - state.iterated(all_calls) | found & own if own else found
+    mine = _origins(state, here)
+    if all(value.origin in mine or value.origin is None for value in found):
+        return found
+    if not any(value.origin in mine for value in found) and not state.agenda.is_waiting(unit):
+        return found
+    for value in here:  # what an object keeps may come out of any of its methods
+        if value.role is Role.INSTANCE and value.origin is not None:
+            mine |= _origins(state, everything(state, value))
+    elsewhere = _origins(state, all_calls) - mine
+    return frozenset(value for value in found if value.origin not in elsewhere)
+
+
+def _origins(state: State, values: Values) -> set[ast.AST]:
+    """Where the values were made, what is in the containers among them, and what the iterators run over."""
+    deep = inside(state, values)
+    behind = state.loaders(frozenset(value for value in deep if value.role is Role.ITERATOR))
+    return {value.origin for value in (*deep, *behind) if value.origin is not None}
+
+
+def entered(state: State, values: Values) -> Values:
+    """What `with value as name` gives the name."""
+    found: set[Value] = set()
+    for value in values:
+        given = invoke(state, value, "__enter__")
+        if given is not None:
+            found |= given[0]
+        elif value.role is Role.ITERATOR and value.name == GENERATOR:  # a function under `contextlib.contextmanager`
+            found |= state.iterated([value])
+        else:
+            found.add(value)
+    return frozenset(found)

@@ -1,0 +1,52 @@
+"""What stands under an index or key of an object: `x[k]`."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.analysis import containers, members, rows
+from migrate.analysis.entry import invoke
+from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.state import ELEMENT, State
+from migrate.analysis.units import Module
+from migrate.analysis.unpacking import everything
+
+#: A part of one of these is one of these.
+_ALIKE = frozenset({Role.STATISTIC, Role.TENSOR, Role.PARAMETERS})
+
+
+def item(state: State, value: Value, node: ast.Subscript, keys: Values) -> Values:
+    """The item of one value."""
+    if value.role in ROWS:
+        # A key picks a part of the batch; an index or a slice of it keeps rows only if it keeps them all.
+        is_key = isinstance(node.slice, ast.Constant) or only_text(keys)
+        return frozenset({value if is_key else Value(Role.SAMPLES, value.origin)})
+    if value.role in _ALIKE:
+        return frozenset({value})
+    if value.role is Role.KNOWN:
+        return rows.item(state, value.name, keys)
+    if isinstance(value.unit, Module):  # globals()["Net"], vars(module)[name]
+        names = [key.name for key in keys if key.role is Role.TEXT]
+        return NOTHING.union(*(members.attribute(state, value, name) for name in names))
+    if value.role is Role.METHOD and value.unit is None:  # x.shape[0]
+        of_rows = value.receiver is not None and value.receiver.role in ROWS
+        return frozenset({Value(Role.STATISTIC, value.origin)}) if of_rows else NOTHING
+    return _held(state, value, node, keys)
+
+
+def _held(state: State, value: Value, node: ast.Subscript, keys: Values) -> Values:
+    """By `__getitem__` of a class of the project, else from what the object holds."""
+    if (given := invoke(state, value, "__getitem__", keys)) is not None:
+        return given[0]
+    if value.role is Role.STATE:  # its origin is the model
+        return NOTHING
+    if value.role is Role.CONTAINER and isinstance(node.slice, ast.Slice):
+        state.store(node, ELEMENT, everything(state, value))
+        return frozenset({Value(Role.CONTAINER, node)})
+    found = containers.under(state, value, node.slice)
+    return frozenset({value}) if value.role is Role.CHECKPOINT and not found else found
+
+
+def only_text(values: Values) -> bool:
+    """Whether every value is a piece of text."""
+    return bool(values) and all(value.role is Role.TEXT for value in values)

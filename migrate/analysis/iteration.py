@@ -1,0 +1,143 @@
+"""What running over an object gives: a loader, a container, an iterator, an object of the project."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.entry import invoke, loaders_of
+from migrate.analysis.roles import NOTHING, Role, Value, Values
+from migrate.analysis.state import ELEMENT, OVER, Frame, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from migrate.analysis.arguments import Arguments
+
+_NUMBER = frozenset({Value(Role.NUMBER)})
+
+
+def iterate(state: State, values: Values) -> Values:
+    """What iterating over the values gives."""
+    found = state.iterated(values)
+    for value in values:
+        if value.role is Role.INSTANCE:
+            found |= _of_object(state, value)
+    return found
+
+
+def _of_object(state: State, value: Value) -> Values:
+    """By `__iter__`, a generator or not, else by `__getitem__`."""
+    given = invoke(state, value, "__iter__")
+    if given is not None:
+        returned, found = given
+        for iterator in returned:
+            found |= following(state, iterator)
+    else:
+        found = (invoke(state, value, "__getitem__", _NUMBER) or (NOTHING, NOTHING))[0]
+    state.store(value.origin, OVER, loaders_of(state, found))
+    return found
+
+
+def following(state: State, iterator: Value) -> Values:
+    """What `next(iterator)` gives."""
+    given = invoke(state, iterator, "__next__")
+    return state.iterated([iterator]) if given is None else given[0]
+
+
+def iterator(state: State, node: ast.AST, elements: Values, over: Values) -> Values:
+    """An iterator that knows what it runs over; an iterator over parameters is parameters."""
+    if elements and all(value.role is Role.PARAMETERS for value in elements):
+        return elements
+    state.store(node, ELEMENT, elements)
+    state.store(node, OVER, over)
+    return frozenset({Value(Role.ITERATOR, node)}) | frozenset(v for v in elements if v.role is Role.PARAMETERS)
+
+
+def through(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """tqdm(x), iter(x), islice(x, n): the elements of the first argument."""
+    over = arguments.at(0, "iterable")
+    return iterator(state, arguments.node, iterate(state, over), over)
+
+
+def _enumerate(state: State, arguments: Arguments, frame: Frame) -> Values:
+    node, over = arguments.node, arguments.at(0, "iterable")
+    return _tuples(state, node, [_NUMBER, iterate(state, over)], over)
+
+
+def _zip(state: State, arguments: Arguments, frame: Frame) -> Values:
+    parts = [iterate(state, values) for values in arguments.positional]
+    return _tuples(state, arguments.node, parts, arguments.all(), iterate(state, arguments.rest))
+
+
+def _tuples(state: State, node: ast.Call, parts: list[Values], over: Values, rest: Values = NOTHING) -> Values:
+    """An iterator over tuples; these are kept at the function of the call."""
+    for position, values in enumerate(parts):
+        state.store(node.func, str(position), values)
+    state.store(node.func, ELEMENT, rest)
+    state.store(node, ELEMENT, frozenset({Value(Role.CONTAINER, node.func)}))
+    state.store(node, OVER, over)
+    return frozenset({Value(Role.ITERATOR, node)})
+
+
+def _chain(state: State, arguments: Arguments, frame: Frame) -> Values:
+    parts = [iterate(state, values) for values in (*arguments.positional, iterate(state, arguments.rest))]
+    return iterator(state, arguments.node, NOTHING.union(*parts), arguments.all())
+
+
+def _chain_all(state: State, arguments: Arguments, frame: Frame) -> Values:
+    inner = iterate(state, arguments.at(0, "iterable"))
+    return iterator(state, arguments.node, iterate(state, inner), arguments.all() | inner)
+
+
+def _repeat(state: State, arguments: Arguments, frame: Frame) -> Values:
+    return iterator(state, arguments.node, arguments.at(0, "object"), NOTHING)
+
+
+def _count(state: State, arguments: Arguments, frame: Frame) -> Values:
+    return iterator(state, arguments.node, _NUMBER, NOTHING)
+
+
+def _tee(state: State, arguments: Arguments, frame: Frame) -> Values:
+    copies = through(state, arguments, frame)
+    state.store(arguments.node.func, ELEMENT, copies)
+    return frozenset({Value(Role.CONTAINER, arguments.node.func)})
+
+
+def _next(state: State, arguments: Arguments, frame: Frame) -> Values:
+    found = NOTHING.union(*(following(state, value) for value in arguments.at(0, "")))
+    return found | arguments.at(1, "default")
+
+
+def _sum(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """Tensors that are added up keep their rows; the rows of one tensor that are added up are gone."""
+    found: set[Value] = set()
+    for value in arguments.at(0, "iterable"):
+        for element in iterate(state, frozenset({value})):
+            if element.role in (Role.BATCH, Role.SAMPLES):
+                is_folded = value.role in (Role.BATCH, Role.SAMPLES)
+                found.add(Value(Role.STATISTIC if is_folded else Role.SAMPLES, element.origin))
+            elif element.role not in (Role.TEXT, Role.UNKNOWN):
+                found.add(element)
+    return frozenset(found)
+
+
+SPECIAL: dict[str, Callable[[State, Arguments, Frame], Values]] = {
+    "builtins.enumerate": _enumerate,
+    "builtins.zip": _zip,
+    "builtins.next": _next,
+    "builtins.sum": _sum,
+    "builtins.iter": through,
+    "builtins.reversed": through,
+    "itertools.islice": through,
+    "itertools.cycle": through,
+    "itertools.takewhile": lambda state, arguments, frame: through(state, arguments.after(1), frame),
+    "itertools.dropwhile": lambda state, arguments, frame: through(state, arguments.after(1), frame),
+    "itertools.zip_longest": _zip,
+    "itertools.product": _zip,
+    "itertools.chain": _chain,
+    "itertools.chain.from_iterable": _chain_all,
+    "itertools.repeat": _repeat,
+    "itertools.count": _count,
+    "itertools.tee": _tee,
+}

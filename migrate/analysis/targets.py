@@ -1,0 +1,55 @@
+"""Giving targets their values: names are replaced, what objects hold is joined."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.analysis import containers, members
+from migrate.analysis.expressions import evaluate
+from migrate.analysis.roles import FROM_LOADER, Role, Values
+from migrate.analysis.state import Frame, State
+from migrate.analysis.unpacking import shares
+
+
+def assign(state: State, target: ast.expr, values: Values, frame: Frame) -> None:
+    """Give a target its values, and remember the statement that did."""
+    if isinstance(target, ast.Name):
+        give_name(state, target.id, values, frame)
+        state.record(target, values)
+        state.bind(frame, target.id, values)
+    elif isinstance(target, ast.Attribute):
+        for owner in evaluate(state, target.value, frame):
+            members.set_attribute(state, owner, target.attr, values)
+        state.record(target, values)
+        state.bind(frame, ast.unparse(target), values)
+    elif isinstance(target, ast.Subscript):
+        _set_item(state, target, values, frame)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for inner, share in shares(state, target.elts, values):
+            assign(state, inner, share, frame)
+
+
+def give_name(state: State, name: str, values: Values, frame: Frame) -> None:
+    """Give a name its values: here, or where `global` or `nonlocal` says that it lives."""
+    if name in frame.shared:
+        state.elsewhere(frame.shared[name], name, values)
+    else:
+        frame.names[name] = values
+        state.name(frame.unit, name, values)
+
+
+#: What is put into a part of these stays theirs: their origin is the loader, or the model.
+_CLOSED = FROM_LOADER | {Role.PARAMETERS, Role.STATE}
+
+
+def _set_item(state: State, target: ast.Subscript, values: Values, frame: Frame) -> None:
+    keys = evaluate(state, target.slice, frame)
+    for owner in evaluate(state, target.value, frame):
+        if owner.role in _CLOSED:
+            continue
+        if owner.role is Role.MODULE:  # globals()["net"] = net
+            for key in keys:
+                if key.role is Role.TEXT:
+                    members.set_attribute(state, owner, key.name, values)
+        else:
+            containers.put(state, owner, target.slice, values)

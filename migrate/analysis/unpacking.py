@@ -1,0 +1,94 @@
+"""Taking values apart: `a, (b, *rest) = values`, and what stands at a position or under a key."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import FROM_LOADER, NOTHING, Role, Value, Values
+from migrate.analysis.state import ELEMENT, MAPPING, Frame, State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Each part of one of these is one of these.
+_ALIKE = FROM_LOADER | {Role.PARAMETERS, Role.CHECKPOINT, Role.TENSOR, Role.DATASET}  # random_split gives data sets
+_HOLDING = frozenset({Role.CONTAINER, Role.ITERATOR, Role.UNKNOWN})
+
+
+def unpack(state: State, target: ast.expr, values: Values, frame: Frame) -> None:
+    """Give the names of a `for` or comprehension target their values, without a binding of a statement."""
+    if isinstance(target, ast.Name):
+        frame.names[target.id] = values
+        state.record(target, values)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for inner, share in shares(state, target.elts, values):
+            unpack(state, inner, share, frame)
+
+
+def shares(state: State, targets: Sequence[ast.expr], values: Values) -> list[tuple[ast.expr, Values]]:
+    """Each target of an unpacking, without its star, and what it gets."""
+    star = next((index for index, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
+    if star is None:
+        return [(target, element_of(state, values, position)) for position, target in enumerate(targets)]
+    behind = len(targets) - star - 1
+    found = []
+    for position, target in enumerate(targets):
+        if isinstance(target, ast.Starred):
+            found.append((target.value, _starred(state, target, values, star, behind)))
+        elif position < star:
+            found.append((target, element_of(state, values, position)))
+        else:
+            found.append((target, _from_the_end(state, values, len(targets) - position)))
+    return found
+
+
+def _starred(state: State, target: ast.Starred, values: Values, before: int, behind: int) -> Values:
+    """A list of what is left."""
+    for value in values:
+        if value.role in _HOLDING and value.origin is not None:
+            length = length_of(state, value)
+            if length is None:
+                state.store(target, ELEMENT, state.iterated([value]))
+            for position in range(before, (length or 0) - behind):
+                state.store(target, str(position - before), state.load(value.origin, str(position)))
+    alike = frozenset(value for value in values if value.role in _ALIKE)
+    return alike if alike and len(alike) == len(values) else alike | {Value(Role.CONTAINER, target)}
+
+
+def _from_the_end(state: State, values: Values, distance: int) -> Values:
+    found: set[Value] = set()
+    for value in values:
+        length = length_of(state, value) if value.role in _HOLDING else None
+        if length is not None and value.origin is not None:
+            found |= state.load(value.origin, str(length - distance))
+        else:
+            found |= frozenset({value}) if value.role in _ALIKE else state.iterated([value])
+    return frozenset(found)
+
+
+def length_of(state: State, value: Value) -> int | None:
+    """How many elements a tuple or list has that is written out; None if that is not known."""
+    node = value.origin
+    if not isinstance(node, (ast.Tuple, ast.List)) or any(isinstance(element, ast.Starred) for element in node.elts):
+        return None
+    return None if ELEMENT in state.held(node) else len(node.elts)
+
+
+def element_of(state: State, values: Values, position: int) -> Values:
+    """What unpacking the values gives at a position."""
+    found: set[Value] = set()
+    for value in values:
+        if value.role in _ALIKE:
+            found.add(value)
+        elif value.origin is not None and value.role in _HOLDING:
+            if value.name != MAPPING:  # that gives its keys
+                found |= state.load(value.origin, str(position)) or state.load(value.origin, ELEMENT)
+    return frozenset(found)
+
+
+def everything(state: State, value: Value) -> Values:
+    """All that an object holds under keys, attributes and positions."""
+    if value.origin is None:
+        return NOTHING
+    return NOTHING.union(*(held for key, held in state.held(value.origin).items() if key[:1] != "<"))

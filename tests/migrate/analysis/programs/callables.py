@@ -1,0 +1,332 @@
+# === a decorator that wraps and hands on
+import functools, time
+from torch import nn
+def timed(f):
+    @functools.wraps(f)
+    def inner(*args, **kwargs):
+        start = time.time()
+        result = f(*args, **kwargs)
+        print(time.time() - start)
+        return result
+    return inner
+@timed
+def build(net):  #: net: model
+    return net
+m = build(nn.Linear(1, 1))  #: model@14
+
+# === a decorator with arguments
+import functools
+from torch import nn
+def retry(times):
+    def decorate(f):
+        @functools.wraps(f)
+        def inner(*args, **kwargs):
+            return f(*args, **kwargs)
+        return inner
+    return decorate
+@retry(3)
+def build():
+    return nn.Linear(1, 1)
+net = build()  #: model@12
+
+# === a decorator that gives something else
+from torch import nn
+from torch.utils.data import DataLoader
+def loader(f):
+    def inner():
+        return DataLoader(f())
+    return inner
+@loader
+def train_set():
+    return read("train")
+batches = train_set()  #: dataloader@5
+
+# === decorators of libraries keep the function
+import functools, torch
+from torch import nn
+@functools.lru_cache(maxsize=None)
+def build():
+    return nn.Linear(1, 1)
+@torch.no_grad()
+def evaluate(net):  #: net: model
+    return net
+evaluate(build())
+
+# === a decorator that registers
+from torch import nn
+REGISTRY = {}
+def register(cls):
+    REGISTRY[cls.__name__] = cls
+    return cls
+@register
+class Net(nn.Module):
+    pass
+a = Net()  #: model
+b = REGISTRY["Net"]()  #: model
+
+# === a decorator with a name that registers
+from torch import nn
+class Registry:
+    def __init__(self):
+        self.items = {}
+    def register(self, name):
+        def decorate(cls):
+            self.items[name] = cls
+            return cls
+        return decorate
+    def get(self, name):
+        return self.items[name]
+MODELS = Registry()
+@MODELS.register("net")
+class Net(nn.Module):
+    pass
+net = MODELS.get("net")()  #: model
+
+# === an object that is called
+from torch import nn, optim
+class Build:
+    def __call__(self, n):
+        return nn.Linear(n, n)
+build = Build()
+net = build(3)  #: model@4
+
+# === a static method
+from torch import nn
+class Factory:
+    @staticmethod
+    def build(n):  #: n: number
+        return nn.Linear(n, n)
+a = Factory.build(3)  #: model@5
+b = Factory().build(4)  #: model@5
+
+# === a class method
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, n):  #: n: number
+        super().__init__()
+    @classmethod
+    def small(cls, n):  #: cls: class, n: number
+        return cls(n)
+a = Net.small(3)  #: model@7
+b = Net(2).small(3)  #: model@7
+
+# === a property
+from torch import nn
+class Trainer:
+    def __init__(self):
+        self._net = nn.Linear(1, 1)
+    @property
+    def net(self):
+        return self._net
+net = Trainer().net  #: model@4
+
+# === callbacks in a list
+from torch import nn
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.callbacks = []
+    def add_callback(self, f):
+        self.callbacks.append(f)
+    def fit(self):
+        for callback in self.callbacks:
+            callback(self.net)
+def show(net):  #: net: model@13
+    return net
+trainer = Trainer(nn.Linear(1, 1))
+trainer.add_callback(show)
+trainer.fit()
+
+# === callbacks by event
+from collections import defaultdict
+from torch import nn
+class Engine:
+    def __init__(self):
+        self.handlers = defaultdict(list)
+        self.net = nn.Linear(1, 1)
+    def on(self, event, f):
+        self.handlers[event].append(f)
+    def fire(self, event):
+        for handler in self.handlers[event]:
+            handler(self)
+def started(engine):  #: engine: instance@15
+    return engine.net  #: model@6
+
+engine = Engine()
+engine.on("start", started)
+engine.fire("start")
+
+# === callbacks by event in a plain dictionary
+from torch import nn
+handlers = {}
+def on(event, f):
+    handlers.setdefault(event, []).append(f)
+def show(net):  #: net: model
+    return net
+on("start", show)
+for f in handlers.get("start", []):
+    f(nn.Linear(1, 1))
+
+# === an optimizer with a closure
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+net = nn.Linear(1, 1)
+opt = optim.LBFGS(net.parameters())
+for x, y in DataLoader(data):  #: training by optimizer@5 over dataloader@6
+    def closure():
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(net(x), y)  #: statistic
+        loss.backward()
+        return loss
+    opt.step(closure)
+
+# === a bound method as a value
+from torch import nn
+class Trainer:
+    def __init__(self):
+        self.net = nn.Linear(1, 1)
+    def step(self, x):  #: x: number
+        return self.net  #: model
+step = Trainer().step
+m = step(3)  #: model@4
+
+# === a method chosen from a table
+from torch import nn, optim
+class Builder:
+    def sgd(self, params):
+        return optim.SGD(params, 1)
+    def adam(self, params):
+        return optim.Adam(params)
+    def build(self, name, params):
+        return {"sgd": self.sgd, "adam": self.adam}[name](params)
+opt = Builder().build(name, nn.Linear(1, 1).parameters())  #: optimizer
+
+# === a dictionary of constructors
+from torch import nn, optim
+OPTIMIZERS = {"adam": optim.Adam, "sgd": optim.SGD}
+net = nn.Linear(1, 1)
+opt = OPTIMIZERS[name](net.parameters(), lr=0.1)  #: optimizer@4
+other = OPTIMIZERS.get(name)(net.parameters())  #: optimizer
+
+# === getattr on a library
+from torch import nn, optim
+net = nn.Linear(1, 1)
+opt = getattr(optim, args.optimizer)(net.parameters())  #: optimizer@3
+one = getattr(optim, "Adam")  #: library name(torch.optim.Adam)
+
+# === the dictionary of a library
+import torchvision.models as models
+net = models.__dict__[args.arch](pretrained=True)  #: model@2
+
+# === a constructor under another name
+import torch.nn as nn
+Layer = nn.Linear
+net = Layer(1, 1)  #: model@3
+
+# === a constructor in a loop
+from torch import nn
+nets = []
+for cls in (nn.Linear, nn.Bilinear):
+    nets.append(cls(1, 1))
+for net in nets:  #: net: model@4
+    net.train()
+
+# === map calls its function
+from torch import nn
+def build(n):  #: n: number
+    return nn.Linear(n, n)
+for net in map(build, [1, 2]):  #: net: model@3
+    net.train()
+a, b = map(build, [1, 2])  #: a: model, b: model
+
+# === map of a lambda over the parts of a batch
+from torch.utils.data import DataLoader
+for batch in DataLoader(data):
+    x, y = map(lambda t: t.cuda(), batch)  #: x: batch, y: batch
+
+# === a nested function that is returned with its state
+from torch import nn, optim
+def make():
+    net = nn.Linear(1, 1)
+    opt = optim.SGD(net.parameters(), 1)
+    def step(x):
+        opt.step()  #: opt: optimizer@4
+        return net(x)
+    return net, step
+net, step = make()  #: net: model, step: function
+step(1)
+
+# === a factory that is given its class
+from torch import nn, optim
+def build(cls, params, **options):
+    return cls(params, **options)
+net = nn.Linear(1, 1)
+opt = build(optim.SGD, net.parameters(), lr=0.1)  #: optimizer
+
+# === an object made from a configuration
+from torch import nn, optim
+class Config(dict):
+    def init_obj(self, name, module, *args, **kwargs):
+        kind = self[name]["type"]
+        options = dict(self[name]["args"])
+        options.update(kwargs)
+        return getattr(module, kind)(*args, **options)
+config = Config(read())
+net = nn.Linear(1, 1)
+opt = config.init_obj("optimizer", optim, net.parameters())  #: optimizer
+sched = config.init_obj("scheduler", optim.lr_scheduler, opt)  #: scheduler
+
+# === two kinds of objects from one factory
+from torch import nn, optim
+def make(module, name, *args):
+    return getattr(module, name)(*args)
+net = make(nn, "Linear", 1, 1)  #: model
+opt = make(optim, "SGD", net.parameters())  #: optimizer
+
+# === a wrapper of a library around what is passed by a star
+from torch import nn
+parts = [nn.Linear(1, 1), [0, 1]]
+net = nn.DataParallel(*parts)  #: model@2
+other = nn.DataParallel(unheard_of, [0, 1])  #: nothing
+named = nn.DataParallel(module=parts[0], device_ids=[0])  #: model@2
+
+# === two networks from one configuration
+from torch import nn, optim
+class Config:
+    def init_obj(self, name, module, *args, **kwargs):
+        return getattr(module, self.options[name])(*args, **kwargs)
+config = Config()
+g = config.init_obj("g", nn, 1, 1)  #: model@6
+d = config.init_obj("d", nn, 2, 2)  #: model@7
+opt_g = config.init_obj("opt_g", optim, g.parameters())  #: optimizer@8
+opt_d = config.init_obj("opt_d", optim, params=d.parameters())  #: optimizer@9
+
+# === a factory in a factory
+# xfail: only a function that makes the object itself is looked at once for each call
+from torch import nn, optim
+def make(module, name, *args):
+    return getattr(module, name)(*args)
+def build(module, *args):
+    return make(module, "Thing", *args)
+a = build(nn, 1)  #: model
+b = build(optim, a.parameters())  #: optimizer
+
+# === a method that is passed on
+from torch import nn
+class Trainer:
+    def __init__(self):
+        self.net = nn.Linear(1, 1)
+        self.hook = self.on_step
+    def on_step(self, n):  #: n: number
+        return self.net  #: model
+    def fit(self):
+        return self.hook(3)  #: model@4
+Trainer().fit()
+
+# === a thread calls nothing that is seen
+import threading, torch
+from torch import nn
+def work(net):  #: net: nothing
+    return net
+threading.Thread(target=work, args=(nn.Linear(1, 1),)).start()

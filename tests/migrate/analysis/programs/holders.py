@@ -1,0 +1,188 @@
+# === an attribute of parsed arguments is used elsewhere
+import argparse, torch
+def train(args):
+    x = torch.zeros(3).to(args.device)  #: args.device: device@6
+    return x
+args = argparse.ArgumentParser().parse_args()
+args.device = torch.device("cuda")
+train(args)
+
+# === a device in a dictionary
+import torch
+cfg = {"device": torch.device("cuda"), "lr": 0.1}
+d = cfg["device"]  #: device@2
+lr = cfg["lr"]  #: number
+
+# === a dictionary made by dict
+import torch
+from torch import nn
+cfg = dict(device=torch.device("cuda"), net=nn.Linear(1, 1))
+d = cfg["device"]  #: device
+n = cfg.get("net")  #: model
+
+# === a dictionary made of pairs
+from torch import nn
+nets = dict([("g", nn.Linear(1, 1)), ("d", nn.Linear(2, 2))])
+x = nets["g"]  #: model
+
+# === a key that is set later
+import torch
+cfg = {}
+cfg["device"] = torch.device("cuda")
+d = cfg["device"]  #: device@3
+
+# === a key that is not there is unknown, whatever else is
+from torch import nn
+cfg = {"net": nn.Linear(1, 1), "lr": missing}
+lr = cfg["lr"]  #: nothing
+
+# === an easydict
+import torch
+from easydict import EasyDict as edict
+cfg = edict({"lr": 0.1})
+cfg.device = torch.device("cuda")
+d = cfg["device"]  #: device
+lr = cfg.lr  #: number
+
+# === a simple namespace
+from types import SimpleNamespace
+from torch import nn
+box = SimpleNamespace(net=nn.Linear(1, 1), lr=0.1)
+x = box.net  #: model
+lr = box.lr  #: number
+
+# === a namespace made of a dictionary
+import argparse, torch
+args = argparse.Namespace(**{"device": torch.device("cpu")})
+d = args.device  #: device
+
+# === vars of the arguments
+import argparse, torch
+args = argparse.ArgumentParser().parse_args()
+args.device = torch.device("cuda")
+d = vars(args)["device"]  #: device
+vars(args)["flag"] = torch.cuda.is_available()
+f = args.flag  #: accelerator flag
+
+# === parse_known_args gives two things
+import argparse, torch
+args, rest = argparse.ArgumentParser().parse_known_args()  #: args: holder
+args.device = torch.device("cuda")
+d = args.device  #: device
+
+# === setdefault and update
+from torch import nn, optim
+parts = {"net": nn.Linear(1, 1)}
+parts.update({"opt": optim.SGD([], 1)}, extra=nn.ReLU())
+o = parts["opt"]  #: optimizer
+e = parts["extra"]  #: model
+x = parts.setdefault("net", None)  #: model
+
+# === merging dictionaries
+from torch import nn, optim
+a = {"net": nn.Linear(1, 1)}
+b = {**a, "opt": optim.SGD([], 1)}
+n = b["net"]  #: model
+o = b["opt"]  #: optimizer
+
+# === any key
+from torch.utils.data import DataLoader
+loaders = {"train": DataLoader(a), "val": DataLoader(b)}
+for phase in ["train", "val"]:  #: phase: text
+    for x in loaders[phase]:  #: evaluation over dataloader@2
+        use(x)
+
+# === a comprehension over names
+from torch.utils.data import DataLoader
+loaders = {name: DataLoader(sets[name]) for name in ["train", "val"]}
+for x in loaders["train"]:  #: evaluation over dataloader@2; x: batch
+    use(x)
+
+# === the keys of a dictionary are not what it holds
+from torch.utils.data import DataLoader
+loaders = {"train": DataLoader(a)}
+for name in loaders:  #: neither; name: nothing
+    for x in loaders[name]:  #: evaluation over dataloader@2
+        use(x)
+
+# === keys, values and items
+from torch import nn
+nets = {"g": nn.Linear(1, 1), "d": nn.Linear(2, 2)}
+for net in nets.values():  #: net: model
+    net.train()
+for name, net in nets.items():  #: net: model
+    net.eval()
+for name in nets.keys():  #: name: nothing
+    nets[name].eval()  #: nets[name]: model
+
+# === an attribute of a class is shared
+import torch
+class Config:
+    device = torch.device("cuda")
+    lr: float = 0.1
+d = Config.device  #: device
+l = Config().lr  #: number
+Config.device = torch.device("cpu")
+e = Config.device  #: device
+
+# === an attribute that is given from outside
+from torch import nn
+class Trainer:
+    def fit(self):
+        return self.net  #: model@6
+trainer = Trainer()
+trainer.net = nn.Linear(1, 1)
+trainer.fit()
+
+# === setattr and getattr with the same name
+import torch
+class Box: pass
+box = Box()
+setattr(box, "device", torch.device("cuda"))
+d = box.device  #: device
+e = getattr(box, "device", None)  #: device
+
+# === getattr with a name that is put together
+from torch import nn
+class GAN:
+    def __init__(self):
+        self.net_g = nn.Linear(1, 1)
+        self.net_d = nn.Linear(2, 2)
+        self.steps = 3
+    def nets(self, k):
+        a = getattr(self, "net_" + k)  #: model
+        b = getattr(self, f"net_{k}")  #: model
+        c = getattr(self, "net_%s" % k)  #: model
+        return [a, b, c]
+GAN().nets(name)
+
+# === what is put under a key that is not known may be under any
+from torch import nn, optim
+parts = {"net": nn.Linear(1, 1)}
+parts[key] = optim.SGD([], 1)
+x = parts["net"]  #: model, optimizer
+
+# === a configuration that is a module-level dictionary
+import torch
+CONFIG = {"train": {"device": torch.device("cuda")}}
+def use():
+    d = CONFIG["train"]["device"]  #: device
+    return d
+use()
+
+# === yaml gives something unknown
+import yaml, torch
+cfg = yaml.safe_load(open("x.yaml"))
+cfg["device"] = torch.device("cuda")
+d = cfg["device"]  #: device
+net = cfg["net"]  #: nothing
+
+# === what is put into a batch does not go into its loader
+import torch
+from torch.utils.data import DataLoader
+loader = DataLoader(data)
+for batch in loader:
+    batch["noise"] = torch.device("cuda")
+    batch.weight = torch.device("cuda")
+n = loader["noise"]  #: nothing
+w = batch.weight  #: bound method

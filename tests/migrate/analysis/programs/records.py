@@ -1,0 +1,100 @@
+# === a dataclass
+from dataclasses import dataclass
+from torch import nn, optim
+@dataclass
+class Parts:
+    net: nn.Module
+    opt: optim.Optimizer
+    steps: int = 3
+net = nn.Linear(1, 1)
+parts = Parts(net, opt=optim.SGD(net.parameters(), 1))
+m = parts.net  #: model@8
+o = parts.opt  #: optimizer@9
+n = parts.steps  #: number
+
+# === a dataclass that derives from another
+from dataclasses import dataclass
+from torch import nn, optim
+@dataclass
+class Base:
+    net: nn.Module
+@dataclass(frozen=True)
+class Parts(Base):
+    opt: object = None
+p = Parts(nn.Linear(1, 1), optim.SGD([], 1))
+m = p.net  #: model
+o = p.opt  #: optimizer
+
+# === a dataclass that finishes itself
+from dataclasses import dataclass, field
+from torch import nn, optim
+@dataclass
+class State:
+    net: nn.Module
+    opt: object = field(init=False)
+    def __post_init__(self):
+        self.opt = optim.SGD(self.net.parameters(), 1)  #: optimizer
+s = State(nn.Linear(1, 1))
+o = s.opt  #: optimizer
+
+# === a named tuple class
+from typing import NamedTuple
+from torch import nn, optim
+class Parts(NamedTuple):
+    net: nn.Module
+    opt: optim.Optimizer
+net = nn.Linear(1, 1)
+parts = Parts(net, optim.SGD(net.parameters(), 1))
+m = parts.net  #: model
+a, b = parts  #: a: model, b: optimizer
+c = parts[1]  #: optimizer
+
+# === a namedtuple
+from collections import namedtuple
+from torch import nn, optim
+Parts = namedtuple("Parts", ["net", "opt"])
+p = Parts(opt=optim.SGD([], 1), net=nn.Linear(1, 1))
+m = p.net  #: model
+a, b = p  #: a: model, b: optimizer
+
+# === a namedtuple with its fields in a text
+from collections import namedtuple
+from torch import nn
+Parts = namedtuple("Parts", "net, lr")
+p = Parts(nn.Linear(1, 1), 0.1)
+x = p.net  #: model
+y = p.lr  #: number
+
+# === a class that derives from a namedtuple
+from collections import namedtuple
+from torch import nn
+class Parts(namedtuple("Parts", "net lr")):
+    def describe(self):
+        return self.net  #: model
+p = Parts(nn.Linear(1, 1), 0.1)
+p.describe()
+x, y = p  #: x: model, y: number
+
+# === a batch in a dataclass
+from dataclasses import dataclass
+import torch
+from torch.utils.data import DataLoader
+@dataclass
+class Batch:
+    x: torch.Tensor
+    y: torch.Tensor
+for x, y in DataLoader(data):
+    b = Batch(x, y.to("cuda"))
+    u = b.x  #: batch
+    v = b.y  #: batch
+
+# === a dataclass with fields that are filled by a mapping
+from dataclasses import dataclass
+from torch import nn
+@dataclass
+class Config:
+    net: nn.Module
+    lr: float
+c = Config(**{"net": nn.Linear(1, 1), "lr": 0.1})
+x = c.net  #: model
+y = c.lr  #: number

@@ -1,0 +1,157 @@
+# === a global that a function reads
+from torch import nn
+net = nn.Linear(1, 1)
+def train():
+    return net  #: model@2
+train()
+
+# === a global that a function sets
+from torch import nn
+net = None
+def setup():
+    global net
+    net = nn.Linear(1, 1)
+setup()
+net.train()  #: net: model@5
+
+# === a global that a function replaces may be either
+from torch import nn, optim
+thing = nn.Linear(1, 1)
+def replace():
+    global thing
+    thing = optim.SGD([], 1)
+replace()
+use(thing)  #: thing: model, optimizer
+
+# === nonlocal
+from torch import nn
+def main():
+    net = None
+    def setup():
+        nonlocal net
+        net = nn.Linear(1, 1)
+    setup()
+    return net  #: model@6
+main()
+
+# === nonlocal may replace what was there
+from torch import nn, optim
+def main():
+    thing = nn.Linear(1, 1)
+    def replace():
+        nonlocal thing
+        thing = optim.SGD([], 1)
+    replace()
+    return thing  #: model, optimizer
+main()
+
+# === a closure
+from torch import nn
+def main():
+    net = nn.Linear(1, 1)
+    def step():
+        return net  #: model@3
+    step()
+main()
+
+# === a closure sees what is bound after it
+from torch import nn
+def main():
+    def step():
+        return net  #: model@5
+    net = nn.Linear(1, 1)
+    step()
+main()
+
+# === two levels of closures
+from torch import nn
+def main():
+    net = nn.Linear(1, 1)
+    def outer():
+        def inner():
+            return net  #: model@3
+        return inner()
+    outer()
+main()
+
+# === a function that makes functions
+from torch import nn
+def make(net):
+    def step(x):
+        return net  #: model@6
+    return step
+step = make(nn.Linear(1, 1))
+step(1)
+
+# === a local name hides a global
+from torch import nn
+model = nn.Linear(1, 1)
+def use():
+    model = {}
+    return model  #: container
+use()
+
+# === a parameter hides a global
+from torch import nn
+model = nn.Linear(1, 1)
+def use(model):
+    return model  #: text(resnet)
+use("resnet")
+
+# === a local name of one function is not seen by another
+from torch import nn
+def one():
+    net = nn.Linear(1, 1)
+def two():
+    return net  #: nothing
+one()
+two()
+
+# === a name of a class is not seen by its methods
+from torch import nn
+class Trainer:
+    net = nn.Linear(1, 1)
+    def fit(self):
+        a = self.net  #: model
+        return net  #: nothing
+Trainer().fit()
+
+# === the variable of a comprehension stays inside
+from torch import nn
+x = nn.Linear(1, 1)
+names = [x for x in ("a", "b")]
+x.train()  #: x: model
+
+# === a global of the module and a local of the same name in an enclosing function
+from torch import nn, optim
+thing = nn.Linear(1, 1)
+def main():
+    thing = optim.SGD([], 1)
+    def inner():
+        global thing
+        return thing  #: model
+    inner()
+main()
+
+# === globals as a dictionary
+from torch import nn
+class Net(nn.Module):
+    pass
+net = globals()["Net"]()  #: model
+other = globals()[name]()  #: unknown object
+
+# === exec of a name that is not known
+import torch
+net = eval(name)()  #: unknown object
+
+# === a counter in a closure
+from torch.utils.data import DataLoader
+def main():
+    seen = 0
+    def count(x):
+        nonlocal seen
+        seen += x.size(0)
+    for x, y in DataLoader(data):
+        count(x)
+    return seen  #: number, statistic
+main()
