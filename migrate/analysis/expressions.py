@@ -145,10 +145,13 @@ def _compare(state: State, node: ast.Compare, frame: Frame) -> Values:
     """A comparison of rows has rows; `is` and `in` look at the object as a whole."""
     found = _parts(state, node, frame)
     if any(isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for operator in node.ops):
-        return frozenset(value for value in found if value.role is Role.AVAILABLE)
+        return frozenset(value for value in found if value.role in _FLAGS)
     rows = frozenset(Value(Role.SAMPLES, value.origin) for value in found if value.role in ROWS)
     folded = frozenset(value for value in found if value.role is Role.STATISTIC)
-    return (rows or folded) | frozenset(v for v in found if v.role in (Role.AVAILABLE, Role.TENSOR))
+    return (rows or folded) | frozenset(value for value in found if value.role in _FLAGS or value.role is Role.TENSOR)
+
+
+_FLAGS = PLACE | {Role.AVAILABLE}
 
 
 def _binary(state: State, node: ast.BinOp, frame: Frame) -> Values:

@@ -351,7 +351,7 @@ PROGRAMS = {
         size = int(os.environ["WORLD_SIZE"])  #: world size
         local = int(os.environ.get("LOCAL_RANK", 0))  #: local rank
         other = os.getenv("SLURM_PROCID")  #: rank
-        is_main = rank == 0  #: number, rank
+        is_main = rank == 0  #: rank
         home = os.environ["HOME"]  #:
         number = int(os.environ.get("SEED"))  #: unknown object
     """,
