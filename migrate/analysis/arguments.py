@@ -15,31 +15,31 @@ if TYPE_CHECKING:
 class Arguments:
     """The arguments of one call, evaluated.
 
-    `rest` are those that follow a `*sequence` of unknown length: any of them may stand at any later position.
-    `others` are those of a `**mapping` whose keys are not known. `site` is where what the call makes counts as made.
+    `rest` are those that follow a `*sequence` of unknown length: any of them may stand at any later position. `others`
+    are those of a `**mapping` whose keys are not known, `loose` those of which nobody knows which parameter takes them.
+    `site` is where what the call makes counts as made.
     """
 
-    __slots__ = ("named", "node", "others", "positional", "rest", "site")
+    __slots__ = ("loose", "named", "node", "others", "positional", "rest", "site")
 
     def __init__(
         self,
         node: ast.Call,
-        positional: list[Values],
-        named: dict[str, Values],
+        positional: list[Values] | None = None,
+        named: dict[str, Values] | None = None,
         rest: Values = NOTHING,
         others: Values = NOTHING,
-        site: ast.Call | None = None,
     ) -> None:
-        self.node = node
-        self.site = site or node
-        self.positional = positional
-        self.named = named
+        self.node = self.site = node
+        self.positional = positional if positional is not None else []
+        self.named = named if named is not None else {}
         self.rest = rest
         self.others = others
+        self.loose: Values = NOTHING
 
     def all(self) -> Values:
         """Every value that is passed."""
-        return frozenset().union(self.rest, self.others, *self.positional, *self.named.values())
+        return frozenset().union(self.rest, self.others, self.loose, *self.positional, *self.named.values())
 
     def has(self, position: int, keyword: str) -> bool:
         """Whether the argument at a position or under its keyword was seen to be passed."""
@@ -53,7 +53,7 @@ class Arguments:
 
     def after(self, count: int) -> Arguments:
         """The arguments without the first ones."""
-        return Arguments(self.node, self.positional[count:], self.named, self.rest, self.others, self.site)
+        return self._with(self.positional[count:], self.named, self.rest, self.others)
 
     def behind(self, bound: Arguments) -> Arguments:
         """These arguments after those that were bound before, as `functools.partial` passes them on."""
@@ -61,8 +61,12 @@ class Arguments:
             positional, rest = bound.positional, bound.rest.union(self.rest, *self.positional)
         else:
             positional, rest = [*bound.positional, *self.positional], self.rest
-        named, others = {**bound.named, **self.named}, bound.others | self.others
-        return Arguments(self.node, positional, named, rest, others, self.site)
+        return self._with(positional, {**bound.named, **self.named}, rest, bound.others | self.others)
+
+    def _with(self, positional: list[Values], named: dict[str, Values], rest: Values, others: Values) -> Arguments:
+        changed = Arguments(self.node, positional, named, rest, others)
+        changed.site, changed.loose = self.site, self.loose
+        return changed
 
 
 def unknown(node: ast.Call, arguments: Arguments) -> Values:

@@ -55,7 +55,7 @@ def _call_closures(state: State, arguments: Arguments, frame: Frame) -> None:
     """`optimizer.step(closure)` calls the closure."""
     for value in arguments.all():
         if isinstance(value.unit, Function):
-            call(state, frozenset({value}), Arguments(arguments.node, [], {}), frame)
+            call(state, frozenset({value}), Arguments(arguments.node), frame)
 
 
 # --- library functions that call what they are given ------------------------------------------------------------------
@@ -73,13 +73,13 @@ def _filter(state: State, arguments: Arguments, frame: Frame) -> Values:
     elements = iterate(state, over)
     for value in arguments.at(0, "function"):
         if isinstance(value.unit, Function):
-            call(state, frozenset({value}), Arguments(arguments.node, [elements], {}), frame)
+            call(state, frozenset({value}), Arguments(arguments.node, [elements]), frame)
     return iterator(state, arguments.node, elements, over) | frozenset(v for v in elements if v.role in ROWS)
 
 
 def _default_dict(state: State, arguments: Arguments, frame: Frame) -> Values:
     """A dictionary that holds what its factory makes."""
-    made = call(state, arguments.at(0, ""), Arguments(arguments.node, [], {}), frame)
+    made = call(state, arguments.at(0, ""), Arguments(arguments.node), frame)
     # A list that is made here is not the dictionary itself: it is kept at the function of the call.
     assert isinstance(arguments.node, ast.Call)
     inner = frozenset(v._replace(origin=arguments.node.func) if v.origin is arguments.node else v for v in made)

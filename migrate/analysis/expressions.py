@@ -15,7 +15,7 @@ from migrate.analysis.iteration import iterate
 from migrate.analysis.roles import FROM_LOADER, NOTHING, PLACE, ROWS, Role, Value, Values
 from migrate.analysis.state import ANY, ELEMENT, MAPPING, OVER, Frame, State, widened
 from migrate.analysis.units import Function
-from migrate.analysis.unpacking import unpack
+from migrate.analysis.unpacking import length_of, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,45 +66,53 @@ def constant(value: str | float | bool) -> Values:
 
 def _call(state: State, node: ast.Call, frame: Frame) -> Values:
     callees = evaluate(state, node.func, frame)
-    positional: list[Values] = []
-    named: dict[str, Values] = {}
-    rest = others = NOTHING
+    arguments = Arguments(node)
+    is_open = False  # behind elements of unknown number
     for argument in node.args:
         values = evaluate(state, argument, frame)
         if isinstance(argument, ast.Starred):
-            known, more = _spread(state, values)
-            positional += [] if rest else known
-            rest |= more
-        elif rest:  # behind elements of unknown number
-            rest |= values
-        else:
-            positional.append(values)
+            is_open = _spread(state, values, arguments) or is_open
+        elif not is_open:
+            arguments.positional.append(values)
+        elif arguments.rest:
+            arguments.rest |= values
+        else:  # nobody knows where it stands
+            arguments.loose |= values
     for keyword in node.keywords:
         values = evaluate(state, keyword.value, frame)
         if keyword.arg is not None:
-            named[keyword.arg] = values
+            arguments.named[keyword.arg] = values
         else:
-            others |= _spread_mapping(state, values, named)
+            arguments.others |= _spread_mapping(state, values, arguments.named)
     unit = frame.unit
     state.calls[node] = unit.original
-    site = unit.site if isinstance(unit, Function) and unit.makes is node else None
-    return calls.call(state, callees, Arguments(node, positional, named, rest, others, site), frame)
+    if isinstance(unit, Function) and unit.site is not None and unit.makes is node:
+        arguments.site = unit.site
+    return calls.call(state, callees, arguments, frame)
 
 
-def _spread(state: State, values: Values) -> tuple[list[Values], Values]:
-    """What `*values` passes: by position, as far as these are known, and the rest."""
-    known: dict[int, Values] = {}
+def _spread(state: State, values: Values, arguments: Arguments) -> bool:
+    """Add what `*values` passes: by position, as far as these are known, and the rest; whether there may be more."""
+    positions: dict[int, Values] = {}
     rest: Values = NOTHING
     for value in values:
         if value.role is Role.CONTAINER and value.name != MAPPING and value.origin is not None:
             for key, held in state.held(value.origin).items():
                 if key.isdigit():
-                    known[int(key)] = known.get(int(key), NOTHING) | held
+                    positions[int(key)] = positions.get(int(key), NOTHING) | held
                 elif key == ELEMENT:
                     rest |= held
         else:
             rest |= iterate(state, frozenset({value}))
-    return [known.get(position, NOTHING) | rest for position in range(max(known, default=-1) + 1)], rest
+    lengths = {length_of(state, value) for value in values}
+    length = lengths.pop() if len(lengths) == 1 else None
+    count = max(positions, default=-1) + 1 if length is None else length
+    if arguments.rest or arguments.loose:  # behind another one of unknown length
+        arguments.rest |= rest.union(*positions.values())
+    else:
+        arguments.positional += [positions.get(position, NOTHING) | rest for position in range(count)]
+        arguments.rest |= rest
+    return length is None
 
 
 def _spread_mapping(state: State, values: Values, named: dict[str, Values]) -> Values:

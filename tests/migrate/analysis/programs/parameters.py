@@ -170,3 +170,40 @@ def train(net, lr, opt):  #: net: model, lr: number, opt: optimizer
     return net
 first = (nn.Linear(1, 1), 0.1)
 train(*first, optim.SGD([], 1))
+
+# === what stands behind an unknown number of arguments stands anywhere
+from torch import nn
+def use(a, b):  #: a: nothing, b: nothing
+    return a
+use(*unheard_of, nn.Linear(1, 1))
+
+# === a tuple with an unknown part keeps the places of the others
+from torch import nn, optim
+def use(a, b, c):  #: a: model, b: nothing, c: optimizer
+    return a
+use(*(nn.Linear(1, 1), unheard_of), optim.SGD([], 1))
+
+# === two lists of arguments
+from torch import nn, optim
+def use(a, b):  #: a: model, optimizer, b: model, optimizer
+    return a
+nets, opts = [], []
+nets.append(nn.Linear(1, 1))
+opts.append(optim.SGD([], 1))
+use(*nets, *opts)
+
+# === a method takes its object first
+from torch import nn
+class Trainer:
+    def fit(self, net, *more, **options):  #: self: instance, net: model, more: container, options: container
+        return more[0]  #: number
+Trainer().fit(nn.Linear(1, 1), 3, flag=True)
+
+# === arguments through two functions
+from torch import nn, optim
+def inner(net, **options):
+    return options["opt"]  #: optimizer
+def outer(**options):
+    return inner(**options)
+net = nn.Linear(1, 1)
+outer(net=net, opt=optim.SGD(net.parameters(), 1))
