@@ -16,6 +16,7 @@ from migrate.analysis.units import Module
 if TYPE_CHECKING:
     from migrate.analysis.units import Unit
 
+FRESH = 8  # so often at most a unit is run out of turn
 RUNS = 60  # real programs rest after one to four runs of a unit
 DEEPEST_CALL = 30  # calls inside calls; what lies deeper waits its turn
 
@@ -56,6 +57,16 @@ class Agenda:
         if unit in waiting and unit not in self._count and len(self._running) < DEEPEST_CALL:
             del waiting[unit]
             self._start(unit)
+
+    def refresh(self, unit: Unit) -> bool:
+        """Run a unit again that waits, since nothing of what it gave is of use; not for ever, not inside itself."""
+        if unit not in self._functions or unit in self._running or len(self._running) >= DEEPEST_CALL:
+            return False
+        if self._count[unit] >= FRESH:
+            return False
+        del self._functions[unit]
+        self._start(unit)
+        return True
 
     def run_all(self) -> None:
         """Run until no unit waits."""

@@ -11,6 +11,8 @@ from migrate.analysis.roles import FROM_LOADER, NOTHING, Role, Value, Values
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from migrate.analysis.state import State
+
 
 class Arguments:
     """The arguments of one call, evaluated.
@@ -45,6 +47,10 @@ class Arguments:
         """Whether the argument at a position or under its keyword was seen to be passed."""
         return keyword in self.named or position < len(self.positional) or bool(self.rest)
 
+    def has_unknown(self) -> bool:
+        """Whether nothing is known of one of the arguments."""
+        return not all(self.positional) or not all(self.named.values())
+
     def at(self, position: int, keyword: str) -> Values:
         """The argument at a position or under its keyword."""
         if keyword in self.named:
@@ -67,6 +73,13 @@ class Arguments:
         changed = Arguments(self.node, positional, named, rest, others)
         changed.site, changed.loose = self.site, self.loose
         return changed
+
+
+def tensor(state: State, arguments: Arguments) -> Values:
+    """A tensor; nothing as long as one of the arguments may still turn out to be a batch."""
+    if arguments.has_unknown() and not state.settled:
+        return NOTHING
+    return frozenset({Value(Role.TENSOR, arguments.node)})
 
 
 def unknown(node: ast.Call, arguments: Arguments) -> Values:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis import records
-from migrate.analysis.arguments import Arguments, unknown
+from migrate.analysis.arguments import Arguments, tensor, unknown
 from migrate.analysis.entry import enter, hand, invoke
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.libraries import library
@@ -189,4 +189,4 @@ def _called(state: State, callee: Value, arguments: Arguments, frame: Frame) -> 
     keeps_rows = callee.role is not Role.CRITERION and any(value.role in ROWS for value in inputs)
     role = Role.SAMPLES if keeps_rows else Role.STATISTIC
     from_loader = {Value(role, value.origin) for value in inputs if value.role in FROM_LOADER}
-    return frozenset(from_loader) or frozenset({Value(Role.TENSOR, arguments.node)})
+    return frozenset(from_loader) or tensor(state, arguments)

@@ -45,8 +45,8 @@ def _dict(state: State, arguments: Arguments, frame: Frame) -> Values:
     """dict(a=x), dict(mapping), dict(pairs)."""
     given = arguments.at(0, "")
     fill(state, arguments.node, given, arguments)
-    batch = frozenset(value for value in given if value.role is Role.BATCH)
-    return batch if batch and batch == given else batch | {Value(Role.CONTAINER, arguments.node, MAPPING)}
+    alike = frozenset(value for value in given if value.role in (Role.BATCH, Role.PARAMETERS))
+    return alike if alike and alike == given else alike | {Value(Role.CONTAINER, arguments.node, MAPPING)}
 
 
 def fill(state: State, node: ast.AST, given: Values, arguments: Arguments) -> None:

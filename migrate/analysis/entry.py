@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.arguments import Arguments
 from migrate.analysis.factories import copy_for, hold_rest
-from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.roles import FROM_LOADER, NOTHING, Role, Value, Values
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
 from migrate.analysis.units import Call, Class, Function, FunctionNode, module_of
 from migrate.analysis.unpacking import everything
@@ -34,11 +34,19 @@ def enter(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Va
     """Run the function that is called with what is known of its arguments, and say what it gives."""
     unit, here = hand(state, callee, arguments, frame)
     state.enter(unit)
+    returned, yielded = _results(state, unit, here)
+    if not returned and not yielded and (unit.returns or unit.yields) and state.agenda.refresh(unit):
+        returned, yielded = _results(state, unit, here)  # all that there was came from other calls
+    return _generator(state, arguments, yielded) if unit.yields else returned
+
+
+def _results(state: State, unit: Function, here: Values) -> tuple[Values, Values]:
+    """What a call returns and yields."""
     returned, yielded = state.result(unit), unit.yields
     if len(unit.original.calls) > 1:
         returned = returned and _of_this_call(state, unit, returned, here)
         yielded = yielded and _of_this_call(state, unit, yielded, here, is_generator=True)
-    return _generator(state, arguments.node, yielded, arguments) if unit.yields else returned
+    return returned, yielded
 
 
 def hand(state: State, callee: Value, arguments: Arguments, frame: Frame) -> tuple[Function, Values]:
@@ -115,17 +123,20 @@ def invoke(state: State, receiver: Value, name: str, *given: Values) -> tuple[Va
     return (frozenset(returned), frozenset(yielded)) if units else None
 
 
-def _generator(state: State, node: ast.Call, yields: Values, arguments: Arguments) -> Values:
+def _generator(state: State, arguments: Arguments, yields: Values) -> Values:
     """What a generator function gives: an iterator that knows which loaders it runs over."""
+    node, given = arguments.node, arguments.all()
     state.store(node, ELEMENT, yields)
-    state.store(node, OVER, frozenset(v for v in arguments.all() if v.role in (Role.LOADER, Role.ITERATOR)))
-    state.store(node, OVER, loaders_of(state, yields))
+    state.store(node, OVER, frozenset(value for value in given if value.role in (Role.LOADER, Role.ITERATOR)))
+    # One that is handed a batch gives parts of it: that is no run over the loader.
+    parts = {value.origin for value in inside(state, given) if value.role in FROM_LOADER}
+    state.store(node, OVER, frozenset(loader for loader in loaders_of(state, yields) if loader.origin not in parts))
     return frozenset({Value(Role.ITERATOR, node, GENERATOR)})
 
 
 def loaders_of(state: State, values: Values) -> Values:
-    """The loaders whose rows are among the values, or in the tuples and dictionaries among them."""
-    return frozenset(Value(Role.LOADER, value.origin) for value in inside(state, values) if value.role in ROWS)
+    """The loaders whose batches are among the values, or in the tuples and dictionaries among them."""
+    return frozenset(Value(Role.LOADER, value.origin) for value in inside(state, values) if value.role is Role.BATCH)
 
 
 def inside(state: State, values: Iterable[Value], depth: int = _DEPTH) -> set[Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from migrate.analysis import containers, iteration, members, records, rows
-from migrate.analysis.arguments import Arguments, folds, handed
+from migrate.analysis.arguments import Arguments, folds, handed, tensor
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.known.table import Computes, Passes
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
@@ -114,7 +114,7 @@ def _computed(state: State, name: str, arguments: Arguments) -> Values:
             | parameters
         )
     if is_tensor:
-        return frozenset({Value(Role.TENSOR, arguments.node, name)}) | parameters
+        return tensor(state, arguments) | parameters
     return frozenset({Value(Role.UNKNOWN, arguments.node, name)}) | parameters
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.analysis.arguments import Arguments, folds, unknown
+from migrate.analysis.arguments import Arguments, folds, tensor, unknown
 from migrate.analysis.containers import of_container
 from migrate.analysis.iteration import following, iterate, iterator
 from migrate.analysis.known import tensors, training
@@ -38,7 +38,7 @@ def _of_model(state: State, model: Value, name: str, arguments: Arguments) -> Va
     if name == "state_dict":
         return frozenset({Value(Role.STATE, model.origin)})
     from_loader = {Value(Role.SAMPLES, value.origin) for value in arguments.all() if value.role in FROM_LOADER}
-    return frozenset(from_loader) or frozenset({Value(Role.TENSOR, arguments.node)})
+    return frozenset(from_loader) or tensor(state, arguments)
 
 
 def _of_rows(state: State, rows: Value, name: str, arguments: Arguments) -> Values:

@@ -282,3 +282,51 @@ def prepare(loader):
         yield {"x": x.cuda(), "y": y.cuda()}
 for batch in prepare(DataLoader(data)):  #: evaluation over dataloader@5
     x = batch["x"]  #: batch
+
+# === a generator of parts of a batch is no run over the loader
+from torch import nn
+from torch.utils.data import DataLoader
+def parts(batch, n):
+    for i in range(n):  #: neither
+        yield batch["x"]
+def steps(net, x):
+    while True:
+        x = net(x)
+        yield x
+net = nn.Linear(1, 1)
+for batch in DataLoader(data):  #: evaluation over dataloader@11
+    for x in parts(batch, 3):  #: neither; x: batch
+        use(x)
+    for y in steps(net, batch["x"]):  #: neither; y: samples
+        use(y)
+
+# === generators of an object
+from torch.utils.data import DataLoader
+class Data:
+    def __init__(self):
+        self.loader = DataLoader(read())
+    def batches(self):
+        for x, y in self.loader:
+            yield x.cuda(), y.cuda()
+for x, y in Data().batches():  #: evaluation over dataloader@4; x: batch
+    use(x)
+
+# === one generator for two loops computes nothing from nothing
+from torch import nn
+from torch.utils.data import DataLoader
+def log_every(iterable, n):
+    for x in iterable:
+        yield x
+net, crit = nn.Linear(1, 1), nn.CrossEntropyLoss()
+for x, y in log_every(DataLoader(a), 10):  #: evaluation over dataloader@7; x: batch@7
+    loss = crit(net(x), y)  #: statistic@7
+for x, y in log_every(DataLoader(b), 10):  #: evaluation over dataloader@9; x: batch@9
+    loss = crit(net(x), y)  #: statistic@9
+
+# === parameters by name
+from torch import nn, optim
+net = nn.Linear(1, 1)
+groups = []
+for name, value in dict(net.named_parameters()).items():
+    groups += [{"params": [value], "lr": 0.1}]  #: value: parameters@2
+opt = optim.SGD(groups, 1)  #: optimizer
