@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.arguments import Arguments
 from migrate.analysis.factories import copy_for, hold_rest
-from migrate.analysis.roles import FROM_LOADER, NOTHING, Role, Value, Values
+from migrate.analysis.roles import NOTHING, Role, Value, Values
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
+from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Call, Class, Function, FunctionNode, module_of
 from migrate.analysis.unpacking import everything
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Iterable
 
 #: The name of the iterators that calls of generator functions make.
@@ -37,7 +38,7 @@ def enter(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Va
     returned, yielded = _results(state, unit, here)
     if not returned and not yielded and (unit.returns or unit.yields) and state.agenda.refresh(unit):
         returned, yielded = _results(state, unit, here)  # all that there was came from other calls
-    return _generator(state, arguments, yielded) if unit.yields else returned
+    return _generator(state, unit, arguments, yielded) if unit.yields else returned
 
 
 def _results(state: State, unit: Function, here: Values) -> tuple[Values, Values]:
@@ -123,15 +124,30 @@ def invoke(state: State, receiver: Value, name: str, *given: Values) -> tuple[Va
     return (frozenset(returned), frozenset(yielded)) if units else None
 
 
-def _generator(state: State, arguments: Arguments, yields: Values) -> Values:
+def _generator(state: State, unit: Function, arguments: Arguments, yields: Values) -> Values:
     """What a generator function gives: an iterator that knows which loaders it runs over."""
     node, given = arguments.node, arguments.all()
     state.store(node, ELEMENT, yields)
     state.store(node, OVER, frozenset(value for value in given if value.role in (Role.LOADER, Role.ITERATOR)))
-    # One that is handed a batch gives parts of it: that is no run over the loader.
-    parts = {value.origin for value in inside(state, given) if value.role in FROM_LOADER}
-    state.store(node, OVER, frozenset(loader for loader in loaders_of(state, yields) if loader.origin not in parts))
+    batches = {value.origin for value in inside(state, yields) if value.role is Role.BATCH}
+    state.store(node, OVER, frozenset(loader for loader in _run_over(state, unit) if loader.origin in batches))
     return frozenset({Value(Role.ITERATOR, node, GENERATOR)})
+
+
+def _run_over(state: State, unit: Function) -> Values:
+    """The loaders that the loops of a function run over, or that it takes from one by one."""
+    found: Values = NOTHING
+    for node in own_nodes(unit.node):
+        source: ast.expr | None = None
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            source = node.iter
+        elif isinstance(node, ast.YieldFrom):
+            source = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args:
+            source = node.args[0]
+        if source is not None:
+            found |= state.loaders(state.values.get(source, NOTHING))
+    return found
 
 
 def loaders_of(state: State, values: Values) -> Values:
