@@ -12,7 +12,7 @@ from migrate.analysis.roles import FROM_LOADER, PLACE, Role, origins, roles
 from migrate.analysis.syntax import reads
 from migrate.programs.access import NAME
 from migrate.programs.devices import is_unknown_move
-from migrate.programs.loops import LoopFact, Loops
+from migrate.programs.loops import LoopFact, Loops, is_scaling
 from migrate.programs.moves import units_of
 from migrate.programs.program import Program, Refusal
 from migrate.programs.shares import decisions
@@ -107,12 +107,19 @@ def _out_of_hand(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
 def _backward_forms(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     for loop in program.training:
         for call in loop.backwards:
-            if facts.called(call) & AUTOGRAD_BACKWARD:
+            if autograd := facts.called(call) & AUTOGRAD_BACKWARD:
                 yield Refusal(
                     call,
                     "MIG105",
-                    "torch.autograd.backward has no counterpart",
+                    f"{min(autograd)} has no counterpart",
                     "add the losses up and call .backward() on the sum",
+                )
+            elif is_scaling(facts, call):
+                yield Refusal(
+                    call,
+                    "MIG106",
+                    "a scaler of a library computes the gradients and steps here",
+                    "write loss.backward() and optimizer.step(), and start it with --mixed_precision fp16",
                 )
             elif call.args or any(keyword.arg in ("gradient", "inputs", None) for keyword in call.keywords):
                 yield Refusal(

@@ -12,30 +12,22 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import AUTOGRAD_BACKWARD, RUN_ELSEWHERE, TORCH_PACKAGES
-from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.known.training import AUTOGRAD_BACKWARD, RUN_ELSEWHERE
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import Loop
-from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.analysis.units import Class, Function, Unit
+from migrate.programs.frameworks import Frameworks
+from migrate.programs.updates import SCALERS, How, Updates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts, Use
+    from migrate.analysis.roles import Value
+    from migrate.programs.updates import Update
 
 #: A receiver of these roles has a `backward` of its own meaning.
 _NOT_A_LOSS = frozenset({Role.ACCELERATOR, Role.MODEL, Role.OPTIMIZER, Role.INSTANCE, Role.CLASS, Role.MODULE})
-
-
-def _imports_torch(module: Module) -> bool:
-    return any(
-        (isinstance(node, ast.Import) and any(alias.name.split(".")[0] in TORCH_PACKAGES for alias in node.names))
-        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in TORCH_PACKAGES)
-        for node in ast.walk(module.tree)
-    )
-
-
-def _home_of(unit: Module | Function | Class) -> Module:
-    return unit if isinstance(unit, Module) else unit.module
 
 
 class Kind(str, Enum):
@@ -61,35 +53,30 @@ class Loops:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
+        self._frameworks = Frameworks(facts)
+        self.updates = Updates(facts)
+        self._stepped: dict[Loop, tuple[Update, ...]] = {}
 
     @cached_property
     def backwards(self) -> tuple[Use, ...]:
         """Calls of `backward` on a loss, and of `torch.autograd.backward`, in files that have to do with PyTorch."""
-        torch = {module for module in self._facts.modules if self._uses_torch(module)}
+        torch = {module for module in self._facts.modules if self._frameworks.uses_torch(module)}
         return tuple(use for use in self._facts.calls_anywhere if use.unit.module in torch and self._is_vanilla(use))
-
-    def _uses_torch(self, module: Module) -> bool:
-        """Whether a file imports PyTorch, or a file of the project that does; other libraries have a backward, too."""
-        return _imports_torch(module) or any(
-            isinstance(value.unit, (Module, Function, Class)) and _imports_torch(_home_of(value.unit))
-            for values in module.names.values()
-            for value in values
-        )
 
     def _is_vanilla(self, use: Use) -> bool:
         facts, call = self._facts, use.node
-        if facts.called(call) & AUTOGRAD_BACKWARD:
+        if facts.called(call) & AUTOGRAD_BACKWARD or is_scaling(facts, call):
             return True
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward" or facts.targets(call):
             return False
         receiver = facts.receiver(call)
         if roles(receiver) & _NOT_A_LOSS or facts.names(call.func.value):
             return False
-        if not receiver and call.args:  # fabric.backward(loss), engine.backward(loss)
+        if call.args and all(_is_library_object(value) for value in receiver):  # fabric.backward(loss)
             return False
         if isinstance(call.func.value, ast.Name) and call.func.value.id in ("self", "ctx"):
             return False
-        return not self._is_handled_elsewhere(use.unit)
+        return not self._is_handled_elsewhere(use.unit) and not self._frameworks.is_foreign(call.func.value)
 
     def _is_handled_elsewhere(self, unit: Unit) -> bool:
         """Inside a class for which a framework or autograd runs the loop."""
@@ -125,10 +112,7 @@ class Loops:
             if isinstance(use.unit, Function)
             and use.unit.module.file.named
             and not any(True for _ in self.innermost(use.node, use.unit))
-            and any(
-                isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"
-                for node in self._facts.own(use.unit)
-            )
+            and bool(self.updates.reached(use.unit.node))
         )
 
     @cached_property
@@ -181,6 +165,13 @@ class Loops:
             return {o for n in nexts if n.args for o in self._facts.loaders(self._facts.values(n.args[0]))}
         return self._facts.loaders(self._facts.values(loop.iter))
 
+    def fetched(self, loop: Loop) -> set[ast.AST]:
+        """Where the loaders were made whose batches a loop takes one by one, with `next()`."""
+        units = self.updates.functions(loop)
+        nodes = [node for root in (loop, *(unit.node for unit in units)) for node in ast.walk(root)]
+        nexts = (n for n in nodes if isinstance(n, ast.Call) and n.args and "builtins.next" in self._facts.called(n))
+        return {origin for call in nexts for origin in self._facts.loaders(self._facts.values(call.args[0]))}
+
     @cached_property
     def evaluation(self) -> tuple[LoopFact, ...]:
         """Loops over a loader that reach no backward, in any file of the program."""
@@ -204,15 +195,15 @@ class Loops:
             waiting.extend(call.caller for call in unit.calls.values() if isinstance(call.caller, Function))
         return found
 
+    @cached_property
+    def _training_calls(self) -> set[ast.AST]:
+        """Backward calls, and the calls that enter a function which reaches one: also through an object."""
+        calls: set[ast.AST] = {use.node for use in self.backwards}
+        return calls.union(*(unit.calls for unit in self._training_functions))
+
     def trains(self, node: ast.AST) -> bool:
         """Whether code reaches a backward call, itself or through the functions it calls."""
-        own = {id(use.node) for use in self.backwards}
-        for inner in ast.walk(node):
-            if id(inner) in own:
-                return True
-            if isinstance(inner, ast.Call) and any(t in self._training_functions for t in self._facts.targets(inner)):
-                return True
-        return False
+        return any(inner in self._training_calls for inner in ast.walk(node))
 
     def calls_model(self, node: ast.AST) -> bool:
         """Whether code calls a model."""
@@ -223,22 +214,22 @@ class Loops:
 
     def trained_by(self, loop: LoopFact) -> set[ast.AST]:
         """Where the optimizers were made that step in a training loop, functions it calls, or loops around it."""
-        for around in (loop.node, *self.around(loop.node, loop.unit)):
-            found = self._steps(around, frozenset())
-            if found:
-                return found
-        return set()
+        return {origin for update in self.stepped(loop) if update.how is How.OPTIMIZER for origin in update.optimizers}
 
-    def _steps(self, node: ast.AST, seen: frozenset[int]) -> set[ast.AST]:
-        found: set[ast.AST] = set()
-        for inner in ast.walk(node):
-            if not isinstance(inner, ast.Call):
-                continue
-            if isinstance(inner.func, ast.Attribute) and inner.func.attr == "step":
-                found |= origins(self._facts.receiver(inner), Role.OPTIMIZER)
-                if Role.SCALER in roles(self._facts.receiver(inner)) and inner.args:
-                    found |= origins(self._facts.values(inner.args[0]), Role.OPTIMIZER)
-            for target in self._facts.targets(inner):
-                if id(target) not in seen:
-                    found |= self._steps(target.node, seen | {id(target)})
-        return found
+    def stepped(self, loop: LoopFact) -> tuple[Update, ...]:
+        """What changes the parameters in a training loop, in the innermost loop around it that has such a thing."""
+        if loop.node not in self._stepped:
+            around = [self.updates.reached(node) for node in (loop.node, *self.around(loop.node, loop.unit))]
+            proven = [found for found in around if any(update.how is How.OPTIMIZER for update in found)]
+            self._stepped[loop.node] = next((found for found in (*proven, *around) if found), ())
+        return self._stepped[loop.node]
+
+
+def is_scaling(facts: Facts, call: ast.Call) -> bool:
+    """`loss_scaler(loss, optimizer)`: a library's object that computes gradients and steps."""
+    return any(value.role is Role.UNKNOWN and value.name in SCALERS for value in facts.values(call.func))
+
+
+def _is_library_object(value: Value) -> bool:
+    """An object that another library than PyTorch made; no tensor, as far as anybody can tell."""
+    return value.role is Role.UNKNOWN and "." in value.name and not value.name.startswith("torch.")

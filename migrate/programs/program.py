@@ -113,7 +113,7 @@ def _settle(facts: Facts, loops: Loops, program: Program) -> None:
             Refusal(
                 first,
                 "MIG902",
-                "no optimizer steps in this loop, as far as the analysis sees",
+                _without_optimizer(loops, program),
                 "train with a torch.optim optimizer that has a name in the same program, or convert by hand",
             )
         )
@@ -156,6 +156,14 @@ def _settle(facts: Facts, loops: Loops, program: Program) -> None:
     program.evaluation = tuple(
         loop for loop in loops.evaluation if loop.loaders & mine and not _only_looks(facts, loops, program, loop)
     )
+
+
+def _without_optimizer(loops: Loops, program: Program) -> str:
+    """What changes the parameters of a program in which no optimizer is seen to step."""
+    found = {update.how.value for loop in program.training for update in loops.stepped(loop)}
+    if found:
+        return f"no optimizer steps in this loop: the parameters are changed by {min(found)}"
+    return "no optimizer steps in this loop, as far as the analysis sees"
 
 
 def _only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> bool:

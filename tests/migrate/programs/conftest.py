@@ -24,3 +24,16 @@ def decide():
         return program, convert(facts, loops, program, "runtime")
 
     return run
+
+
+@pytest.fixture
+def analysed():
+    """The facts and loops of a source, or of several files by name; all are named."""
+
+    def run(source, **files):
+        sources = {"program": source, **files}
+        named = [SourceFile(f"{name}.py", textwrap.dedent(text).encode()) for name, text in sources.items()]
+        facts = analyse(Project(named))
+        return facts, Loops(facts)
+
+    return run

@@ -1,0 +1,240 @@
+"""What changes the parameters: a step of an optimizer, arithmetic written by hand, or something that is not seen.
+
+A loop with a backward and without any of these only looks at gradients. What is not proven to be an optimizer is told
+apart by the way it is used, so that a report can say what is missing; only `How.OPTIMIZER` is proven.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import same
+from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Value, Values
+
+
+class How(str, Enum):
+    """By what the parameters are changed."""
+
+    OPTIMIZER = "an optimizer"
+    BY_HAND = "arithmetic on the gradients, written by hand"
+    LIBRARY = "an object of a library that is not known here"
+    REMOTE = "another process (torch.distributed.rpc)"
+    UNSEEN = "an optimizer that is made where it is not seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One call or statement that changes parameters; `optimizers` is where the objects that do it were made."""
+
+    node: ast.AST
+    how: How
+    optimizers: frozenset[ast.AST] = frozenset()
+    name: str = ""  # of the library's class, where it is known
+
+
+#: In-place methods of tensors that a hand-written update is made with.
+_IN_PLACE = frozenset("add_ sub_ addcmul_ addcdiv_ copy_ set_ lerp_ mul_".split())
+_REMOTE = ("torch.distributed.rpc",)
+
+
+class Updates:
+    """The updates of a program, and which of them a piece of code reaches."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._reached: dict[ast.AST, tuple[Update, ...]] = {}
+
+    def reached(self, node: ast.AST) -> tuple[Update, ...]:
+        """The updates that code makes, itself or through the functions that it enters."""
+        if node not in self._reached:
+            found = dict.fromkeys(self._own(node))
+            for unit in self.functions(node):
+                found.update(dict.fromkeys(self._of_unit.get(unit, ())))
+            self._reached[node] = tuple(self._outermost(node, found))
+        return self._reached[node]
+
+    def functions(self, node: ast.AST) -> list[Function]:
+        """The functions of the project that code enters, directly or not."""
+        found: dict[Function, None] = {}
+        waiting = [node]
+        while waiting:
+            for inner in ast.walk(waiting.pop()):
+                for unit in self.entered.get(inner, ()):
+                    if unit not in found:
+                        found[unit] = None
+                        waiting.append(unit.node)
+        return list(found)
+
+    @cached_property
+    def entered(self) -> dict[ast.AST, list[Function]]:
+        """Each call with the functions of the project that it enters: also through an object that is called."""
+        found: dict[ast.AST, list[Function]] = {}
+        for unit in self._facts.functions:
+            for call in unit.calls:
+                found.setdefault(call, []).append(unit)
+        return found
+
+    def _outermost(self, node: ast.AST, found: dict[Update, None]) -> Iterator[Update]:
+        """What an optimizer of the project does inside of its own step is its business."""
+        steps = [u for u in found if u.how is How.OPTIMIZER and self.entered.get(u.node)]
+        hidden = {
+            inner for step in steps for unit in self.functions(step.node) for inner in self._of_unit.get(unit, ())
+        }
+        return (update for update in found if update not in hidden)
+
+    def _own(self, node: ast.AST) -> Iterator[Update]:
+        nodes = {id(inner) for inner in ast.walk(node)}
+        return (update for update in self._all if id(update.node) in nodes)
+
+    @cached_property
+    def _of_unit(self) -> dict[Function, list[Update]]:
+        found: dict[Function, list[Update]] = {}
+        for update in self._all:
+            unit = self._facts.unit(update.node)
+            if isinstance(unit, Function):
+                found.setdefault(unit, []).append(update)
+        return found
+
+    @cached_property
+    def _all(self) -> tuple[Update, ...]:
+        found: list[Update] = []
+        for use in self._facts.calls_anywhere:
+            update = self._of_call(use.node)
+            if update is not None:
+                found.append(update)
+        for module in self._facts.modules:
+            nodes = self._facts.tree(module.tree).nodes
+            found += [Update(node, How.BY_HAND) for node in nodes if _is_by_hand(node)]
+        return tuple(found) + tuple(self._of_project_optimizers(found))
+
+    def _of_call(self, call: ast.Call) -> Update | None:
+        facts = self._facts
+        if any(name.startswith(_REMOTE) for name in facts.called(call)):
+            return Update(call, How.REMOTE) if self._hands_over_gradients(call) else None
+        if any(value.role is Role.UNKNOWN and value.name in SCALERS for value in facts.values(call.func)):
+            return self._scaled(call, 1)
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+            return None
+        receiver = facts.receiver(call)
+        if made := origins(receiver, Role.OPTIMIZER):
+            return Update(call, How.OPTIMIZER, frozenset(made))
+        if Role.SCALER in roles(receiver):
+            return self._scaled(call, 0)
+        if any(value.name.startswith(_REMOTE) for value in receiver):
+            return Update(call, How.REMOTE)
+        return self._of_stranger(call, receiver)
+
+    def _scaled(self, call: ast.Call, position: int) -> Update | None:
+        """`scaler.step(optimizer)`, `loss_scaler(loss, optimizer)`."""
+        if len(call.args) <= position:
+            return None
+        made = origins(self._facts.values(call.args[position]), Role.OPTIMIZER)
+        return Update(call, How.OPTIMIZER, frozenset(made)) if made else Update(call, How.UNSEEN)
+
+    def _hands_over_gradients(self, call: ast.Call) -> bool:
+        return any(_is_gradient(inner) for inner in ast.walk(call))
+
+    def _of_stranger(self, call: ast.Call, receiver: Values) -> Update | None:
+        """`x.step()` of something unknown: by what it was made from, else where gradients are cleared, too."""
+        assert isinstance(call.func, ast.Attribute)
+        made = {v.origin: v.name for v in receiver if isinstance(v.origin, ast.Call) and v.name.count(".")}
+        for value in receiver:
+            if value.origin in made and self._is_made_from_parameters(value):
+                return Update(call, How.LIBRARY, frozenset({value.origin}), value.name)
+        if roles(receiver) - {Role.UNKNOWN} or any(value.unit is not None for value in receiver):
+            return None
+        if not receiver and not call.args:
+            return Update(call, How.UNSEEN)
+        cleared = self._cleared.get(self._facts.module(call).path, set())
+        if not cleared or (call.args and ast.unparse(call.func.value) not in cleared):
+            return None
+        if len(made) == 1:
+            (origin, name), *_ = made.items()
+            return Update(call, How.LIBRARY, frozenset({origin}), name)
+        return Update(call, How.UNSEEN)
+
+    def _is_made_from_parameters(self, value: Value) -> bool:
+        """Whether parameters of a model went into a call, directly or in lists and dictionaries of groups."""
+        assert isinstance(value.origin, ast.Call)
+        given = [*value.origin.args, *(keyword.value for keyword in value.origin.keywords)]
+        names = {name for argument in given for name in self._facts.names(argument)}
+        if any(name.startswith("torch.optim.") for name in names):
+            return True
+        return any(self._holds_parameters(self._facts.values(argument)) for argument in given)
+
+    def _holds_parameters(self, values: Values, depth: int = 2) -> bool:
+        if Role.PARAMETERS in roles(values):
+            return True
+        containers = origins(values, Role.CONTAINER) if depth else ()
+        inside = (self._facts.values(node) for made in containers for node in ast.walk(made))
+        return any(self._holds_parameters(found, depth - 1) for found in inside)
+
+    @cached_property
+    def _cleared(self) -> dict[str, set[str]]:
+        """What has its gradients cleared in each module, as it is written."""
+        found: dict[str, set[str]] = {}
+        for use in self._facts.calls_anywhere:
+            if isinstance(use.node.func, ast.Attribute) and use.node.func.attr == "zero_grad":
+                found.setdefault(use.unit.module.path, set()).add(ast.unparse(use.node.func.value))
+        return found
+
+    def _of_project_optimizers(self, known: list[Update]) -> Iterator[Update]:
+        """`optimizer.second_step()`: another method of an optimizer of the project that changes parameters."""
+        changing = {id(self._facts.unit(update.node)) for update in known}
+        for use in self._facts.calls_anywhere:
+            made = origins(self._facts.receiver(use.node), Role.OPTIMIZER)
+            is_step = isinstance(use.node.func, ast.Attribute) and use.node.func.attr == "step"
+            if made and not is_step and any(id(unit) in changing for unit in self.entered.get(use.node, ())):
+                yield Update(use.node, How.OPTIMIZER, frozenset(made))
+
+
+#: `scaler(loss, optimizer)` computes gradients and steps.
+SCALERS = frozenset(
+    f"timm.utils.{module}{name}" for module in ("", "cuda.") for name in ("NativeScaler", "ApexScaler", "ApexScalerAmp")
+)
+
+
+def _is_by_hand(node: ast.AST) -> bool:
+    """`p.data -= lr * p.grad`, `p.data.add_(-lr * p.grad)`, `p.data = p.data - lr * p.grad`."""
+    target, given = _written(node)
+    if target is None or _is_gradient(target):
+        return False
+    owner = _owner(target)
+    return any(
+        isinstance(inner, ast.Attribute) and inner.attr == "grad" and same(_owner(inner.value), owner)
+        for value in given
+        for inner in ast.walk(value)
+    )
+
+
+def _written(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
+    """What a node changes in place, and what goes in."""
+    if isinstance(node, ast.AugAssign):
+        return node.target, [node.value]
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        return node.targets[0], [node.value]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _IN_PLACE:
+        return node.func.value, [*node.args, *(keyword.value for keyword in node.keywords)]
+    return None, []
+
+
+def _owner(node: ast.expr) -> ast.expr:
+    """The parameter that `p.data` belongs to."""
+    while isinstance(node, ast.Attribute) and node.attr in ("data", "grad"):
+        node = node.value
+    return node
+
+
+def _is_gradient(node: ast.AST) -> bool:
+    return any(isinstance(inner, ast.Attribute) and inner.attr == "grad" for inner in ast.walk(node))

@@ -1,0 +1,159 @@
+"""Which loops train, and what changes the parameters in them."""
+
+import ast
+
+import pytest
+
+from migrate.programs.updates import How
+
+HEAD = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+loader = DataLoader(data)
+net = nn.Linear(1, 1)
+"""
+
+STEPS = {
+    "an optimizer": (
+        "opt = optim.SGD(net.parameters(), lr=0.1)\nfor x in loader:\n    net(x).sum().backward()\n    opt.step()",
+        [How.OPTIMIZER],
+    ),
+    "by a name that is looked up": (
+        "opt = getattr(optim, name)(net.parameters())\nfor x in loader:\n    net(x).sum().backward()\n    opt.step()",
+        [How.OPTIMIZER],
+    ),
+    "a scaler": (
+        "opt = optim.SGD(net.parameters())\nscaler = torch.amp.GradScaler()\nfor x in loader:\n"
+        "    scaler.scale(net(x).sum()).backward()\n    scaler.step(opt)",
+        [How.OPTIMIZER],
+    ),
+    "a method of a class that holds an optimizer": (
+        "class Noam:\n    def __init__(self, inner):\n        self.inner = inner\n"
+        "    def step_and_update_lr(self):\n        self.inner.step()\n"
+        "opt = Noam(optim.SGD(net.parameters()))\n"
+        "for x in loader:\n    net(x).sum().backward()\n    opt.step_and_update_lr()",
+        [How.OPTIMIZER],
+    ),
+    "a step in two halves": (
+        "class SAM(optim.Optimizer):\n    def __init__(self, params, base):\n        self.base = base(params)\n"
+        "    def second_step(self):\n        self.base.step()\n"
+        "opt = SAM(net.parameters(), optim.SGD)\nfor x in loader:\n    net(x).sum().backward()\n    opt.second_step()",
+        [How.OPTIMIZER],
+    ),
+    "a closure": (
+        "opt = optim.LBFGS(net.parameters())\nfor x in loader:\n    def closure():\n        loss = net(x).sum()\n"
+        "        loss.backward()\n        return loss\n    opt.step(closure)",
+        [How.OPTIMIZER],
+    ),
+    "one of a dictionary": (
+        "opts = {'a': optim.SGD(net.parameters())}\nfor x in loader:\n    net(x).sum().backward()\n    opts['a'].step()",
+        [How.OPTIMIZER],
+    ),
+    "a step after several batches": (
+        "opt = optim.SGD(net.parameters())\nfor epoch in range(2):\n    for x in loader:\n        net(x).sum().backward()\n"
+        "    opt.step()",
+        [How.OPTIMIZER],
+    ),
+    "by hand": (
+        "for x in loader:\n    net(x).sum().backward()\n    for p in net.parameters():\n        p.data.add_(p.grad, alpha=-1)",
+        [How.BY_HAND],
+    ),
+    "by hand, with an operator": (
+        "for x in loader:\n    net(x).sum().backward()\n    for p in net.parameters():\n        p.data -= 0.1 * p.grad",
+        [How.BY_HAND],
+    ),
+    "clipped gradients are no update": (
+        "for x in loader:\n    net(x).sum().backward()\n    for p in net.parameters():\n        p.grad.data.clamp_(-1, p.grad)",
+        [],
+    ),
+    "an optimizer of a library without a row": (
+        "import other\nopt = other.optim.Fancy(net.parameters())\nfor x in loader:\n    opt.zero_grad()\n"
+        "    net(x).sum().backward()\n    opt.step()",
+        [How.LIBRARY],
+    ),
+    "an environment's step is no update": (
+        "env = gym.make('x')\nfor x in loader:\n    net.zero_grad()\n    net(x).sum().backward()\n    env.step(3)",
+        [],
+    ),
+    "on another process": (
+        "import torch.distributed.rpc as rpc\nfor x in loader:\n    net(x).sum().backward()\n"
+        "    rpc.rpc_sync('ps', update, args=[p.grad for p in net.parameters()])",
+        [How.REMOTE],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_what_changes_the_parameters(analysed, name):
+    source, expected = STEPS[name]
+    _, loops = analysed(HEAD + source)
+    (loop,) = loops.training
+
+    assert [update.how for update in loops.stepped(loop)] == expected
+
+
+def test_the_optimizer_of_a_step_in_a_forward(analysed):
+    source = """
+    class Meta(nn.Module):
+        def __init__(self):
+            self.net = nn.Linear(1, 1)
+            self.opt = optim.Adam(self.net.parameters())
+        def forward(self, x):
+            self.net(x).sum().backward()
+            self.opt.step()
+    meta = Meta()
+    for x in loader:
+        meta(x)
+    """
+    facts, loops = analysed(HEAD + "\n".join(line[4:] for line in source.splitlines()))
+    (loop,) = loops.training
+
+    assert isinstance(loop.node, ast.For)
+    assert [ast.unparse(origin.func) for origin in loops.trained_by(loop)] == ["optim.Adam"]
+    assert loops.evaluation == (), "the loop reaches a backward through the call of an object"
+
+
+BACKWARDS = {
+    "a loss": ("net(x).sum().backward()", 1),
+    "autograd's": ("torch.autograd.backward(net(x).sum())", 1),
+    "distributed autograd's": ("torch.distributed.autograd.backward(context, [net(x).sum()])", 1),
+    "that of another object of a library": ("engine = deepspeed.initialize(net)\nengine.backward(net(x).sum())", 0),
+    "a scaler that also steps": ("timm.utils.NativeScaler()(net(x).sum(), opt)", 1),
+}
+
+
+@pytest.mark.parametrize("name", BACKWARDS)
+def test_what_is_a_backward(analysed, name):
+    statement, expected = BACKWARDS[name]
+    body = "\n    ".join(statement.split("\n"))
+    _, loops = analysed(f"{HEAD}import timm.utils\nimport deepspeed\nfor x in loader:\n    {body}")
+
+    assert len(loops.backwards) == expected
+
+
+FOREIGN = """
+import torch
+from tinygrad.tensor import Tensor
+def outputs(x):
+    return Tensor(x) * 2
+for x in range(3):
+    loss = ({made}).mean()
+    loss.backward()
+"""
+
+
+@pytest.mark.parametrize(("made", "expected"), [("outputs(x)", 0), ("torch.tensor(x)", 1), ("other(x)", 1)])
+def test_a_backward_of_another_framework_is_not_ours(analysed, made, expected):
+    _, loops = analysed(FOREIGN.format(made=made))
+
+    assert len(loops.training) == expected
+
+
+def test_batches_that_are_fetched_by_hand(analysed):
+    source = "batches = iter(loader)\nfor step in range(9):\n    x = next(batches)\n    net(x).sum().backward()\n"
+    _, loops = analysed(HEAD + source)
+    (loop,) = loops.training
+
+    assert not loop.loaders
+    assert len(loops.fetched(loop.node)) == 1
