@@ -114,19 +114,14 @@ class Updates:
             if update is not None:
                 found.append(update)
         for module in self._facts.modules:
-            nodes = self._facts.tree(module.tree).nodes
-            found += [Update(node, How.BY_HAND) for node in nodes if _is_by_hand(node)]
+            if b".grad" in module.file.content:
+                found += [Update(node, How.BY_HAND) for node in self._facts.tree(module.tree).nodes if _is_by_hand(node)]
         return tuple(found) + tuple(self._of_project_optimizers(found))
 
     def _of_call(self, call: ast.Call) -> Update | None:
-        facts = self._facts
-        if any(name.startswith(_REMOTE) for name in facts.called(call)):
-            return Update(call, How.REMOTE) if self._hands_over_gradients(call) else None
-        if any(value.role is Role.UNKNOWN and value.name in SCALERS for value in facts.values(call.func)):
-            return self._scaled(call, 1)
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
-            return None
-        receiver = facts.receiver(call)
+            return self._of_other_call(call)
+        receiver = self._facts.receiver(call)
         if made := origins(receiver, Role.OPTIMIZER):
             return Update(call, How.OPTIMIZER, frozenset(made))
         if Role.SCALER in roles(receiver):
@@ -134,6 +129,14 @@ class Updates:
         if any(value.name.startswith(_REMOTE) for value in receiver):
             return Update(call, How.REMOTE)
         return self._of_stranger(call, receiver)
+
+    def _of_other_call(self, call: ast.Call) -> Update | None:
+        values = self._facts.values(call.func)
+        if any(value.role is Role.KNOWN and value.name.startswith(_REMOTE) for value in values):
+            return Update(call, How.REMOTE) if self._hands_over_gradients(call) else None
+        if any(value.role is Role.UNKNOWN and value.name in SCALERS for value in values):
+            return self._scaled(call, 1)
+        return None
 
     def _scaled(self, call: ast.Call, position: int) -> Update | None:
         """`scaler.step(optimizer)`, `loss_scaler(loss, optimizer)`."""

@@ -1,0 +1,182 @@
+"""Loops that train and evaluate by turns: `for phase in ["train", "val"]`, `def run(loader, train=True)`.
+
+A loop is mixed if each backward in it stands under a test that does not always hold, and the test asks for a flag: a
+name or attribute that the loop itself, and what it computes, do not change. For the flag it is told which of its values
+make the loop train, and which do not, as far as they are seen.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import writes
+from migrate.programs.sources import Given, Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.syntax import Loop
+    from migrate.programs.loops import LoopFact
+
+
+class Phase(str, Enum):
+    """What a loop with a backward does."""
+
+    TRAINING = "training"
+    MIXED = "training or evaluation"
+    UNKNOWN = "not known"
+
+
+class Other(Enum):
+    """A value that is not a constant, but certainly not None."""
+
+    OBJECT = "an object"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """What a loop trains by: the test, what it asks for, and the values that make it hold or fail."""
+
+    test: ast.expr
+    subject: ast.expr
+    holds_means_training: bool
+    trains: tuple[object, ...]
+    evaluates: tuple[object, ...]
+    complete: bool  # no other values are possible
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseFact:
+    """The phase of a loop, and the flag of a mixed one."""
+
+    phase: Phase
+    flag: Flag | None = None
+
+
+class Phases:
+    """The phases of training loops."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._sources = Sources(facts)
+
+    def of(self, loop: LoopFact) -> PhaseFact:
+        """What one loop does."""
+        inside = [call for call in loop.backwards if self._holds(loop.node, call)]
+        flags = [self._flag(loop.node, call) for call in inside]
+        found = [flag for flag in flags if flag is not None]
+        if not inside or len(found) < len(flags):
+            return PhaseFact(Phase.TRAINING if inside else Phase.UNKNOWN)
+        if any(ast.unparse(flag.test) != ast.unparse(found[0].test) for flag in found):
+            return PhaseFact(Phase.UNKNOWN)
+        return PhaseFact(Phase.MIXED if found[0].evaluates or not found[0].complete else Phase.TRAINING, found[0])
+
+    def _holds(self, loop: Loop, call: ast.Call) -> bool:
+        return any(above is loop for above in self._facts.tree(call).up(call))
+
+    def _flag(self, loop: Loop, call: ast.Call) -> Flag | None:
+        """The innermost flag between a backward and its loop."""
+        below: ast.AST = call
+        for above in self._facts.tree(call).up(call):
+            if above is loop:
+                return None
+            if isinstance(above, ast.If) and below is not above.test:
+                flag = self._asked(loop, above.test, any(below is statement for statement in above.body))
+                if flag is not None:
+                    return flag
+            below = above
+        return None
+
+    def _asked(self, loop: Loop, test: ast.expr, in_body: bool) -> Flag | None:
+        subjects = list(_subjects(test))
+        if len(subjects) != 1 or {n.id for n in ast.walk(subjects[0]) if isinstance(n, ast.Name)} & writes(loop):
+            return None
+        (subject,) = subjects
+        values, complete = self._values(subject)
+        trains, evaluates = [], []
+        for value in values:
+            holds = truth(test, subject, value)
+            if holds is None:
+                return None
+            (trains if holds is in_body else evaluates).append(value)
+        if not trains and not evaluates:
+            return None
+        return Flag(test, subject, in_body, tuple(trains), tuple(evaluates), complete)
+
+    def _values(self, subject: ast.expr) -> tuple[list[object], bool]:
+        """The constants that a flag is given, and whether these are all."""
+        around = self._turns(subject)
+        given = around if around is not None else self._sources.given(subject)
+        found: list[object] = []
+        complete = given.complete and self._sources.option(subject) is None
+        for expression in given.expressions:
+            value = self._constant(expression)
+            if value is None:
+                complete = False
+            elif value[0] not in found:
+                found.append(value[0])
+        return found, complete
+
+    def _turns(self, subject: ast.expr) -> Given | None:
+        """The elements of `for phase in ["train", "val"]`."""
+        if not isinstance(subject, ast.Name):
+            return None
+        for loop in self._facts.tree(subject).loops(subject):
+            if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and loop.target.id == subject.id:
+                if isinstance(loop.iter, (ast.List, ast.Tuple)):
+                    return Given(tuple(loop.iter.elts), complete=True)
+                return Given((), complete=False)
+        return None
+
+    def _constant(self, node: ast.expr, depth: int = 4) -> tuple[object] | None:
+        """The value of an expression: a constant, or some object."""
+        if isinstance(node, ast.Constant):
+            return (node.value,)
+        given = self._sources.given(node) if depth and isinstance(node, (ast.Name, ast.Attribute)) else None
+        if given is not None and given.complete and len(given.expressions) == 1:
+            return self._constant(given.expressions[0], depth - 1)
+        values = self._facts.values(node)
+        return (Other.OBJECT,) if values and all(v.origin is not None or v.unit is not None for v in values) else None
+
+
+def _subjects(test: ast.expr) -> Iterator[ast.expr]:
+    """What a test asks for: the names and attributes that are compared, or asked for their truth."""
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from _subjects(value)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _subjects(test.operand)
+    elif isinstance(test, ast.Compare):
+        yield from (part for part in (test.left, *test.comparators) if isinstance(part, (ast.Name, ast.Attribute)))
+    elif not isinstance(test, ast.Constant):
+        yield test
+
+
+def truth(test: ast.expr, subject: ast.expr, value: object) -> bool | None:
+    """Whether a test holds where its subject has a value; None: not known."""
+    if test is subject:
+        return True if value is Other.OBJECT else bool(value)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = truth(test.operand, subject, value)
+        return None if inner is None else not inner
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and test.left is subject:
+        return _compared(test.ops[0], value, test.comparators[0])
+    return None
+
+
+def _compared(op: ast.cmpop, value: object, right: ast.expr) -> bool | None:
+    is_negative = isinstance(op, (ast.NotEq, ast.IsNot, ast.NotIn))
+    if isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)) and isinstance(right, ast.Constant):
+        if value is Other.OBJECT and right.value is not None:
+            return None
+        return (value == right.value) is not is_negative
+    if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (ast.Tuple, ast.List, ast.Set)):
+        if value is Other.OBJECT or not all(isinstance(element, ast.Constant) for element in right.elts):
+            return None
+        members = [element.value for element in right.elts if isinstance(element, ast.Constant)]
+        return (value in members) is not is_negative
+    return None

@@ -1,0 +1,221 @@
+"""What a name or attribute was given, one step back: by assignment, by the callers, by a return, by the command line.
+
+`complete` says whether nothing else can have given it a value, as far as the program is seen. Walking back from an
+expression is for the caller to do: each question has its own ends.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.units import Function, Module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.state import Binding
+    from migrate.analysis.units import Call, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The expressions that something was given, and whether these are all."""
+
+    expressions: tuple[ast.expr, ...]
+    complete: bool
+
+
+UNKNOWN = Given((), complete=False)
+
+
+class Sources:
+    """What names, attributes and calls of the project were given."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def given(self, node: ast.expr) -> Given:
+        """What a name, an attribute, or a call of a function of the project has as its value."""
+        if isinstance(node, ast.Name):
+            return self._name(node.id, self._facts.unit(node))
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node)
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        return UNKNOWN
+
+    def _name(self, name: str, unit: Unit) -> Given:
+        if (unit.module, name) in self._shared:
+            return self._of_shared(name, unit.module)
+        bindings = [b for b in self._facts.bindings_in(unit) if b.target == name]
+        is_parameter = isinstance(unit, Function) and name in unit.parameter_names
+        if not bindings and not is_parameter:
+            if isinstance(unit, Function):
+                return self._name(name, unit.parent or unit.module)
+            return self._imported(name, unit)
+        found = [_assigned(binding, name) for binding in bindings]
+        given = Given(tuple(e for e in found if e is not None), all(e is not None for e in found))
+        if is_parameter:
+            assert isinstance(unit, Function)
+            given = _joined(given, self.argument(unit, name))
+        return given
+
+    def _of_shared(self, name: str, module: Module) -> Given:
+        """A name that a function declares `global`: whatever any of them, or the module, gives it."""
+        units = (u for u in self._facts.units if u.module is module and self._declares(u, name))
+        bindings = [b for unit in (module, *units) for b in self._facts.bindings_in(unit) if b.target == name]
+        found = [_assigned(binding, name) for binding in bindings]
+        is_complete = self._shared[module, name] and all(e is not None for e in found)
+        return Given(tuple(e for e in found if e is not None), is_complete)
+
+    def _declares(self, unit: Unit, name: str) -> bool:
+        return any(isinstance(n, ast.Global) and name in n.names for n in self._facts.own(unit))
+
+    @cached_property
+    def _shared(self) -> dict[tuple[Module, str], bool]:
+        """The names that are declared `global` (True) or `nonlocal` (False: not followed)."""
+        found: dict[tuple[Module, str], bool] = {}
+        for module in self._facts.modules:
+            if b"global " in module.file.content or b"nonlocal " in module.file.content:
+                for node in ast.walk(module.tree):
+                    if isinstance(node, (ast.Global, ast.Nonlocal)):
+                        for name in node.names:
+                            is_global = isinstance(node, ast.Global) and found.get((module, name), True)
+                            found[module, name] = is_global
+        return found
+
+    def _imported(self, name: str, module: Module) -> Given:
+        """A name of another file of the project."""
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name:
+                        file = self._facts.project.resolve(node.module or "", node.level, module.file)
+                        source = next((m for m in self._facts.modules if file is not None and m.file is file), None)
+                        return self._name(alias.name, source) if source not in (None, module) else UNKNOWN
+        return UNKNOWN
+
+    def argument(self, unit: Function, name: str) -> Given:
+        """What the callers give to a parameter, its default included."""
+        calls = self._facts.callers(unit)
+        found = [_passed(call, unit, name) for call in calls]
+        default = _default(unit, name)
+        given = tuple(e for e in (*found, default) if e is not None)
+        is_complete = self._facts.callers_known(unit) and all(e is not None or default is not None for e in found)
+        return Given(given, is_complete)
+
+    def _attribute(self, node: ast.Attribute) -> Given:
+        """What the same attribute of the same object is given anywhere; an option of the command line: its default."""
+        owners = origins(self._facts.values(node.value), *Role)
+        found = []
+        for binding in self._attributes.get(node.attr, ()):
+            target = _target(binding.statement, node.attr)
+            if target is None or not owners & origins(self._facts.values(target.value), *Role):
+                continue
+            found.append(_assigned(binding, binding.target))
+        return Given(tuple(e for e in found if e is not None), bool(found) and all(e is not None for e in found))
+
+    @cached_property
+    def _attributes(self) -> dict[str, list[Binding]]:
+        found: dict[str, list[Binding]] = {}
+        for binding in self._facts.bindings:
+            _, dot, attribute = binding.target.rpartition(".")
+            if dot:
+                found.setdefault(attribute, []).append(binding)
+        return found
+
+    def _call(self, node: ast.Call) -> Given:
+        targets = self._facts.targets(node)
+        values = self._facts.values(node.func)
+        found = [value for unit in targets for value in self._returned(unit)]
+        is_complete = bool(targets) and len(targets) == len(values) and all(value is not None for value in found)
+        return Given(tuple(value for value in found if value is not None), is_complete)
+
+    def _returned(self, unit: Function) -> Iterator[ast.expr | None]:
+        if isinstance(unit.node, ast.Lambda):
+            yield unit.node.body
+            return
+        yield from (node.value for node in self._facts.own(unit) if isinstance(node, ast.Return))
+
+    # --- the command line -------------------------------------------------------------------------------------------
+
+    def option(self, node: ast.expr) -> ast.Call | None:
+        """The `add_argument` call that makes an attribute of the parsed arguments."""
+        if isinstance(node, ast.Attribute) and Role.HOLDER in {v.role for v in self._facts.values(node.value)}:
+            return self._options.get(node.attr)
+        return None
+
+    @cached_property
+    def _options(self) -> dict[str, ast.Call]:
+        found: dict[str, ast.Call] = {}
+        for use in self._facts.calls_anywhere:
+            func = use.node.func
+            if isinstance(func, ast.Attribute) and func.attr == "add_argument":
+                name = _option_name(use.node)
+                if name is not None:
+                    found[name] = use.node
+        return found
+
+
+def _joined(one: Given, other: Given) -> Given:
+    return Given((*one.expressions, *other.expressions), one.complete and other.complete)
+
+
+def _assigned(binding: Binding, target: str) -> ast.expr | None:
+    """What a statement assigns to its target; None where that is not one expression."""
+    statement = binding.statement
+    if isinstance(statement, ast.Assign) and any(ast.unparse(t) == target for t in statement.targets):
+        return statement.value
+    if isinstance(statement, ast.AnnAssign) and ast.unparse(statement.target) == target:
+        return statement.value
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return _element(statement.targets[0], statement.value, target)
+    return None
+
+
+def _element(target: ast.expr, value: ast.expr, name: str) -> ast.expr | None:
+    """`a, b = 1, 2`: the part for one name."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        pairs = zip(target.elts, value.elts, strict=True)
+        return next((part for element, part in pairs if ast.unparse(element) == name), None)
+    return None
+
+
+def _target(statement: ast.stmt, attribute: str) -> ast.Attribute | None:
+    nodes: Iterable[ast.AST] = ast.walk(statement)
+    return next(
+        (n for n in nodes if isinstance(n, ast.Attribute) and n.attr == attribute and isinstance(n.ctx, ast.Store)), None
+    )
+
+
+def _passed(call: Call, unit: Function, name: str) -> ast.expr | None:
+    """The argument of one call for a parameter; None if it is not passed, or not in plain sight."""
+    for keyword in call.node.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    names = [parameter.arg for parameter in unit.positional]
+    if name not in names or any(isinstance(argument, ast.Starred) for argument in call.node.args):
+        return None
+    position = names.index(name) - (1 if call.bound else 0)
+    return call.node.args[position] if 0 <= position < len(call.node.args) else None
+
+
+def _default(unit: Function, name: str) -> ast.expr | None:
+    arguments = unit.node.args
+    pairs = [*zip(reversed(unit.positional), reversed(arguments.defaults), strict=False)]
+    pairs += [(p, d) for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
+    return next((default for parameter, default in pairs if parameter.arg == name), None)
+
+
+def _option_name(call: ast.Call) -> str | None:
+    for keyword in call.keywords:
+        if keyword.arg == "dest" and isinstance(keyword.value, ast.Constant):
+            return str(keyword.value.value)
+    texts = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    long = next((text for text in texts if text.startswith("--")), texts[0] if texts else None)
+    return long.lstrip("-").replace("-", "_") if long else None

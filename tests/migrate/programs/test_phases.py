@@ -1,0 +1,92 @@
+"""Loops that train and evaluate by turns, and the flag that says which."""
+
+import ast
+
+import pytest
+
+from migrate.programs.phases import Other, Phase, Phases
+
+HEAD = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+loader, other = DataLoader(data), DataLoader(data)
+net = nn.Linear(1, 1)
+opt = optim.SGD(net.parameters(), lr=0.1)
+"""
+
+BY_PHASE = """
+for phase in ["train", "val"]:
+    for x in loader:
+        loss = net(x).sum()
+        if {test}:
+            loss.backward()
+            opt.step()
+"""
+
+BY_PARAMETER = """
+def run(loader, {parameter}):
+    for x in loader:
+        loss = net(x).sum()
+        if {test}:
+            loss.backward()
+            opt.step()
+{calls}
+"""
+
+CASES = {
+    "a phase": (BY_PHASE.format(test="phase == 'train'"), "phase", ["train"], ["val"]),
+    "a phase that is not another": (BY_PHASE.format(test="phase != 'val'"), "phase", ["train"], ["val"]),
+    "one of some phases": (BY_PHASE.format(test="phase in ('train',)"), "phase", ["train"], ["val"]),
+    "a parameter": (
+        BY_PARAMETER.format(parameter="train=True", test="train", calls="run(loader)\nrun(other, False)"),
+        "train", [True], [False],
+    ),
+    "a parameter, turned": (
+        BY_PARAMETER.format(parameter="test", test="not test", calls="run(loader, False)\nrun(other, test=True)"),
+        "test", [False], [True],
+    ),
+    "an optimizer or none": (
+        BY_PARAMETER.format(parameter="o=None", test="o is not None", calls="run(loader, opt)\nrun(other)"),
+        "o", [Other.OBJECT], [None],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mixed_by_a_flag(analysed, name):
+    source, subject, trains, evaluates = CASES[name]
+    facts, loops = analysed(HEAD + source)
+    (loop,) = loops.training
+    found = Phases(facts).of(loop)
+
+    assert found.phase is Phase.MIXED
+    assert ast.unparse(found.flag.subject) == subject
+    assert set(found.flag.trains) == set(trains)
+    assert set(found.flag.evaluates) == set(evaluates)
+    assert found.flag.complete
+
+
+PLAIN = {
+    "no test": "for x in loader:\n    net(x).sum().backward()",
+    "a test on the batch": "for x in loader:\n    loss = net(x).sum()\n    if loss > 0:\n        loss.backward()",
+    "a test on a count": "for i, x in enumerate(loader):\n    if i % 2 == 0:\n        net(x).sum().backward()",
+    "a flag that is always set": BY_PARAMETER.format(parameter="train=True", test="train", calls="run(loader)"),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_training(analysed, name):
+    facts, loops = analysed(HEAD + PLAIN[name])
+    (loop,) = loops.training
+
+    assert Phases(facts).of(loop).phase is Phase.TRAINING
+
+
+def test_a_flag_of_which_nothing_is_known_says_so(analysed):
+    facts, loops = analysed(HEAD + BY_PARAMETER.format(parameter="train=True", test="train", calls="run(loader, flag)"))
+    (loop,) = loops.training
+    flag = Phases(facts).of(loop).flag
+
+    assert flag.trains == (True,)
+    assert not flag.complete
