@@ -99,7 +99,9 @@ class Checkpoints:
     @cached_property
     def saved(self) -> tuple[Saved, ...]:
         """Every call of `torch.save`."""
-        return tuple(self._saved(use.node, use.unit) for use in self._calls(SAVE) if _first(use.node, "obj") is not None)
+        return tuple(
+            self._saved(use.node, use.unit) for use in self._calls(SAVE) if _first(use.node, "obj") is not None
+        )
 
     @cached_property
     def loaded(self) -> tuple[Loaded, ...]:

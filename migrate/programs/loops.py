@@ -16,6 +16,7 @@ from migrate.analysis.known.training import AUTOGRAD_BACKWARD, RUN_ELSEWHERE
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import Loop
 from migrate.analysis.units import Class, Function, Unit
+from migrate.programs.accumulators import Accumulator, accumulators
 from migrate.programs.frameworks import Frameworks
 from migrate.programs.updates import SCALERS, How, Updates
 
@@ -56,6 +57,7 @@ class Loops:
         self._frameworks = Frameworks(facts)
         self.updates = Updates(facts)
         self._stepped: dict[Loop, tuple[Update, ...]] = {}
+        self._accumulated: dict[Loop, tuple[Accumulator, ...]] = {}
 
     @cached_property
     def backwards(self) -> tuple[Use, ...]:
@@ -211,6 +213,12 @@ class Loops:
             isinstance(inner, ast.Call) and Role.MODEL in roles(self._facts.values(inner.func))
             for inner in ast.walk(node)
         )
+
+    def accumulated(self, loop: LoopFact) -> tuple[Accumulator, ...]:
+        """What a training loop adds up or collects."""
+        if loop.node not in self._accumulated:
+            self._accumulated[loop.node] = tuple(accumulators(self._facts, loop))
+        return self._accumulated[loop.node]
 
     def trained_by(self, loop: LoopFact) -> set[ast.AST]:
         """Where the optimizers were made that step in a training loop, functions it calls, or loops around it."""

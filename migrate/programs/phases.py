@@ -97,7 +97,8 @@ class Phases:
             return None
         (subject,) = subjects
         values, complete = self._values(subject)
-        trains, evaluates = [], []
+        trains: list[object] = []
+        evaluates: list[object] = []
         for value in values:
             holds = truth(test, subject, value)
             if holds is None:

@@ -165,7 +165,11 @@ def number(node: ast.expr) -> object | None:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = number(node.operand)
         return -inner if isinstance(inner, (int, float)) else None
-    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str)) and not isinstance(node.value, bool):
+    if (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, (int, float, str))
+        and not isinstance(node.value, bool)
+    ):
         text = node.value
         return int(text) if isinstance(text, str) and text.lstrip("-").isdigit() else text
     return None

@@ -16,6 +16,8 @@ from migrate.analysis.syntax import reads
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
@@ -27,6 +29,7 @@ class Pace(Enum):
 
     BATCH = "per batch"
     EPOCH = "per epoch"
+    METRIC = "on a metric"
     NEVER = "never"
 
 
@@ -35,16 +38,25 @@ class Horizon(Enum):
 
     LOADER = "the length of a loader"
     ABSOLUTE = "a number"
+    EPOCHS = "epochs"
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A scheduler with how it is driven; `measured` are the statements that read a loader's length for its horizon."""
+    """A scheduler with how it is driven.
+
+    `measured` are the expressions that read a loader's length for its horizon, `steps` the calls of its `step`.
+    """
 
     named: Named
     pace: Pace
     horizon: Horizon
     measured: tuple[ast.AST, ...]
+    steps: tuple[ast.Call, ...] = ()
+
+
+#: Stepped on a metric, which their `step` is given.
+_ON_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 
 
 def schedules(facts: Facts, loops: Loops, program: Program) -> list[Schedule]:
@@ -52,21 +64,26 @@ def schedules(facts: Facts, loops: Loops, program: Program) -> list[Schedule]:
     found = []
     for named in program.schedulers:
         measured = tuple(_measured(facts, program, named))
-        horizon = Horizon.LOADER if measured else Horizon.ABSOLUTE
-        found.append(Schedule(named, _pace(facts, loops, program, named), horizon, measured))
+        steps = tuple(_steps(facts, named))
+        pace = _pace(facts, loops, program, named, steps)
+        horizon = Horizon.EPOCHS if pace in (Pace.EPOCH, Pace.METRIC) else Horizon.ABSOLUTE
+        found.append(Schedule(named, pace, Horizon.LOADER if measured else horizon, measured, steps))
     return found
 
 
-def _pace(facts: Facts, loops: Loops, program: Program, named: Named) -> Pace:
-    training = {loop.node for loop in program.training}
-    paces = set()
+def _steps(facts: Facts, named: Named) -> Iterator[ast.Call]:
     for use in facts.method_calls("step"):
         if origins(facts.receiver(use.node), Role.SCHEDULER) & named.origins:
-            inside = any(loop in training for loop in loops.around(use.node, use.unit))
-            paces.add(Pace.BATCH if inside else Pace.EPOCH)
-    if Pace.BATCH in paces:
+            yield use.node
+
+
+def _pace(facts: Facts, loops: Loops, program: Program, named: Named, steps: Sequence[ast.Call]) -> Pace:
+    training = {loop.node for loop in program.training}
+    if any(loop in training for call in steps for loop in loops.around(call, facts.unit(call))):
         return Pace.BATCH
-    return Pace.EPOCH if paces else Pace.NEVER
+    if steps and all(isinstance(o, ast.Call) and _ON_METRIC in facts.called(o) for o in named.origins):
+        return Pace.METRIC
+    return Pace.EPOCH if steps else Pace.NEVER
 
 
 def _measured(facts: Facts, program: Program, named: Named) -> list[ast.AST]:

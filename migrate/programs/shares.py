@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import reads, writes
-from migrate.programs.accumulators import accumulators, appended, is_own, statements_after
+from migrate.programs.accumulators import appended, is_own, statements_after
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.programs.accumulators import Accumulator
     from migrate.programs.loops import LoopFact
 
 _LEAVING: dict[type[ast.AST], str] = {
@@ -39,30 +40,30 @@ class Decision:
     name: str
 
 
-def left_over(facts: Facts, loop: LoopFact) -> list[str]:
+def left_over(facts: Facts, loop: LoopFact, joined: Collection[Accumulator]) -> list[str]:
     """Names that are not joined, hold something of the process's own batches, and are read after the loop."""
     read: set[str] = set()
     for statement in statements_after(facts, loop.node):
         if isinstance(statement, (ast.For, ast.While)):
             continue  # another loop sets its own names before it reads them
         read |= reads(statement) - writes(statement)
-    return sorted(_own_names(facts, loop) & read)
+    return sorted(_own_names(facts, loop, joined) & read)
 
 
-def decisions(facts: Facts, loop: LoopFact) -> Iterator[Decision]:
+def decisions(facts: Facts, loop: LoopFact, joined: Collection[Accumulator]) -> Iterator[Decision]:
     """What is decided after the loop by one process's own values, in its function and in those that call it."""
-    own = _own_names(facts, loop)
+    own = _own_names(facts, loop, joined)
     yield from _Trail(facts, own).follow(statements_after(facts, loop.node), loop.node)
 
 
-def _own_names(facts: Facts, loop: LoopFact) -> set[str]:
+def _own_names(facts: Facts, loop: LoopFact, joined: Collection[Accumulator]) -> set[str]:
     kept: set[str] = set()
     for node in ast.walk(loop.node):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 kept |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
     kept |= {name for name, added in appended(facts, loop).items() if any(is_own(facts, loop, v) for v in added)}
-    return kept - {accumulator.name for accumulator in accumulators(facts, loop)}
+    return kept - {accumulator.name for accumulator in joined}
 
 
 @dataclass(slots=True)

@@ -189,7 +189,8 @@ def _element(target: ast.expr, value: ast.expr, name: str) -> ast.expr | None:
 def _target(statement: ast.stmt, attribute: str) -> ast.Attribute | None:
     nodes: Iterable[ast.AST] = ast.walk(statement)
     return next(
-        (n for n in nodes if isinstance(n, ast.Attribute) and n.attr == attribute and isinstance(n.ctx, ast.Store)), None
+        (n for n in nodes if isinstance(n, ast.Attribute) and n.attr == attribute and isinstance(n.ctx, ast.Store)),
+        None,
     )
 
 

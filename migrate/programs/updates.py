@@ -115,7 +115,9 @@ class Updates:
                 found.append(update)
         for module in self._facts.modules:
             if b".grad" in module.file.content:
-                found += [Update(node, How.BY_HAND) for node in self._facts.tree(module.tree).nodes if _is_by_hand(node)]
+                found += [
+                    Update(node, How.BY_HAND) for node in self._facts.tree(module.tree).nodes if _is_by_hand(node)
+                ]
         return tuple(found) + tuple(self._of_project_optimizers(found))
 
     def _of_call(self, call: ast.Call) -> Update | None:

@@ -24,7 +24,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
-from migrate.programs.accumulators import Accumulator, Joined, accumulators
+from migrate.programs.accumulators import Accumulator, Joined
 from migrate.programs.shares import left_over
 from migrate.rules.layout import assignment, place
 from migrate.rules.placing import dropped, without
@@ -46,13 +46,13 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
         draft.note(whole.loop.node, f"every process runs this evaluation in full: {whole.why}")
     for loop in conversion.program.training:
         if loop.loaders & conversion.loader_origins:
-            found = list(accumulators(conversion.facts, loop))
+            found = conversion.loops.accumulated(loop)
             shown = [accumulator.name for accumulator in found if accumulator.read_inside]
             shown += _meters(conversion, loop)
             if shown:
                 verb = "shows" if len(shown) == 1 else "show"
                 draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
-            for name in left_over(conversion.facts, loop):
+            for name in left_over(conversion.facts, loop, found):
                 draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
             for accumulator in found:
                 _join(conversion, draft, accumulator)

@@ -1,6 +1,7 @@
 """How often code runs."""
 
 import ast
+import textwrap
 
 import pytest
 
@@ -16,39 +17,116 @@ opt = optim.SGD(net.parameters(), lr=0.1)
 """
 
 CASES = {
-    "at the top": ("here()\nfor e in range(3):\n    for x in loader:\n        net(x).sum().backward()", {Rate.ONCE}),
-    "per epoch": ("for e in range(3):\n    for x in loader:\n        net(x).sum().backward()\n    here()", {Rate.EPOCH}),
-    "per batch": ("for e in range(3):\n    for x in loader:\n        net(x).sum().backward()\n        here()", {Rate.BATCH}),
+    "at the top": (
+        """
+        here()
+        for e in range(3):
+            for x in loader:
+                net(x).sum().backward()
+        """,
+        {Rate.ONCE},
+    ),
+    "per epoch": (
+        """
+        for e in range(3):
+            for x in loader:
+                net(x).sum().backward()
+            here()
+        """,
+        {Rate.EPOCH},
+    ),
+    "per batch": (
+        """
+        for e in range(3):
+            for x in loader:
+                net(x).sum().backward()
+                here()
+        """,
+        {Rate.BATCH},
+    ),
     "in a function per batch": (
-        "def log():\n    for i in range(2):\n        here()\n"
-        "def train():\n    for x in loader:\n        net(x).sum().backward()\n        log()\n"
-        "for e in range(3):\n    train()",
+        """
+        def log():
+            for i in range(2):
+                here()
+        def train():
+            for x in loader:
+                net(x).sum().backward()
+                log()
+        for e in range(3):
+            train()
+        """,
         {Rate.BATCH},
     ),
     "in a function per epoch": (
-        "def train():\n    for x in loader:\n        net(x).sum().backward()\n    here()\n"
-        "def main():\n    for e in range(3):\n        train()\nmain()",
+        """
+        def train():
+            for x in loader:
+                net(x).sum().backward()
+            here()
+        def main():
+            for e in range(3):
+                train()
+        main()
+        """,
         {Rate.EPOCH},
     ),
     "per batch of an evaluation": (
-        "def evaluate():\n    for x in loader:\n        net(x)\n        here()\n"
-        "for e in range(3):\n    for x in loader:\n        net(x).sum().backward()\n    evaluate()",
+        """
+        def evaluate():
+            for x in loader:
+                net(x)
+                here()
+        for e in range(3):
+            for x in loader:
+                net(x).sum().backward()
+            evaluate()
+        """,
         {Rate.EVALUATED_BATCH},
     ),
-    "in another loop": ("for name in names:\n    here()", {Rate.REPEATED}),
-    "once and per epoch": (
-        "def save():\n    here()\nfor e in range(3):\n    for x in loader:\n        net(x).sum().backward()\n    save()\nsave()",
-        {Rate.ONCE, Rate.EPOCH},
+    "in another loop": (
+        """
+        for name in names:
+            here()
+        """,
+        {Rate.REPEATED},
     ),
-    "in a function that nobody calls": ("def save():\n    here()\n    torch.save(1, 2)", {Rate.UNKNOWN}),
-    "in a function that is handed about": ("def save():\n    here()\nrun(save)\nsave()", {Rate.ONCE, Rate.UNKNOWN}),
+    "once and per epoch": (
+        """
+        def save():
+            here()
+        for e in range(3):
+            for x in loader:
+                net(x).sum().backward()
+            save()
+        save()
+        """,
+        {Rate.EPOCH, Rate.ONCE},
+    ),
+    "in a function that nobody calls": (
+        """
+        def save():
+            here()
+            torch.save(1, 2)
+        """,
+        {Rate.UNKNOWN},
+    ),
+    "in a function that is handed about": (
+        """
+        def save():
+            here()
+        run(save)
+        save()
+        """,
+        {Rate.ONCE, Rate.UNKNOWN},
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_rates(analysed, name):
     source, expected = CASES[name]
-    facts, loops = analysed(HEAD + source)
+    facts, loops = analysed(HEAD + textwrap.dedent(source))
     (call,) = (use.node for use in facts.calls_anywhere if ast.unparse(use.node) == "here()")
 
     assert Frequency(facts, loops).of(call) == expected

@@ -1,6 +1,7 @@
 """Which loops train, and what changes the parameters in them."""
 
 import ast
+import textwrap
 
 import pytest
 
@@ -16,69 +17,147 @@ net = nn.Linear(1, 1)
 
 STEPS = {
     "an optimizer": (
-        "opt = optim.SGD(net.parameters(), lr=0.1)\nfor x in loader:\n    net(x).sum().backward()\n    opt.step()",
+        """
+        opt = optim.SGD(net.parameters(), lr=0.1)
+        for x in loader:
+            net(x).sum().backward()
+            opt.step()
+        """,
         [How.OPTIMIZER],
     ),
     "by a name that is looked up": (
-        "opt = getattr(optim, name)(net.parameters())\nfor x in loader:\n    net(x).sum().backward()\n    opt.step()",
+        """
+        opt = getattr(optim, name)(net.parameters())
+        for x in loader:
+            net(x).sum().backward()
+            opt.step()
+        """,
         [How.OPTIMIZER],
     ),
     "a scaler": (
-        "opt = optim.SGD(net.parameters())\nscaler = torch.amp.GradScaler()\nfor x in loader:\n"
-        "    scaler.scale(net(x).sum()).backward()\n    scaler.step(opt)",
+        """
+        opt = optim.SGD(net.parameters())
+        scaler = torch.amp.GradScaler()
+        for x in loader:
+            scaler.scale(net(x).sum()).backward()
+            scaler.step(opt)
+        """,
         [How.OPTIMIZER],
     ),
     "a method of a class that holds an optimizer": (
-        "class Noam:\n    def __init__(self, inner):\n        self.inner = inner\n"
-        "    def step_and_update_lr(self):\n        self.inner.step()\n"
-        "opt = Noam(optim.SGD(net.parameters()))\n"
-        "for x in loader:\n    net(x).sum().backward()\n    opt.step_and_update_lr()",
+        """
+        class Noam:
+            def __init__(self, inner):
+                self.inner = inner
+            def step_and_update_lr(self):
+                self.inner.step()
+        opt = Noam(optim.SGD(net.parameters()))
+        for x in loader:
+            net(x).sum().backward()
+            opt.step_and_update_lr()
+        """,
         [How.OPTIMIZER],
     ),
     "a step in two halves": (
-        "class SAM(optim.Optimizer):\n    def __init__(self, params, base):\n        self.base = base(params)\n"
-        "    def second_step(self):\n        self.base.step()\n"
-        "opt = SAM(net.parameters(), optim.SGD)\nfor x in loader:\n    net(x).sum().backward()\n    opt.second_step()",
+        """
+        class SAM(optim.Optimizer):
+            def __init__(self, params, base):
+                self.base = base(params)
+            def second_step(self):
+                self.base.step()
+        opt = SAM(net.parameters(), optim.SGD)
+        for x in loader:
+            net(x).sum().backward()
+            opt.second_step()
+        """,
         [How.OPTIMIZER],
     ),
     "a closure": (
-        "opt = optim.LBFGS(net.parameters())\nfor x in loader:\n    def closure():\n        loss = net(x).sum()\n"
-        "        loss.backward()\n        return loss\n    opt.step(closure)",
+        """
+        opt = optim.LBFGS(net.parameters())
+        for x in loader:
+            def closure():
+                loss = net(x).sum()
+                loss.backward()
+                return loss
+            opt.step(closure)
+        """,
         [How.OPTIMIZER],
     ),
     "one of a dictionary": (
-        "opts = {'a': optim.SGD(net.parameters())}\nfor x in loader:\n    net(x).sum().backward()\n    opts['a'].step()",
+        """
+        opts = {'a': optim.SGD(net.parameters())}
+        for x in loader:
+            net(x).sum().backward()
+            opts['a'].step()
+        """,
         [How.OPTIMIZER],
     ),
     "a step after several batches": (
-        "opt = optim.SGD(net.parameters())\nfor epoch in range(2):\n    for x in loader:\n        net(x).sum().backward()\n"
-        "    opt.step()",
+        """
+        opt = optim.SGD(net.parameters())
+        for epoch in range(2):
+            for x in loader:
+                net(x).sum().backward()
+            opt.step()
+        """,
         [How.OPTIMIZER],
     ),
     "by hand": (
-        "for x in loader:\n    net(x).sum().backward()\n    for p in net.parameters():\n        p.data.add_(p.grad, alpha=-1)",
+        """
+        for x in loader:
+            net(x).sum().backward()
+            for p in net.parameters():
+                p.data.add_(p.grad, alpha=-1)
+        """,
         [How.BY_HAND],
     ),
     "by hand, with an operator": (
-        "for x in loader:\n    net(x).sum().backward()\n    for p in net.parameters():\n        p.data -= 0.1 * p.grad",
+        """
+        for x in loader:
+            net(x).sum().backward()
+            for p in net.parameters():
+                p.data -= 0.1 * p.grad
+        """,
         [How.BY_HAND],
     ),
     "clipped gradients are no update": (
-        "for x in loader:\n    net(x).sum().backward()\n    for p in net.parameters():\n        p.grad.data.clamp_(-1, p.grad)",
+        """
+        for x in loader:
+            net(x).sum().backward()
+            for p in net.parameters():
+                p.grad.data.clamp_(-1, p.grad)
+        """,
         [],
     ),
     "an optimizer of a library without a row": (
-        "import other\nopt = other.optim.Fancy(net.parameters())\nfor x in loader:\n    opt.zero_grad()\n"
-        "    net(x).sum().backward()\n    opt.step()",
+        """
+        import other
+        opt = other.optim.Fancy(net.parameters())
+        for x in loader:
+            opt.zero_grad()
+            net(x).sum().backward()
+            opt.step()
+        """,
         [How.LIBRARY],
     ),
     "an environment's step is no update": (
-        "env = gym.make('x')\nfor x in loader:\n    net.zero_grad()\n    net(x).sum().backward()\n    env.step(3)",
+        """
+        env = gym.make('x')
+        for x in loader:
+            net.zero_grad()
+            net(x).sum().backward()
+            env.step(3)
+        """,
         [],
     ),
     "on another process": (
-        "import torch.distributed.rpc as rpc\nfor x in loader:\n    net(x).sum().backward()\n"
-        "    rpc.rpc_sync('ps', update, args=[p.grad for p in net.parameters()])",
+        """
+        import torch.distributed.rpc as rpc
+        for x in loader:
+            net(x).sum().backward()
+            rpc.rpc_sync('ps', update, args=[p.grad for p in net.parameters()])
+        """,
         [How.REMOTE],
     ),
 }
@@ -87,7 +166,7 @@ STEPS = {
 @pytest.mark.parametrize("name", STEPS)
 def test_what_changes_the_parameters(analysed, name):
     source, expected = STEPS[name]
-    _, loops = analysed(HEAD + source)
+    _, loops = analysed(HEAD + textwrap.dedent(source))
     (loop,) = loops.training
 
     assert [update.how for update in loops.stepped(loop)] == expected
@@ -95,18 +174,18 @@ def test_what_changes_the_parameters(analysed, name):
 
 def test_the_optimizer_of_a_step_in_a_forward(analysed):
     source = """
-    class Meta(nn.Module):
-        def __init__(self):
-            self.net = nn.Linear(1, 1)
-            self.opt = optim.Adam(self.net.parameters())
-        def forward(self, x):
-            self.net(x).sum().backward()
-            self.opt.step()
-    meta = Meta()
-    for x in loader:
-        meta(x)
+        class Meta(nn.Module):
+            def __init__(self):
+                self.net = nn.Linear(1, 1)
+                self.opt = optim.Adam(self.net.parameters())
+            def forward(self, x):
+                self.net(x).sum().backward()
+                self.opt.step()
+        meta = Meta()
+        for x in loader:
+            meta(x)
     """
-    facts, loops = analysed(HEAD + "\n".join(line[4:] for line in source.splitlines()))
+    _, loops = analysed(HEAD + textwrap.dedent(source))
     (loop,) = loops.training
 
     assert isinstance(loop.node, ast.For)

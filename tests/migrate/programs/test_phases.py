@@ -40,15 +40,21 @@ CASES = {
     "one of some phases": (BY_PHASE.format(test="phase in ('train',)"), "phase", ["train"], ["val"]),
     "a parameter": (
         BY_PARAMETER.format(parameter="train=True", test="train", calls="run(loader)\nrun(other, False)"),
-        "train", [True], [False],
+        "train",
+        [True],
+        [False],
     ),
     "a parameter, turned": (
         BY_PARAMETER.format(parameter="test", test="not test", calls="run(loader, False)\nrun(other, test=True)"),
-        "test", [False], [True],
+        "test",
+        [False],
+        [True],
     ),
     "an optimizer or none": (
         BY_PARAMETER.format(parameter="o=None", test="o is not None", calls="run(loader, opt)\nrun(other)"),
-        "o", [Other.OBJECT], [None],
+        "o",
+        [Other.OBJECT],
+        [None],
     ),
 }
 

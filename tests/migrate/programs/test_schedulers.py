@@ -2,6 +2,9 @@
 
 import pytest
 
+from migrate.programs.program import programs
+from migrate.programs.schedulers import Horizon, Pace, schedules
+
 PROGRAM = """
 import torch
 from torch import nn, optim
@@ -44,3 +47,24 @@ def test_prepared(decide, name):
     _, conversion = decide(PROGRAM.format(**{"before": "", "after": "", "batch": "pass", "epoch": "pass"} | parts))
 
     assert [named.target for named in conversion.prepared_schedulers] == expected
+
+
+PACES = {
+    "per epoch": (Pace.EPOCH, Horizon.EPOCHS, 0),
+    "per batch, horizon measured after prepare": (Pace.BATCH, Horizon.LOADER, 1),
+    "per batch, horizon measured before": (Pace.BATCH, Horizon.LOADER, 1),
+    "per batch, fixed horizon": (Pace.BATCH, Horizon.ABSOLUTE, 0),
+    "on a metric": (Pace.METRIC, Horizon.EPOCHS, 0),
+}
+
+
+@pytest.mark.parametrize("name", PACES)
+def test_pace_and_horizon(analysed, name):
+    parts, _ = CASES[name]
+    empty = {"before": "", "after": "", "batch": "pass", "epoch": "pass"}
+    facts, loops = analysed(PROGRAM.format(**empty | parts))
+    (program,) = programs(facts, loops)
+    (schedule,) = schedules(facts, loops, program)
+
+    assert (schedule.pace, schedule.horizon, len(schedule.measured)) == PACES[name]
+    assert len(schedule.steps) == 1
