@@ -151,13 +151,22 @@ class Branches:
             return ()
         if not given.complete:
             return ()
-        plain = {e.value for e in given.expressions if _is_plain(e)}
         told = [self.meanings(e, depth - 1) for e in given.expressions if not _is_plain(e)]
         if not told or any(meanings != told[0] for meanings in told[1:]):
             return ()
+        is_main = {meaning.holds for meaning in told[0]} <= {Side.MAIN, Side.LOCAL_MAIN}
+        plain = {e.value for e in given.expressions if _is_plain(e) and not (is_main and self._is_alone(e, depth))}
         # Where the flag may also be a plain False, its failing says nothing; so for a plain True.
         kept = [Meaning(None if True in plain else m.holds, None if False in plain else m.fails) for m in told[0]]
         return tuple(meaning for meaning in kept if meaning.holds or meaning.fails)
+
+    def _is_alone(self, node: ast.Constant, depth: int) -> bool:
+        """Whether a plain True stands where there is one process: that one is the main process, indeed."""
+        if node.value is not True:
+            return False
+        above = [up for up in self._facts.tree(node).up(node) if isinstance(up, ast.If)]
+        branches = [Branch(up, self._facts.unit(up), self.meanings(up.test, depth - 1)) for up in above]
+        return any(Side.ONE in branch.side(node) for branch in branches)
 
     # --- a single question ------------------------------------------------------------------------------------------
 

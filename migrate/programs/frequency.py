@@ -63,7 +63,7 @@ class Frequency:
                 yield min(rate, fastest, key=_ORDER.index)
 
     def _of_loop(self, loop: Loop) -> Rate:
-        if loop in self._training:
+        if loop in self._training or any(above in self._training for above in self._facts.tree(loop).loops(loop)):
             return Rate.BATCH
         if loop in self._evaluating:
             return Rate.EVALUATED_BATCH
@@ -73,8 +73,16 @@ class Frequency:
 
     @cached_property
     def _training(self) -> set[ast.AST]:
-        """Training loops, and loops inside of one of their steps are no epochs."""
-        return {loop for use in self._loops.backwards for loop in self._loops.innermost(use.node, use.unit)}
+        """The loops over batches: a loop over the parts of a batch leaves the step to the loop around it."""
+        found: set[ast.AST] = set()
+        for use in self._loops.backwards:
+            for loop in self._loops.innermost(use.node, use.unit):
+                around = (loop, *self._loops.around(loop, self._facts.unit(loop)))
+                found.add(next((one for one in around if self._is_whole(one)), loop))
+        return found
+
+    def _is_whole(self, loop: Loop) -> bool:
+        return bool(self._loops.loaders(loop)) or bool(self._loops.updates.reached(loop))
 
     @cached_property
     def _evaluating(self) -> set[ast.AST]:

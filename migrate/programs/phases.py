@@ -1,7 +1,7 @@
 """Loops that train and evaluate by turns: `for phase in ["train", "val"]`, `def run(loader, train=True)`.
 
-A loop is mixed if each backward in it stands under a test that does not always hold, and the test asks for a flag: a
-name or attribute that the loop itself, and what it computes, do not change. For the flag it is told which of its values
+A loop is mixed if each backward that it reaches stands under a test that does not always hold, and the test asks for a
+flag: a name or attribute that the loop itself, and what it computes, do not change. For the flag it is told which of its values
 make the loop train, and which do not, as far as they are seen.
 """
 
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import writes
+from migrate.analysis.syntax import FUNCTIONS, writes
+from migrate.analysis.units import Function
 from migrate.programs.sources import Given, Sources
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.syntax import Loop
+    from migrate.analysis.units import Unit
     from migrate.programs.loops import LoopFact
 
 
@@ -66,30 +68,43 @@ class Phases:
 
     def of(self, loop: LoopFact) -> PhaseFact:
         """What one loop does."""
-        inside = [call for call in loop.backwards if self._holds(loop.node, call)]
-        flags = [self._flag(loop.node, call) for call in inside]
+        units = ((call, self._facts.unit(call)) for call in loop.backwards)
+        flags = [flag for call, unit in units for flag in self._flags(loop.node, call, unit, frozenset())]
         found = [flag for flag in flags if flag is not None]
-        if not inside or len(found) < len(flags):
-            return PhaseFact(Phase.TRAINING if inside else Phase.UNKNOWN)
-        if any(ast.unparse(flag.test) != ast.unparse(found[0].test) for flag in found):
+        if not found or len(found) < len(flags):
+            return PhaseFact(Phase.TRAINING if flags else Phase.UNKNOWN)
+        first = found[0]
+        if any(ast.unparse(flag.test) != ast.unparse(first.test) for flag in found):
             return PhaseFact(Phase.UNKNOWN)
-        return PhaseFact(Phase.MIXED if found[0].evaluates or not found[0].complete else Phase.TRAINING, found[0])
+        if any(flag.holds_means_training is not first.holds_means_training for flag in found):
+            return PhaseFact(Phase.TRAINING)  # one way or the other
+        return PhaseFact(Phase.MIXED if first.evaluates or not first.complete else Phase.TRAINING, first)
 
-    def _holds(self, loop: Loop, call: ast.Call) -> bool:
-        return any(above is loop for above in self._facts.tree(call).up(call))
-
-    def _flag(self, loop: Loop, call: ast.Call) -> Flag | None:
-        """The innermost flag between a backward and its loop."""
-        below: ast.AST = call
-        for above in self._facts.tree(call).up(call):
+    def _flags(self, loop: Loop, node: ast.AST, unit: Unit, seen: frozenset[int]) -> Iterator[Flag | None]:
+        """The innermost flag on each way from a backward up to the loop, through the functions in between."""
+        below = node
+        for above in self._facts.tree(node).up(node):
             if above is loop:
-                return None
+                yield None
+                return
+            if isinstance(above, FUNCTIONS):
+                break
             if isinstance(above, ast.If) and below is not above.test:
                 flag = self._asked(loop, above.test, any(below is statement for statement in above.body))
                 if flag is not None:
-                    return flag
+                    yield flag
+                    return
             below = above
-        return None
+        if isinstance(unit, Function) and id(unit) not in seen:
+            for call in self._facts.callers(unit):
+                if loop in self._around(call.node, call.caller, seen | {id(unit)}):
+                    yield from self._flags(loop, call.node, call.caller, seen | {id(unit)})
+
+    def _around(self, node: ast.AST, unit: Unit, seen: frozenset[int]) -> Iterator[Loop]:
+        yield from self._facts.tree(node).loops(node)
+        if isinstance(unit, Function) and id(unit) not in seen:
+            for call in self._facts.callers(unit):
+                yield from self._around(call.node, call.caller, seen | {id(unit)})
 
     def _asked(self, loop: Loop, test: ast.expr, in_body: bool) -> Flag | None:
         subjects = list(_subjects(test))
@@ -115,12 +130,10 @@ class Phases:
         found: list[object] = []
         complete = given.complete and self._sources.option(subject) is None
         for expression in given.expressions:
-            value = self._constant(expression)
-            if value is None:
-                complete = False
-            elif value[0] not in found:
-                found.append(value[0])
-        return found, complete
+            constants = self._constants(expression)
+            complete = complete and bool(constants)
+            found += constants
+        return list(dict.fromkeys(found)), complete
 
     def _turns(self, subject: ast.expr) -> Given | None:
         """The elements of `for phase in ["train", "val"]`."""
@@ -133,15 +146,20 @@ class Phases:
                 return Given((), complete=False)
         return None
 
-    def _constant(self, node: ast.expr, depth: int = 4) -> tuple[object] | None:
-        """The value of an expression: a constant, or some object."""
+    def _constants(self, node: ast.expr, depth: int = 4) -> list[object]:
+        """The values that an expression may have: constants, or some object; empty: not known."""
         if isinstance(node, ast.Constant):
-            return (node.value,)
-        given = self._sources.given(node) if depth and isinstance(node, (ast.Name, ast.Attribute)) else None
-        if given is not None and given.complete and len(given.expressions) == 1:
-            return self._constant(given.expressions[0], depth - 1)
-        values = self._facts.values(node)
-        return (Other.OBJECT,) if values and all(v.origin is not None or v.unit is not None for v in values) else None
+            return [node.value]
+        if isinstance(node, ast.Call) and any(value.origin is node for value in self._facts.values(node)):
+            return [Other.OBJECT]  # made right here
+        if isinstance(node, ast.IfExp):
+            parts = [self._constants(part, depth) for part in (node.body, node.orelse)]
+        else:
+            given = self._sources.given(node) if depth and isinstance(node, (ast.Name, ast.Attribute)) else None
+            if given is None or not given.complete:
+                return []
+            parts = [self._constants(expression, depth - 1) for expression in given.expressions]
+        return [value for part in parts for value in part] if all(parts) else []
 
 
 def _subjects(test: ast.expr) -> Iterator[ast.expr]:

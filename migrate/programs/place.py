@@ -120,12 +120,11 @@ class Places:
             return ENVIRONMENT.get(variable)
         if self._sources.option(node) is not None and isinstance(node, ast.Attribute) and node.attr in _OPTIONS:
             return _OPTIONS[node.attr]
-        if isinstance(node, ast.Name):
-            if (spawned := self._spawned.get((id(self._facts.unit(node)), node.id))) is not None:
-                return spawned
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            return self._joined.get((id(self._facts.unit(node)), ast.unparse(node)))
-        return None
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            return None
+        key = (id(self._facts.unit(node)), ast.unparse(node))
+        # What a spawned function tells the process group says more than its place in the list of arguments.
+        return self._joined.get(key) or self._spawned.get(key)
 
     def variable(self, node: ast.expr) -> str | None:
         """The environment variable that an expression reads."""

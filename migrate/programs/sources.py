@@ -38,6 +38,7 @@ class Sources:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
+        self._imported_by: dict[Module, dict[str, list[tuple[ast.alias, ast.ImportFrom]]]] = {}
 
     def given(self, node: ast.expr) -> Given:
         """What a name, an attribute, or a call of a function of the project has as its value."""
@@ -52,7 +53,7 @@ class Sources:
     def _name(self, name: str, unit: Unit) -> Given:
         if (unit.module, name) in self._shared:
             return self._of_shared(name, unit.module)
-        bindings = [b for b in self._facts.bindings_in(unit) if b.target == name]
+        bindings = self._names.get((id(unit), name), [])
         is_parameter = isinstance(unit, Function) and name in unit.parameter_names
         if not bindings and not is_parameter:
             if isinstance(unit, Function):
@@ -65,10 +66,17 @@ class Sources:
             given = _joined(given, self.argument(unit, name))
         return given
 
+    @cached_property
+    def _names(self) -> dict[tuple[int, str], list[Binding]]:
+        found: dict[tuple[int, str], list[Binding]] = {}
+        for binding in self._facts.bindings:
+            found.setdefault((id(binding.unit), binding.target), []).append(binding)
+        return found
+
     def _of_shared(self, name: str, module: Module) -> Given:
         """A name that a function declares `global`: whatever any of them, or the module, gives it."""
         units = (u for u in self._facts.units if u.module is module and self._declares(u, name))
-        bindings = [b for unit in (module, *units) for b in self._facts.bindings_in(unit) if b.target == name]
+        bindings = [b for unit in (module, *units) for b in self._names.get((id(unit), name), ())]
         found = [_assigned(binding, name) for binding in bindings]
         is_complete = self._shared[module, name] and all(e is not None for e in found)
         return Given(tuple(e for e in found if e is not None), is_complete)
@@ -91,14 +99,22 @@ class Sources:
 
     def _imported(self, name: str, module: Module) -> Given:
         """A name of another file of the project."""
-        for node in ast.walk(module.tree):
-            if isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    if (alias.asname or alias.name) == name:
-                        file = self._facts.project.resolve(node.module or "", node.level, module.file)
-                        source = next((m for m in self._facts.modules if file is not None and m.file is file), None)
-                        return self._name(alias.name, source) if source not in (None, module) else UNKNOWN
+        for alias, node in self._imports(module).get(name, ()):
+            file = self._facts.project.resolve(node.module or "", node.level, module.file)
+            source = next((m for m in self._facts.modules if file is not None and m.file is file), None)
+            return self._name(alias.name, source) if source is not None and source is not module else UNKNOWN
         return UNKNOWN
+
+    def _imports(self, module: Module) -> dict[str, list[tuple[ast.alias, ast.ImportFrom]]]:
+        """The names that a file imports, each with its statement."""
+        if module not in self._imported_by:
+            found: dict[str, list[tuple[ast.alias, ast.ImportFrom]]] = {}
+            for node in ast.walk(module.tree):
+                for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+                    assert isinstance(node, ast.ImportFrom)
+                    found.setdefault(alias.asname or alias.name, []).append((alias, node))
+            self._imported_by[module] = found
+        return self._imported_by[module]
 
     def argument(self, unit: Function, name: str) -> Given:
         """What the callers give to a parameter, its default included."""

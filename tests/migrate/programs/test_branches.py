@@ -64,8 +64,14 @@ CASES = {
         {Side.MAIN},
         {Side.OTHERS},
     ),
-    "true where it is alone": (
-        "def is_main():\n    if not ready():\n        return True\n    return dist.get_rank() == 0",
+    "true where there is one": (
+        "def is_main():\n    if not dist.is_initialized():\n        return True\n    return dist.get_rank() == 0",
+        "is_main()",
+        {Side.MAIN},
+        {Side.OTHERS},
+    ),
+    "true for another reason": (
+        "def is_main():\n    if ready():\n        return True\n    return dist.get_rank() == 0",
         "is_main()",
         set(),
         {Side.OTHERS},

@@ -84,6 +84,16 @@ CASES = {
         """,
         {Rate.EVALUATED_BATCH},
     ),
+    "per batch that is taken in parts": (
+        """
+        for x in loader:
+            for part in x:
+                net(part).sum().backward()
+            opt.step()
+            here()
+        """,
+        {Rate.BATCH},
+    ),
     "in another loop": (
         """
         for name in names:

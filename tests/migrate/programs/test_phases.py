@@ -50,6 +50,15 @@ CASES = {
         [False],
         [True],
     ),
+    "a step that is told": (
+        (
+            "def step(x, train):\n    loss = net(x).sum()\n    if train:\n        loss.backward()\n        opt.step()\n"
+            "def run(loader, train):\n    for x in loader:\n        step(x, train)\nrun(loader, True)\nrun(other, False)"
+        ),
+        "train",
+        [True],
+        [False],
+    ),
     "an optimizer or none": (
         BY_PARAMETER.format(parameter="o=None", test="o is not None", calls="run(loader, opt)\nrun(other)"),
         "o",
@@ -74,6 +83,10 @@ def test_mixed_by_a_flag(analysed, name):
 
 
 PLAIN = {
+    "both sides of a flag": (
+        "scaler = None\nif wanted:\n    scaler = torch.amp.GradScaler()\nfor x in loader:\n    loss = net(x).sum()\n"
+        "    if scaler is None:\n        loss.backward()\n    else:\n        scaler.scale(loss).backward()"
+    ),
     "no test": "for x in loader:\n    net(x).sum().backward()",
     "a test on the batch": "for x in loader:\n    loss = net(x).sum()\n    if loss > 0:\n        loss.backward()",
     "a test on a count": "for i, x in enumerate(loader):\n    if i % 2 == 0:\n        net(x).sum().backward()",
