@@ -62,8 +62,8 @@ class Loops:
     @cached_property
     def backwards(self) -> tuple[Use, ...]:
         """Calls of `backward` on a loss, and of `torch.autograd.backward`, in files that have to do with PyTorch."""
-        torch = {module for module in self._facts.modules if self._frameworks.uses_torch(module)}
-        return tuple(use for use in self._facts.calls_anywhere if use.unit.module in torch and self._is_vanilla(use))
+        uses = (use for use in self._facts.calls_anywhere if self._is_vanilla(use))
+        return tuple(use for use in uses if self._frameworks.uses_torch(use.unit.module))
 
     def _is_vanilla(self, use: Use) -> bool:
         facts, call = self._facts, use.node

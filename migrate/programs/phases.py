@@ -1,8 +1,8 @@
 """Loops that train and evaluate by turns: `for phase in ["train", "val"]`, `def run(loader, train=True)`.
 
 A loop is mixed if each backward that it reaches stands under a test that does not always hold, and the test asks for a
-flag: a name or attribute that the loop itself, and what it computes, do not change. For the flag it is told which of its values
-make the loop train, and which do not, as far as they are seen.
+flag: a name or attribute that the loop itself, and what it computes, do not change. For the flag it is told which of
+its values make the loop train, and which do not, as far as they are seen.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.roles import Value, Values
+    from migrate.analysis.units import Unit
 
 
 class How(str, Enum):
@@ -66,15 +67,23 @@ class Updates:
 
     def functions(self, node: ast.AST) -> list[Function]:
         """The functions of the project that code enters, directly or not."""
-        found: dict[Function, None] = {}
-        waiting = [node]
+        found = {unit: None for inner in ast.walk(node) for unit in self.entered.get(inner, ())}
+        waiting = list(found)
         while waiting:
-            for inner in ast.walk(waiting.pop()):
-                for unit in self.entered.get(inner, ()):
-                    if unit not in found:
-                        found[unit] = None
-                        waiting.append(unit.node)
+            for unit in self._entered_by.get(waiting.pop(), ()):
+                if unit not in found:
+                    found[unit] = None
+                    waiting.append(unit)
         return list(found)
+
+    @cached_property
+    def _entered_by(self) -> dict[Unit, list[Function]]:
+        """Each unit with the functions that it enters itself."""
+        found: dict[Unit, list[Function]] = {}
+        for unit in self._facts.functions:
+            for call in unit.calls.values():
+                found.setdefault(call.caller, []).append(unit)
+        return found
 
     @cached_property
     def entered(self) -> dict[ast.AST, list[Function]]:
@@ -94,8 +103,14 @@ class Updates:
         return (update for update in found if update not in hidden)
 
     def _own(self, node: ast.AST) -> Iterator[Update]:
-        nodes = {id(inner) for inner in ast.walk(node)}
-        return (update for update in self._all if id(update.node) in nodes)
+        return (update for inner in ast.walk(node) for update in self._at.get(inner, ()))
+
+    @cached_property
+    def _at(self) -> dict[ast.AST, list[Update]]:
+        found: dict[ast.AST, list[Update]] = {}
+        for update in self._all:
+            found.setdefault(update.node, []).append(update)
+        return found
 
     @cached_property
     def _of_unit(self) -> dict[Function, list[Update]]:

@@ -52,8 +52,9 @@ CASES = {
     ),
     "a step that is told": (
         (
-            "def step(x, train):\n    loss = net(x).sum()\n    if train:\n        loss.backward()\n        opt.step()\n"
-            "def run(loader, train):\n    for x in loader:\n        step(x, train)\nrun(loader, True)\nrun(other, False)"
+            "def step(x, train):\n    loss = net(x).sum()\n    if train:\n        loss.backward()\n"
+            "def run(loader, train):\n    for x in loader:\n        step(x, train)\n"
+            "run(loader, True)\nrun(other, False)"
         ),
         "train",
         [True],
