@@ -61,9 +61,16 @@ class Loops:
 
     @cached_property
     def backwards(self) -> tuple[Use, ...]:
-        """Calls of `backward` on a loss, and of `torch.autograd.backward`, in files that have to do with PyTorch."""
+        """Calls of `backward` on a loss, and of `torch.autograd.backward`, in what has to do with PyTorch."""
         uses = (use for use in self._facts.calls_anywhere if self._is_vanilla(use))
-        return tuple(use for use in uses if self._frameworks.uses_torch(use.unit.module))
+        return tuple(use for use in uses if self._is_called_with_torch(use.unit, frozenset()))
+
+    def _is_called_with_torch(self, unit: Unit, seen: frozenset[int]) -> bool:
+        """Whether the file of a unit has to do with PyTorch, or one that calls it."""
+        if self._frameworks.uses_torch(unit.module):
+            return True
+        callers = self._facts.callers(unit) if isinstance(unit, Function) and id(unit) not in seen else ()
+        return any(self._is_called_with_torch(call.caller, seen | {id(unit)}) for call in callers)
 
     def _is_vanilla(self, use: Use) -> bool:
         facts, call = self._facts, use.node

@@ -119,7 +119,7 @@ class Sources:
     def argument(self, unit: Function, name: str) -> Given:
         """What the callers give to a parameter, its default included."""
         calls = self._facts.callers(unit)
-        found = [_passed(call, unit, name) for call in calls]
+        found = [passed(call, unit, name) for call in calls]
         default = _default(unit, name)
         given = tuple(e for e in (*found, default) if e is not None)
         is_complete = self._facts.callers_known(unit) and all(e is not None or default is not None for e in found)
@@ -210,7 +210,7 @@ def _target(statement: ast.stmt, attribute: str) -> ast.Attribute | None:
     )
 
 
-def _passed(call: Call, unit: Function, name: str) -> ast.expr | None:
+def passed(call: Call, unit: Function, name: str) -> ast.expr | None:
     """The argument of one call for a parameter; None if it is not passed, or not in plain sight."""
     for keyword in call.node.keywords:
         if keyword.arg == name:

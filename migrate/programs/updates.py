@@ -7,7 +7,7 @@ apart by the way it is used, so that a report can say what is missing; only `How
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import same
 from migrate.analysis.units import Function
+from migrate.programs.sources import passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,10 +60,11 @@ class Updates:
     def reached(self, node: ast.AST) -> tuple[Update, ...]:
         """The updates that code makes, itself or through the functions that it enters."""
         if node not in self._reached:
+            units = self.functions(node)
             found = dict.fromkeys(self._own(node))
-            for unit in self.functions(node):
-                found.update(dict.fromkeys(self._of_unit.get(unit, ())))
-            self._reached[node] = tuple(self._outermost(node, found))
+            found.update(dict.fromkeys(update for unit in units for update in self._of_unit.get(unit, ())))
+            handed = Handed(self._facts, node, units)
+            self._reached[node] = tuple(handed.narrowed(update) for update in self._outermost(node, found))
         return self._reached[node]
 
     def functions(self, node: ast.AST) -> list[Function]:
@@ -217,6 +219,58 @@ class Updates:
             is_step = isinstance(use.node.func, ast.Attribute) and use.node.func.attr == "step"
             if made and not is_step and any(id(unit) in changing for unit in self.entered.get(use.node, ())):
                 yield Update(use.node, How.OPTIMIZER, frozenset(made))
+
+
+class Handed:
+    """Which optimizers a piece of code hands to the functions that it enters.
+
+    A function that steps what it is given may be called from several programs; each has its own optimizer.
+    """
+
+    def __init__(self, facts: Facts, node: ast.AST, units: list[Function]) -> None:
+        self._facts = facts
+        self._units = set(units)
+        inside = set(ast.walk(node)) if any(unit.calls for unit in units) else set()
+        self._calls = {
+            unit: [call for call in unit.calls.values() if call.node in inside or call.caller in self._units]
+            for unit in units
+        }
+
+    def narrowed(self, update: Update) -> Update:
+        """An update with the optimizers that come in through the parameter it steps, where there is one."""
+        call = update.node
+        if (
+            update.how is not How.OPTIMIZER
+            or not isinstance(call, ast.Call)
+            or not isinstance(call.func, ast.Attribute)
+        ):
+            return update
+        stepped, unit = call.func.value, self._facts.unit(call)
+        if not isinstance(stepped, ast.Name) or unit not in self._units or not isinstance(unit, Function):
+            return update
+        made = self._given(unit, stepped.id, frozenset())
+        return replace(update, optimizers=update.optimizers & made) if made & update.optimizers else update
+
+    def _given(self, unit: Function, name: str, seen: frozenset[tuple[int, str]]) -> frozenset[ast.AST]:
+        """Where the optimizers were made that a parameter is given; empty: it is not seen for each call."""
+        if (id(unit), name) in seen or any(b.target == name for b in self._facts.bindings_in(unit)):
+            return frozenset()
+        found: frozenset[ast.AST] = frozenset()
+        for call in self._calls[unit]:
+            argument = passed(call, unit, name)
+            if argument is None:
+                return frozenset()
+            made = self._made(argument, call.caller, seen | {(id(unit), name)})
+            if not made:
+                return frozenset()
+            found |= made
+        return found
+
+    def _made(self, argument: ast.expr, caller: Unit, seen: frozenset[tuple[int, str]]) -> frozenset[ast.AST]:
+        if isinstance(argument, ast.Name) and isinstance(caller, Function) and caller in self._units:
+            if argument.id in caller.parameter_names:
+                return self._given(caller, argument.id, seen)
+        return frozenset(origins(self._facts.values(argument), Role.OPTIMIZER))
 
 
 #: `scaler(loss, optimizer)` computes gradients and steps.

@@ -5,7 +5,11 @@ import textwrap
 
 import pytest
 
+from migrate.analysis import analyse
+from migrate.programs.loops import Loops
 from migrate.programs.updates import How
+from migrate.source.files import load
+from migrate.source.project import Project
 
 HEAD = """
 import torch
@@ -236,3 +240,35 @@ def test_batches_that_are_fetched_by_hand(analysed):
 
     assert not loop.loaders
     assert len(loops.fetched(loop.node)) == 1
+
+
+SHARED = """
+def step(loss, optimizer):
+    loss.backward()
+    inner(optimizer)
+def inner(opt):
+    opt.step()
+"""
+
+PROGRAM = """
+import torch
+from shared import step
+net = torch.nn.Linear(1, 1)
+opt = torch.optim.{made}(net.parameters())
+for x in torch.utils.data.DataLoader(data):
+    step(net(x).sum(), opt)
+"""
+
+
+def test_each_program_has_its_own_optimizer(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sources = {"shared": SHARED, "one": PROGRAM.format(made="SGD"), "two": PROGRAM.format(made="Adam")}
+    for name, text in sources.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    facts = analyse(Project(load(["."]).files))
+    loops = Loops(facts)
+
+    assert [[ast.unparse(o.func) for o in loops.trained_by(loop)] for loop in loops.training] == [
+        ["torch.optim.SGD"],
+        ["torch.optim.Adam"],
+    ]
