@@ -13,8 +13,9 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, only, roles
-from migrate.programs.place import DEEPEST, ENVIRONMENT, Places, Quantity, number
+from migrate.programs.place import DEEPEST, Places, Quantity, number
 from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
@@ -92,7 +93,6 @@ _SIDES = {
 _RANKS = frozenset({Quantity.RANK, Quantity.LOCAL_RANK})
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 _INITIALIZED = frozenset({"torch.distributed.is_initialized", "torch.distributed.is_torchelastic_launched"})
-_JOINING = frozenset({"torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"})
 _AVAILABLE = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 
 
@@ -198,7 +198,7 @@ class Branches:
         """Flags under which, and only under which, the program joins a process group."""
         found: dict[str, object] = {}
         for use in self._facts.calls_anywhere:
-            if self._facts.called(use.node) & _JOINING:
+            if self._facts.called(use.node) & distributed.PROCESS_GROUPS:
                 for above in self._facts.tree(use.node).up(use.node):
                     if isinstance(above, ast.If) and _within(use.node, above.body):
                         if isinstance(above.test, (ast.Name, ast.Attribute)):
@@ -233,7 +233,7 @@ class Branches:
             quantity = self._places.quantity(left)
             if quantity in _RANKS and {number(element) for element in right.elts} in ({0}, {0, -1}):
                 meaning = _both(_SIDES[quantity][0])
-        elif isinstance(text, str) and "os.environ" in self._facts.names(right) and text in ENVIRONMENT:
+        elif isinstance(text, str) and "os.environ" in self._facts.names(right) and text in distributed.ENVIRONMENT:
             meaning = _both(Side.SEVERAL)
         elif text == "cuda" and self._is_device(right):
             meaning = _both(Side.CUDA)

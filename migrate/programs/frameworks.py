@@ -11,6 +11,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.training import TORCH_PACKAGES
 from migrate.analysis.units import Class, Function, Module
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 #: Libraries whose tensors have a `backward` of their own.
 OTHERS = frozenset("tinygrad paddle mxnet oneflow chainer megengine".split())
-TORCH = frozenset("torch torchvision torchtext torchaudio transformers timm fastai pytorch_lightning".split())
 FARTHEST = 200  # expressions that are followed; what is beyond is not known
 
 
@@ -33,7 +33,7 @@ def _imports(names: frozenset[str]) -> re.Pattern[bytes]:
     )
 
 
-_TORCH, _OTHERS = _imports(TORCH), _imports(OTHERS)
+_TORCH, _OTHERS = _imports(TORCH_PACKAGES), _imports(OTHERS)
 
 
 class Frameworks:
@@ -58,7 +58,7 @@ class Frameworks:
     def is_foreign(self, node: ast.expr) -> bool:
         """Whether an expression is proven to come from another library than PyTorch."""
         found = self.sources(node) if self._has_others else frozenset()
-        return bool(found & OTHERS) and not found & TORCH
+        return bool(found & OTHERS) and not found & TORCH_PACKAGES
 
     def sources(self, node: ast.expr) -> set[str] | frozenset[str]:
         """The top packages of the library calls that an expression was computed from; none if that leads too far."""

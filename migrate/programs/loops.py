@@ -12,13 +12,14 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import amp
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD, RUN_ELSEWHERE
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import Loop
 from migrate.analysis.units import Class, Function, Unit
 from migrate.programs.accumulators import Accumulator, accumulators
 from migrate.programs.frameworks import Frameworks
-from migrate.programs.updates import SCALERS, How, Updates
+from migrate.programs.updates import How, Updates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -242,7 +243,7 @@ class Loops:
 
 def is_scaling(facts: Facts, call: ast.Call) -> bool:
     """`loss_scaler(loss, optimizer)`: a library's object that computes gradients and steps."""
-    return any(value.role is Role.UNKNOWN and value.name in SCALERS for value in facts.values(call.func))
+    return any(value.role is Role.SCALER and value.name in amp.STEPS_WHEN_CALLED for value in facts.values(call.func))
 
 
 def _is_library_object(value: Value) -> bool:

@@ -12,6 +12,9 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import TABLES, distributed
+from migrate.analysis.known.table import Makes
+from migrate.analysis.roles import Role
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
@@ -30,33 +33,15 @@ class Quantity(str, Enum):
     DEVICES = "number of GPUs"
 
 
-_CALLS = {
-    "torch.distributed.get_rank": Quantity.RANK,
-    "torch.distributed.distributed_c10d.get_rank": Quantity.RANK,
-    "torch.distributed.get_node_local_rank": Quantity.LOCAL_RANK,
-    "torch.distributed.get_world_size": Quantity.WORLD_SIZE,
-    "torch.distributed.distributed_c10d.get_world_size": Quantity.WORLD_SIZE,
-    "torch.cuda.device_count": Quantity.DEVICES,
-    "torch.accelerator.device_count": Quantity.DEVICES,
+_QUANTITIES = {
+    Role.RANK: Quantity.RANK,
+    Role.LOCAL_RANK: Quantity.LOCAL_RANK,
+    Role.WORLD_SIZE: Quantity.WORLD_SIZE,
 }
-#: Set by torchrun, Slurm and Open MPI.
-ENVIRONMENT = {
-    "RANK": Quantity.RANK,
-    "SLURM_PROCID": Quantity.RANK,
-    "OMPI_COMM_WORLD_RANK": Quantity.RANK,
-    "LOCAL_RANK": Quantity.LOCAL_RANK,
-    "SLURM_LOCALID": Quantity.LOCAL_RANK,
-    "OMPI_COMM_WORLD_LOCAL_RANK": Quantity.LOCAL_RANK,
-    "WORLD_SIZE": Quantity.WORLD_SIZE,
-    "SLURM_NTASKS": Quantity.WORLD_SIZE,
-    "SLURM_NPROCS": Quantity.WORLD_SIZE,
-    "OMPI_COMM_WORLD_SIZE": Quantity.WORLD_SIZE,
-}
+_COUNTS = frozenset({"torch.cuda.device_count", "torch.accelerator.device_count"})
 #: What `torch.distributed.launch` passes to a script.
 _OPTIONS = {"local_rank": Quantity.LOCAL_RANK}
-_JOINING = frozenset({"torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"})
 _JOINED = {"rank": Quantity.RANK, "world_size": Quantity.WORLD_SIZE}
-_SPAWNING = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"})
 #: Values that stand for "only one process".
 _ALONE = {
     Quantity.RANK: (0, -1),
@@ -113,11 +98,11 @@ class Places:
 
     def _direct(self, node: ast.expr) -> Quantity | None:
         if isinstance(node, ast.Call):
-            kinds = {_CALLS.get(name) for name in self._facts.called(node)}
+            kinds = {_made_by(name) for name in self._facts.called(node)}
             if len(kinds) == 1 and None not in kinds:
                 return kinds.pop()
         if (variable := self.variable(node)) is not None:
-            return ENVIRONMENT.get(variable)
+            return _QUANTITIES.get(distributed.ENVIRONMENT.get(variable, Role.UNKNOWN))
         if self._sources.option(node) is not None and isinstance(node, ast.Attribute) and node.attr in _OPTIONS:
             return _OPTIONS[node.attr]
         if not isinstance(node, (ast.Name, ast.Attribute)):
@@ -141,7 +126,7 @@ class Places:
         return {
             (id(use.unit), ast.unparse(keyword.value)): _JOINED[keyword.arg]
             for use in self._facts.calls_anywhere
-            if self._facts.called(use.node) & _JOINING
+            if self._facts.called(use.node) & distributed.PROCESS_GROUPS
             for keyword in use.node.keywords
             if keyword.arg in _JOINED and isinstance(keyword.value, (ast.Name, ast.Attribute))
         }
@@ -151,12 +136,19 @@ class Places:
         """The first parameter of a function that is started in several processes."""
         found: dict[tuple[int, str], Quantity] = {}
         for use in self._facts.calls_anywhere:
-            if self._facts.called(use.node) & _SPAWNING:
+            if self._facts.called(use.node) & distributed.LAUNCHERS:
                 started = [*use.node.args[:1], *(k.value for k in use.node.keywords if k.arg == "fn")]
                 for value in (value for node in started for value in self._facts.values(node)):
                     if isinstance(value.unit, Function) and value.unit.positional:
                         found[id(value.unit), value.unit.positional[0].arg] = Quantity.LOCAL_RANK
         return found
+
+
+def _made_by(name: str) -> Quantity | None:
+    """What a library call gives."""
+    row = TABLES.row(name)
+    role = row.role if isinstance(row, Makes) else None
+    return Quantity.DEVICES if name in _COUNTS else _QUANTITIES.get(role) if role is not None else None
 
 
 def number(node: ast.expr) -> object | None:

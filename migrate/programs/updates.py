@@ -12,6 +12,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import amp
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import same
 from migrate.analysis.units import Function
@@ -145,7 +146,8 @@ class Updates:
             return Update(call, How.OPTIMIZER, frozenset(made))
         if Role.SCALER in roles(receiver):
             return self._scaled(call, 0)
-        if any(value.name.startswith(_REMOTE) for value in receiver):
+        written = (inner for inner in ast.walk(call.func.value) if isinstance(inner, ast.expr))
+        if any(value.name.startswith(_REMOTE) for inner in written for value in self._facts.values(inner)):
             return Update(call, How.REMOTE)
         return self._of_stranger(call, receiver)
 
@@ -153,7 +155,7 @@ class Updates:
         values = self._facts.values(call.func)
         if any(value.role is Role.KNOWN and value.name.startswith(_REMOTE) for value in values):
             return Update(call, How.REMOTE) if self._hands_over_gradients(call) else None
-        if any(value.role is Role.UNKNOWN and value.name in SCALERS for value in values):
+        if any(value.name in amp.STEPS_WHEN_CALLED for value in values):
             return self._scaled(call, 1)
         return None
 
@@ -271,12 +273,6 @@ class Handed:
             if argument.id in caller.parameter_names:
                 return self._given(caller, argument.id, seen)
         return frozenset(origins(self._facts.values(argument), Role.OPTIMIZER))
-
-
-#: `scaler(loss, optimizer)` computes gradients and steps.
-SCALERS = frozenset(
-    f"timm.utils.{module}{name}" for module in ("", "cuda.") for name in ("NativeScaler", "ApexScaler", "ApexScalerAmp")
-)
 
 
 def _is_by_hand(node: ast.AST) -> bool:

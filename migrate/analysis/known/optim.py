@@ -8,6 +8,7 @@ _PARAMS = (0, "params")
 _TORCH: tuple[Row, ...] = (
     Makes("torch.optim.*", Role.OPTIMIZER, over=_PARAMS),
     Other("torch.optim.swa_utils.*"),
+    Makes("torch.distributed.optim.DistributedOptimizer", Role.OPTIMIZER, over=(1, "params_rref")),
     Other("torch.optim.swap_in_optimizer_params_and_state"),
 )
 

@@ -17,7 +17,7 @@ CLIPPING = {
     "torch.nn.utils.clip_grad.clip_grad_value_": "clip_grad_value_",
 }
 
-AUTOGRAD_BACKWARD = frozenset({"torch.autograd.backward"})
+AUTOGRAD_BACKWARD = frozenset({"torch.autograd.backward", "torch.distributed.autograd.backward"})
 NO_GRAD = frozenset(
     {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad"}
 )

@@ -201,7 +201,10 @@ BACKWARDS = {
     "a loss": ("net(x).sum().backward()", 1),
     "autograd's": ("torch.autograd.backward(net(x).sum())", 1),
     "distributed autograd's": ("torch.distributed.autograd.backward(context, [net(x).sum()])", 1),
-    "that of another object of a library": ("engine = deepspeed.initialize(net)\nengine.backward(net(x).sum())", 0),
+    "that of another object of a library": (
+        "engine, _, _, _ = deepspeed.initialize(model=net)\nengine.backward(net(x).sum())",
+        0,
+    ),
     "a scaler that also steps": ("timm.utils.NativeScaler()(net(x).sum(), opt)", 1),
 }
 
