@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     from migrate.programs.program import Named, Program
 
 MOST = 4  # objects, loops or callers of a kind that are named one by one
-_PACES = {Pace.BATCH: "stepped per batch", Pace.EPOCH: "stepped per epoch", Pace.NEVER: "never stepped in sight"}
+_PACES = {
+    Pace.BATCH: "stepped per batch",
+    Pace.EPOCH: "stepped per epoch",
+    Pace.METRIC: "stepped on a metric",
+    Pace.NEVER: "never stepped in sight",
+}
 
 
 def tied(program: Program, conversion: Conversion | None) -> tuple[str, ...]:
