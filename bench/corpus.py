@@ -32,7 +32,7 @@ from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
 from migrate.programs.program import programs
 from migrate.programs.updates import How, Update
-from migrate.report.model import Kind
+from migrate.report.model import Finding, Kind
 from migrate.rules import convert
 from migrate.source.files import load
 from migrate.source.project import Project, SourceFile
@@ -126,9 +126,14 @@ class Repository:
                 if (self.facts.file(loop.node).path, loop.node.lineno) in converted:
                     yield loop.node, "converts"
                 else:
-                    here = [f for f in found if f.kind is Kind.LEFT and f.path == self.facts.file(loop.node).path]
-                    reasons += [f"{finding.code}: {finding.message}" for finding in here]
+                    reasons += self._refused_by_rule(found, loop)
                     yield loop.node, f"left, {reasons[0]}" if reasons else "left"
+
+    def _refused_by_rule(self, found: Sequence[Finding], loop: LoopFact) -> list[str]:
+        """What was refused while edits were made: the code stands in the finding of the loop."""
+        path, line = self.facts.file(loop.node).path, loop.node.lineno
+        told = " ".join(f.message for f in found if (f.kind, f.path, f.line) == (Kind.LOOP, path, line))
+        return [f"{f.code}: {f.message}" for f in found if f.kind is Kind.LEFT and f"({f.code})" in told]
 
     def file(self, path: str) -> SourceFile | None:
         return self.files.get(str(Path(path).resolve()))
