@@ -50,6 +50,11 @@ class Flag:
     evaluates: tuple[object, ...]
     complete: bool  # no other values are possible
 
+    @property
+    def asks(self) -> tuple[str, bool]:
+        """The test as it is written, and whether it must hold."""
+        return ast.unparse(self.test), self.holds_means_training
+
 
 @dataclass(frozen=True, slots=True)
 class PhaseFact:
@@ -69,36 +74,40 @@ class Phases:
     def of(self, loop: LoopFact) -> PhaseFact:
         """What one loop does."""
         units = ((call, self._facts.unit(call)) for call in loop.backwards)
-        flags = [flag for call, unit in units for flag in self._flags(loop.node, call, unit, frozenset())]
-        found = [flag for flag in flags if flag is not None]
-        if not found or len(found) < len(flags):
-            return PhaseFact(Phase.TRAINING if flags else Phase.UNKNOWN)
-        first = found[0]
-        if any(ast.unparse(flag.test) != ast.unparse(first.test) for flag in found):
+        ways = [way for call, unit in units for way in self._ways(loop.node, call, unit, frozenset())]
+        if not ways:
             return PhaseFact(Phase.UNKNOWN)
-        if any(flag.holds_means_training is not first.holds_means_training for flag in found):
-            return PhaseFact(Phase.TRAINING)  # one way or the other
-        return PhaseFact(Phase.MIXED if first.evaluates or not first.complete else Phase.TRAINING, first)
+        if not all(ways):
+            return PhaseFact(Phase.TRAINING)  # one of them has no flag on it
+        common = [flag for flag in ways[0] if all(flag.asks in {other.asks for other in way} for way in ways)]
+        known = next((flag for flag in common if flag.evaluates or (flag.trains and not flag.complete)), None)
+        if known is not None:
+            return PhaseFact(Phase.MIXED, known)
+        if unknown := next((flag for flag in common if not flag.complete), None):
+            return PhaseFact(Phase.UNKNOWN, unknown)
+        asked = {flag.asks for way in ways for flag in way}
+        is_either = any((text, not holds) in asked for text, holds in asked)
+        return PhaseFact(Phase.TRAINING if common or is_either else Phase.UNKNOWN)
 
-    def _flags(self, loop: Loop, node: ast.AST, unit: Unit, seen: frozenset[int]) -> Iterator[Flag | None]:
-        """The innermost flag on each way from a backward up to the loop, through the functions in between."""
+    def _ways(self, loop: Loop, node: ast.AST, unit: Unit, seen: frozenset[int]) -> Iterator[list[Flag]]:
+        """The flags on each way from a backward up to the loop, through the functions in between."""
+        here: list[Flag] = []
         below = node
         for above in self._facts.tree(node).up(node):
             if above is loop:
-                yield None
+                yield here
                 return
             if isinstance(above, FUNCTIONS):
                 break
             if isinstance(above, ast.If) and below is not above.test:
                 flag = self._asked(loop, above.test, any(below is statement for statement in above.body))
-                if flag is not None:
-                    yield flag
-                    return
+                here += [flag] if flag is not None else []
             below = above
         if isinstance(unit, Function) and id(unit) not in seen:
             for call in self._facts.callers(unit):
                 if loop in self._around(call.node, call.caller, seen | {id(unit)}):
-                    yield from self._flags(loop, call.node, call.caller, seen | {id(unit)})
+                    for way in self._ways(loop, call.node, call.caller, seen | {id(unit)}):
+                        yield [*here, *way]
 
     def _around(self, node: ast.AST, unit: Unit, seen: frozenset[int]) -> Iterator[Loop]:
         yield from self._facts.tree(node).loops(node)
@@ -107,7 +116,9 @@ class Phases:
                 yield from self._around(call.node, call.caller, seen | {id(unit)})
 
     def _asked(self, loop: Loop, test: ast.expr, in_body: bool) -> Flag | None:
-        subjects = list(_subjects(test))
+        """The flag of a test; None if the test asks for something that the loop itself makes."""
+        meant = self._meant(test)
+        subjects = list(_subjects(meant))
         if len(subjects) != 1 or {n.id for n in ast.walk(subjects[0]) if isinstance(n, ast.Name)} & writes(loop):
             return None
         (subject,) = subjects
@@ -115,13 +126,22 @@ class Phases:
         trains: list[object] = []
         evaluates: list[object] = []
         for value in values:
-            holds = truth(test, subject, value)
+            holds = truth(meant, subject, value)
             if holds is None:
-                return None
+                return Flag(test, subject, in_body, (), (), complete=False)
             (trains if holds is in_body else evaluates).append(value)
-        if not trains and not evaluates:
-            return None
         return Flag(test, subject, in_body, tuple(trains), tuple(evaluates), complete)
+
+    def _meant(self, test: ast.expr) -> ast.expr:
+        """The comparison that a flag stands for: `is_train` for `split == "train"`."""
+        for _ in range(4):
+            given = self._sources.given(test) if isinstance(test, (ast.Name, ast.Attribute)) else None
+            if given is None or not given.complete or len(given.expressions) != 1:
+                break
+            if not isinstance(given.expressions[0], (ast.Name, ast.Attribute, ast.Compare, ast.UnaryOp)):
+                break
+            (test,) = given.expressions
+        return test
 
     def _values(self, subject: ast.expr) -> tuple[list[object], bool]:
         """The constants that a flag is given, and whether these are all."""

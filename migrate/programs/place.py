@@ -58,6 +58,7 @@ class Places:
     def __init__(self, facts: Facts, sources: Sources) -> None:
         self._facts = facts
         self._sources = sources
+        self._seen: dict[tuple[ast.expr, int], tuple[list[Quantity | None], set[object]]] = {}
 
     def quantity(self, node: ast.expr, depth: int = DEEPEST) -> Quantity | None:
         """What an expression counts; None: it is not known, or it may count several things."""
@@ -70,6 +71,11 @@ class Places:
 
     def _found(self, node: ast.expr, depth: int) -> tuple[list[Quantity | None], set[object]]:
         """The quantities an expression may be (None: something else), and the constants."""
+        if (node, depth) not in self._seen:
+            self._seen[node, depth] = self._look(node, depth)
+        return self._seen[node, depth]
+
+    def _look(self, node: ast.expr, depth: int) -> tuple[list[Quantity | None], set[object]]:
         if (value := number(node)) is not None:
             return [], {value}
         if (direct := self._direct(node)) is not None:
@@ -81,6 +87,8 @@ class Places:
         constants: set[object] = set()
         for part in parts:
             inner, numbers = self._found(part, depth - 1)
+            if None in inner:
+                return [None], set()
             found += inner
             constants |= numbers
         return found, constants

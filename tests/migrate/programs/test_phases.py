@@ -60,6 +60,24 @@ CASES = {
         [True],
         [False],
     ),
+    "a flag around another": (
+        BY_PHASE.format(test="phase == 'train'").replace(
+            "loss.backward()",
+            "if scaled:\n                loss.backward()\n            else:\n                loss.backward()",
+        ),
+        "phase",
+        ["train"],
+        ["val"],
+    ),
+    "a name for the answer": (
+        (
+            'for phase in ["train", "val"]:\n    learns = phase == "train"\n    for x in loader:\n'
+            "        loss = net(x).sum()\n        if learns:\n            loss.backward()"
+        ),
+        "phase",
+        ["train"],
+        ["val"],
+    ),
     "an optimizer or none": (
         BY_PARAMETER.format(parameter="o=None", test="o is not None", calls="run(loader, opt)\nrun(other)"),
         "o",
@@ -101,6 +119,16 @@ def test_training(analysed, name):
     (loop,) = loops.training
 
     assert Phases(facts).of(loop).phase is Phase.TRAINING
+
+
+@pytest.mark.parametrize("test", ["flag", "settings.train", "ready()"])
+def test_a_test_of_something_unknown_is_not_known(analysed, test):
+    facts, loops = analysed(
+        f"{HEAD}for x in loader:\n    loss = net(x).sum()\n    if {test}:\n        loss.backward()\n"
+    )
+    (loop,) = loops.training
+
+    assert Phases(facts).of(loop).phase is Phase.UNKNOWN
 
 
 def test_a_flag_of_which_nothing_is_known_says_so(analysed):
