@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import tokenize
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.errors import SourceError
 from migrate.source.address import Index
 from migrate.source.parse import parse
+from migrate.source.search import FOREIGN, SearchPath, added_folders, roots_of, script_path, top_of
 
 if TYPE_CHECKING:
     import ast
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # A file that holds none of these has no training loop; it is parsed only when it is named itself or imported.
 RELEVANT = (b"torch", b".backward(")
-TOP_MARKS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")  # what the top folder of a project holds
-FOREIGN = frozenset({"site-packages", "dist-packages", "node_modules", ".venv", "venv", ".git"})
+
+_Import: TypeAlias = tuple[str, int, Path]  # module, level, importing file
 
 
 @dataclass(eq=False)
@@ -99,6 +99,8 @@ class Project:
     _loaded: dict[Path, SourceFile | None] = field(default_factory=dict, repr=False)  # by real path
     _roots: dict[Path, tuple[Path, ...]] = field(default_factory=dict, repr=False)  # by folder, nearest first
     _names: dict[Path, frozenset[str]] = field(default_factory=dict, repr=False)  # what a folder holds
+    _paths: dict[Path, SearchPath] = field(default_factory=dict, repr=False)  # by real path, or folder of a text
+    _resolved: dict[_Import, SourceFile | None] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self._loaded.update({file.real: file for file in self.named if file.real})
@@ -133,14 +135,57 @@ class Project:
 
         None for a module that is not the project's, that is a folder without `__init__.py`, or that does not parse.
         """
+        key = (module_name, level, from_file.real or from_file.folder)
+        if key not in self._resolved:
+            self._resolved[key] = self._resolve(module_name, level, from_file)
+        return self._resolved[key]
+
+    def _resolve(self, module_name: str, level: int, from_file: SourceFile) -> SourceFile | None:
         parts = tuple(module_name.split(".")) if module_name else ()
-        roots = self._roots_of(from_file.folder)
+        path = self._path_of(from_file)
+        for place in self._places(parts, level, from_file):
+            if (found := self._find(place, parts)) is not None:
+                file = self._load(found, (top_of(self._roots_of(from_file.folder)), *path.added))
+                if file is not None and file.real is not None and file.real not in self._paths:
+                    own = self._own_path(file)
+                    self._paths[file.real] = path.inherited(own, None if level else place, file.folder)
+                return file
+        return None
+
+    def folder(self, module_name: str, level: int, from_file: SourceFile) -> SourceFile | None:
+        """A folder without `__init__.py` under this name, as the empty package that Python takes it for."""
+        parts = tuple(module_name.split(".")) if module_name else ()
+        for place in self._places(parts, level, from_file):
+            if not parts or parts[0] in self._names_in(place):
+                folder = place.joinpath(*parts)
+                if folder.is_dir():
+                    real = folder.resolve() / "__init__.py"
+                    if self._loaded.get(real) is None:
+                        self._loaded[real] = SourceFile(_shown(real), b"", named=False, real=real)
+                    return self._loaded[real]
+        return None
+
+    def modules_in(self, package: SourceFile) -> tuple[str, ...]:
+        """The names of the modules that lie in the folder of a package, in order."""
+        names = self._names_in(package.folder)
+        return tuple(sorted(n[:-3] for n in names if n.endswith(".py") and n[:-3].isidentifier() and n[0] != "_"))
+
+    def _places(self, parts: tuple[str, ...], level: int, from_file: SourceFile) -> tuple[Path, ...]:
         if level:
-            places = (from_file.folder, *from_file.folder.parents)[level - 1 : level]
-        else:
-            places = _searched(parts[0], roots, self._names_in(roots[0])) if parts else ()
-        found = next((path for place in places if (path := self._find(place, parts))), None)
-        return self._load(found, _top(roots)) if found else None
+            return (from_file.folder, *from_file.folder.parents)[level - 1 : level]
+        return self._path_of(from_file).asked_for(parts[0]) if parts else ()
+
+    def _path_of(self, file: SourceFile) -> SearchPath:
+        """Where a file's imports are looked for: as its importer's, where it was imported before this was asked."""
+        key = file.real or file.folder
+        if key not in self._paths:
+            self._paths[key] = self._own_path(file)
+        return self._paths[key]
+
+    def _own_path(self, file: SourceFile) -> SearchPath:
+        has_additions = file.real is not None and b"sys.path" in file.content and file.error is None
+        added = added_folders(file.tree, file.real) if has_additions and file.real is not None else ()
+        return script_path(file.folder, self._roots_of(file.folder), added, is_script=b"__main__" in file.content)
 
     def _find(self, place: Path, parts: tuple[str, ...]) -> Path | None:
         """The path of a module below a folder: a package comes before a module of the same name, as in Python."""
@@ -150,16 +195,16 @@ class Project:
         candidates = [base / "__init__.py", *([base.with_name(f"{base.name}.py")] if parts else [])]
         return next((path for path in candidates if path.is_file()), None)
 
-    def _load(self, path: Path, top: Path) -> SourceFile | None:
+    def _load(self, path: Path, tops: tuple[Path, ...]) -> SourceFile | None:
         real = path.resolve()
         if real not in self._loaded:
-            self._loaded[real] = _read_module(real, top)
+            self._loaded[real] = _read_module(real, tops)
         file = self._loaded[real]
         return file if file and not file.error else None
 
     def _roots_of(self, folder: Path) -> tuple[Path, ...]:
         if folder not in self._roots:
-            self._roots[folder] = _roots(folder)
+            self._roots[folder] = roots_of(folder)
         return self._roots[folder]
 
     def _names_in(self, folder: Path) -> frozenset[str]:
@@ -171,34 +216,9 @@ class Project:
         return self._names[folder]
 
 
-def _roots(folder: Path) -> tuple[Path, ...]:
-    """Where a script in `folder` may import from: its folder, those above it up to the project's top, their `src`."""
-    chain = (folder, *folder.parents)
-    marked = next((n for n, place in enumerate(chain) if any((place / mark).exists() for mark in TOP_MARKS)), 0)
-    package = next((n for n, place in enumerate(chain) if not (place / "__init__.py").exists()), 0)
-    here = Path.cwd().resolve()
-    current = chain.index(here) if here in chain[:-1] else 0  # not the root of the file system
-    above = chain[: max(marked, package, current) + 1]
-    sources = (place / "src" for place in above)
-    return (*above, *(source for source in sources if source.is_dir() and source not in above))
-
-
-def _top(roots: tuple[Path, ...]) -> Path:
-    return min(roots, key=lambda root: len(root.parts))
-
-
-def _searched(name: str, roots: tuple[Path, ...], beside: frozenset[str]) -> tuple[Path, ...]:
-    """The roots that are asked for a module: one of the standard library is shadowed by a script's own folder only."""
-    if name in sys.builtin_module_names:
-        return ()
-    if name in sys.stdlib_module_names:
-        return () if "__init__.py" in beside else roots[:1]
-    return roots
-
-
-def _read_module(real: Path, top: Path) -> SourceFile | None:
-    """A module that was not named; None if it is not the project's own, or not readable."""
-    if not real.is_relative_to(top) or not FOREIGN.isdisjoint(real.relative_to(top).parts):
+def _read_module(real: Path, tops: tuple[Path, ...]) -> SourceFile | None:
+    """A module that was not named; None if it lies below none of the folders, or cannot be read."""
+    if not any(real.is_relative_to(top) and FOREIGN.isdisjoint(real.relative_to(top).parts) for top in tops):
         return None
     try:
         content = real.read_bytes()
