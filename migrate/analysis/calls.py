@@ -122,8 +122,10 @@ _CALLING: dict[str, Callable[[State, Arguments, Frame], Values]] = {
 
 def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -> Values:
     node = arguments.site
-    made = instance(state, cls, node, frame)
     init = state.member(cls, "__init__")
+    if cls.is_open and not state.settled:
+        return NOTHING  # what it is for depends on a base that is not known yet
+    made = instance(state, cls, node, frame)
     for member in init:
         if isinstance(member.unit, Function):
             enter(state, Value(Role.METHOD, unit=member.unit, receiver=made), arguments, frame)
@@ -137,7 +139,7 @@ def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -
 def instance(state: State, cls: Class, origin: ast.AST, frame: Frame) -> Value:
     """An object of a project class, with the role of the library class that it derives from."""
     made = Value(role_of(state, cls), origin, cls.node.name, cls)
-    for known_class in cls.lineage():
+    for known_class in cls.mro():
         known_class.instances |= {made}
     return made
 

@@ -32,22 +32,22 @@ def _through(state: State, decorator: Value, unit: Function, made: Values) -> Va
     if not positional:
         return made
     parameter = positional[0].arg
-    if _only_calls(unit, parameter):
+    if only_calls(unit, parameter):
         # Not joined: the wrapper hands its arguments on, so the callers are taken to call the function itself.
         return made
     state.join_parameter(unit, parameter, made)
     state.enter(unit)
     returned = state.result(unit)
-    return made if _gives(unit, parameter) else returned or made
+    return made if gives_back(unit, parameter) else returned or made
 
 
-def _gives(unit: Function, parameter: str) -> bool:
+def gives_back(unit: Function, parameter: str) -> bool:
     """Whether a decorator gives back what it gets."""
     returned = [node.value for node in own_nodes(unit.node) if isinstance(node, ast.Return)]
     return bool(returned) and all(isinstance(value, ast.Name) and value.id == parameter for value in returned)
 
 
-def _only_calls(unit: Function, parameter: str) -> bool:
+def only_calls(unit: Function, parameter: str) -> bool:
     """Whether a decorator gives back a function that hands its arguments on and gives back what that call gives."""
     inner = [node for node in own_nodes(unit.node) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     returned = [node.value for node in own_nodes(unit.node) if isinstance(node, ast.Return)]

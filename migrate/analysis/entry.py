@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.arguments import Arguments
+from migrate.analysis.construction import keep_arguments
 from migrate.analysis.factories import copy_for, hold_rest
 from migrate.analysis.roles import NOTHING, Role, Value, Values
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
@@ -66,6 +67,7 @@ def hand(state: State, callee: Value, arguments: Arguments, frame: Frame) -> tup
     for name, values in given.items():
         state.join_parameter(unit, name, values)
     _keep_rest(state, unit, arguments.positional[len(positional) :], more, arguments)
+    keep_arguments(state, unit, callee.receiver if callee.role is Role.METHOD else None, positional, arguments, frame)
     return unit, arguments.all().union(*given.values())
 
 

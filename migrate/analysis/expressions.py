@@ -133,7 +133,7 @@ def _spread_mapping(state: State, values: Values, named: dict[str, Values]) -> V
 def _subscript(state: State, node: ast.Subscript, frame: Frame) -> Values:
     base = evaluate(state, node.value, frame)
     keys = evaluate(state, node.slice, frame)
-    return NOTHING.union(*[item(state, value, node, keys) for value in base])
+    return NOTHING.union(*[item(state, value, node, keys, frame) for value in base])
 
 
 def _operation(state: State, node: ast.expr, frame: Frame) -> Values:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from migrate.analysis.known import tensors
 from migrate.analysis.roles import NOTHING, Role, Values, origins
+from migrate.analysis.signatures import Signatures
 from migrate.analysis.state import ANY, OVER, Binding, State
 from migrate.analysis.syntax import FUNCTIONS, Loop, Tree, own_nodes
 from migrate.analysis.units import Call, Class, Function, Module, Unit
@@ -82,13 +83,14 @@ class Facts:
         return {module.tree: module for module in self.modules}
 
     def imported(self, module: Module) -> set[Module]:
-        """The module, those of the project that it takes names from, those that they take names from, and so on."""
+        """The module, those of the project that it imports or has values of, those that they import, and so on."""
         found: set[Module] = set()
         waiting = [module]
         while waiting:
             module = waiting.pop()
             if module not in found:
                 found.add(module)
+                waiting.extend(module.imports)
                 waiting.extend(v.unit.module for values in module.names.values() for v in values if v.unit is not None)
         return found
 
@@ -141,8 +143,16 @@ class Facts:
         return self.names(node.func)
 
     def targets(self, node: ast.Call) -> list[Function]:
-        """The project's functions and constructors a call may enter."""
-        return [value.unit for value in self.values(node.func) if isinstance(value.unit, Function)]
+        """The project's functions and constructors a call may enter, in the order of their files."""
+        found: dict[Function, None] = {}
+        for value in self.values(node.func):
+            if isinstance(value.unit, Function):
+                found[value.unit] = None
+            elif value.role is Role.CLASS and isinstance(value.unit, Class):
+                found.update(
+                    (init.unit, None) for init in value.unit.lookup("__init__") if isinstance(init.unit, Function)
+                )
+        return sorted(found, key=lambda unit: (unit.module.path, unit.node.lineno, unit.node.col_offset))
 
     @cached_property
     def models_of(self) -> dict[ast.AST, set[ast.AST]]:
@@ -241,25 +251,9 @@ class Facts:
         return list(unit.calls.values())
 
     @cached_property
-    def _references(self) -> dict[ast.AST, int]:
-        """How often each function is read other than to call it."""
-        counted: dict[ast.AST, int] = {}
-        for module in self.modules:
-            tree = self.tree_of(module)
-            for node in tree.nodes:
-                if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
-                    continue
-                parent = tree.parents.get(node)
-                if isinstance(parent, ast.Call) and parent.func is node:
-                    continue
-                for value in self.values(node):
-                    if isinstance(value.unit, Function) and value.origin is not None:
-                        counted[value.unit.node] = counted.get(value.unit.node, 0) + 1
-        return counted
-
-    def callers_known(self, unit: Function) -> bool:
-        """Whether every use of the function is a call that was seen."""
-        return self._references.get(unit.node, 0) == 0 and bool(unit.calls)
+    def signatures(self) -> Signatures:
+        """Who calls whom with what, and whether that can change."""
+        return Signatures(self)
 
     # --- names ------------------------------------------------------------------------------------------------------
 

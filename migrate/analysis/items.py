@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from migrate.analysis import containers, members, rows
+from migrate.analysis import containers, imports, members, rows
 from migrate.analysis.entry import invoke
 from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
-from migrate.analysis.state import ELEMENT, State
+from migrate.analysis.state import ELEMENT, Frame, State
 from migrate.analysis.units import Module
 from migrate.analysis.unpacking import everything
 
@@ -15,7 +15,7 @@ from migrate.analysis.unpacking import everything
 _ALIKE = frozenset({Role.STATISTIC, Role.TENSOR, Role.PARAMETERS})
 
 
-def item(state: State, value: Value, node: ast.Subscript, keys: Values) -> Values:
+def item(state: State, value: Value, node: ast.Subscript, keys: Values, frame: Frame) -> Values:
     """The item of one value."""
     if value.role in ROWS:
         # A key picks a part of the batch; an index or a slice of it keeps rows only if it keeps them all.
@@ -27,7 +27,8 @@ def item(state: State, value: Value, node: ast.Subscript, keys: Values) -> Value
         return rows.item(state, value.name, keys)
     if isinstance(value.unit, Module):  # globals()["Net"], vars(module)[name]
         names = [key.name for key in keys if key.role is Role.TEXT]
-        return NOTHING.union(*(members.attribute(state, value, name) for name in names))
+        exact = NOTHING.union(*(members.attribute(state, value, name) for name in names))
+        return exact if names else imports.anything(state, value.unit, frame)
     if value.role is Role.METHOD and value.unit is None:  # x.shape[0]
         of_rows = value.receiver is not None and value.receiver.role in ROWS
         return frozenset({Value(Role.STATISTIC, value.origin)}) if of_rows else NOTHING

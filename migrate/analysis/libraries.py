@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.analysis import containers, iteration, members, records, rows
+from migrate.analysis import containers, imports, iteration, members, records, rows
 from migrate.analysis.arguments import Arguments, folds, handed, tensor
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.known.table import Computes, Passes
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.state import ANY, ELEMENT, MAPPING, Frame, State
-from migrate.analysis.units import Class, Function, module_of
+from migrate.analysis.units import Class, Module, module_of
 from migrate.analysis.unpacking import everything
 
 if TYPE_CHECKING:
@@ -32,15 +32,18 @@ def library(state: State, name: str, arguments: Arguments, frame: Frame) -> Valu
 
 
 def _super(state: State, arguments: Arguments, frame: Frame) -> Values:
-    """The receiver of the running method, seen as its base class."""
-    unit = frame.unit
-    while isinstance(unit, Function) and unit.owner is None and unit.parent is not None:
-        unit = unit.parent
-    if not isinstance(unit, Function) or unit.owner is None or not unit.positional:
-        return NOTHING
-    selves = state.parameter(unit, unit.positional[0].arg)
-    bases = [base.unit for base in unit.owner.bases if isinstance(base.unit, Class)]
-    return frozenset(value._replace(unit=base) for value in selves for base in bases)
+    return members.superclass(state, arguments.at(0, ""), arguments.at(1, ""), frame)
+
+
+def _type(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """type(x): the class of an object of the project."""
+    given = arguments.at(0, "") if len(arguments.positional) == 1 else NOTHING
+    found = frozenset(members.class_of(value.unit) for value in given if isinstance(value.unit, Class))
+    return found or _computed(state, "builtins.type", arguments)
+
+
+def _import_module(state: State, arguments: Arguments, frame: Frame) -> Values:
+    return imports.imported_by_name(state, arguments, frame) or _computed(state, "importlib", arguments)
 
 
 def _getattr(state: State, arguments: Arguments, frame: Frame) -> Values:
@@ -52,6 +55,9 @@ def _getattr(state: State, arguments: Arguments, frame: Frame) -> Values:
     for value in arguments.at(0, "object"):
         if value.role is Role.KNOWN:
             found = found.union(*(members.known_attribute(value, name) for name in names or [ANY]))
+            continue
+        if isinstance(value.unit, Module) and len(names) < max(len(texts), 1):
+            found |= imports.anything(state, value.unit, frame)
             continue
         for name in names:
             found |= members.attribute(state, value, name)
@@ -90,6 +96,9 @@ _SPECIAL: dict[str, Callable[[State, Arguments, Frame], Values]] = {
     **containers.SPECIAL,
     **records.SPECIAL,
     "builtins.super": _super,
+    "builtins.type": _type,
+    "builtins.__import__": _import_module,
+    "importlib.import_module": _import_module,
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
     "builtins.vars": _vars,

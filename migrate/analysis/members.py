@@ -1,19 +1,22 @@
-"""What a name or an attribute means."""
+"""What a name or an attribute means, and what setting an attribute changes."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from migrate.analysis import imports
+from migrate.analysis.exports import may_bind
 from migrate.analysis.known import transformers
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.state import MAPPING, OVER, Frame, State
-from migrate.analysis.units import Class, Function, Module, module_of
+from migrate.analysis.units import Class, Function, Module
 
-if TYPE_CHECKING:
-    from migrate.source.project import SourceFile
+SUPER = "super"  # the name of a value that stands for `super()`: unit is the class that says so, receiver the object
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
 
 
 def lookup(state: State, name: str, frame: Frame) -> Values:
@@ -32,7 +35,20 @@ def lookup(state: State, name: str, frame: Frame) -> Values:
         unit = unit.parent if unit.parent is not None else unit.module
         if (found := state.look(unit, name)) is not None:
             return found
-    return known(f"builtins.{name}") if hasattr(builtins, name) else NOTHING
+    return known(f"builtins.{name}") if hasattr(builtins, name) else _starred(state, name, unit)
+
+
+def _starred(state: State, name: str, module: Module) -> Values:
+    """A name that nothing binds comes from the one library of which everything is imported, or its row says so."""
+    libraries = state.look(module, imports.STAR) or NOTHING
+    if not libraries or may_bind(module, name):
+        return NOTHING
+    found = {f"{library.name}.{name}" for library in libraries}
+    exact = {dotted for dotted in found if (row := state.known.row(dotted)) is not None and row.name == dotted}
+    return frozenset(Value(Role.KNOWN, name=dotted) for dotted in (found if len(found) == 1 else exact))
+
+
+# --- attributes -----------------------------------------------------------------------------------------------------
 
 
 def attribute(state: State, value: Value, name: str) -> Values:
@@ -40,22 +56,43 @@ def attribute(state: State, value: Value, name: str) -> Values:
     if value.role is Role.KNOWN:
         return known_attribute(value, name)
     if isinstance(value.unit, Module):
-        return state.look(value.unit, name) or submodule(state, value.unit, name)
+        return frozenset({value}) if name == "__dict__" else imports.member(state, value.unit, name)
     if value.role in _ELSEWHERE:
         return _library_attribute(state, value, name)
     if name == "__dict__" and value.origin is not None and value.role in (Role.INSTANCE, Role.HOLDER):
         return frozenset({Value(Role.CONTAINER, value.origin, MAPPING)})
     held = state.load(value.origin, name) if value.origin is not None else NOTHING
     if isinstance(value.unit, Class):
-        found = state.member(value.unit, name)
-        held |= frozenset(_bound(member, value) for member in found)
-        if held or value.role is Role.CLASS:
+        if name == "__class__":
+            return frozenset({class_of(value.unit)})
+        held |= _of_class(state, value, value.unit, name)
+        if held or value.role is Role.CLASS or _is_expected(value.unit, name):
             return held
-        if value.role is Role.INSTANCE and not held and not value.unit.library_bases() - _PLAIN:
-            return NOTHING  # set by nobody so far
     if held:
         return held
     return _library_attribute(state, value, name)
+
+
+def _of_class(state: State, value: Value, cls: Class, name: str) -> Values:
+    """What the classes of an object, or a class, have under a name, bound to it."""
+    if value.name == SUPER and value.receiver is not None:
+        receiver = value.receiver
+        start = receiver.unit if isinstance(receiver.unit, Class) else cls
+        found = state.member(start, name, after=cls)
+    else:
+        receiver, found = value, state.member(cls, name)
+    return frozenset(_bound(member, receiver) for member in found)
+
+
+def _is_expected(cls: Class, name: str) -> bool:
+    """Whether an attribute is the project's own, so that not to know it yet says nothing of a library."""
+    if any(name in other.keeps or name in other.names for other in cls.mro()):
+        return True
+    return cls.library_bases() <= PLAIN
+
+
+#: Bases that bring no attributes an instance is used for.
+PLAIN = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})
 
 
 #: Dots in a library's name; `part = part.child` in a loop would make ever longer ones.
@@ -75,29 +112,24 @@ def known(name: str) -> Values:
     return frozenset({Value(Role.KNOWN, name=name)})
 
 
-_PLAIN = frozenset({"builtins.object", "abc.ABC", "typing.Generic"})
 #: Their origin is the loader or the model: what that holds is not theirs.
 _ELSEWHERE = FROM_LOADER | {Role.PARAMETERS, Role.STATE}
 
 
-def set_attribute(state: State, owner: Value, name: str, values: Values) -> None:
-    """`owner.name = values`, also by `setattr`."""
-    if isinstance(owner.unit, Module):
-        state.elsewhere(owner.unit, name, values)
-    elif owner.role is Role.CLASS and isinstance(owner.unit, Class):
-        state.name(owner.unit, name, values)
-    elif owner.role not in _ELSEWHERE:
-        state.store(owner.origin, name, values)
-
-
 def _bound(member: Value, receiver: Value) -> Value:
-    if member.role is not Role.FUNCTION or not isinstance(member.unit, Function) or is_static(member.unit):
+    if member.role is not Role.FUNCTION or not isinstance(member.unit, Function):
         return member
-    if "classmethod" in _decorators(member.unit) and isinstance(receiver.unit, Class):
-        receiver = Value(Role.CLASS, receiver.unit.node, receiver.unit.node.name, receiver.unit)
-    elif receiver.role is Role.CLASS:
+    kinds = decorators(member.unit)
+    if "classmethod" in kinds and isinstance(receiver.unit, Class):
+        return Value(Role.METHOD, member.origin, member.name, member.unit, class_of(receiver.unit))
+    if receiver.role is Role.CLASS or "staticmethod" in kinds:
         return member
     return Value(Role.METHOD, member.origin, member.name, member.unit, receiver)
+
+
+def class_of(cls: Class) -> Value:
+    """A class as a value."""
+    return Value(Role.CLASS, cls.node, cls.node.name, cls)
 
 
 def _library_attribute(state: State, value: Value, name: str) -> Values:
@@ -111,6 +143,8 @@ def _library_attribute(state: State, value: Value, name: str) -> Values:
         return frozenset({value})
     if value.role is Role.LOADER and name == "dataset" and value.origin is not None:
         return frozenset(v for v in state.load(value.origin, OVER) if v.role is Role.DATASET)
+    if value.name == SUPER and value.receiver is not None:
+        value = value.receiver
     if value.role is Role.METHOD and value.receiver is not None and value.receiver.role is Role.METHOD:
         value = value.receiver  # x.a.b.c is told from x.a.b, but a chain as long as the program runs is not
     return frozenset({Value(Role.METHOD, value.origin, name, None, value)})
@@ -122,23 +156,35 @@ _OF_ROWS = frozenset({"data", "T", "grad", "input_ids", "labels", "x", "y"})
 
 def is_static(unit: Function) -> bool:
     """Whether the first parameter is not filled by the receiver."""
-    return "staticmethod" in _decorators(unit)
+    return "staticmethod" in decorators(unit)
 
 
-def _decorators(unit: Function) -> set[str]:
-    listed = getattr(unit.node, "decorator_list", ())
-    return {d.id for d in listed if isinstance(d, ast.Name)} if listed else set()
+def decorators(unit: Function) -> frozenset[str]:
+    """The last names of what a function is decorated with: `property`, `cached_property`, `setter`."""
+    listed = getattr(unit.node, "decorator_list", None)
+    return frozenset(name for each in listed if (name := _last_name(each)) is not None) if listed else _UNDECORATED
+
+
+_UNDECORATED: frozenset[str] = frozenset()
+
+
+def _last_name(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Call):
+        return _last_name(node.func)
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+
+
+PROPERTIES = frozenset({"property", "cached_property", "abstractproperty"})
 
 
 def properties(state: State, values: Values) -> Values:
     """Reading a property calls it."""
-    if not any(value.role is Role.METHOD and isinstance(value.unit, Function) for value in values):
+    if not any(value.role is Role.METHOD and value.unit is not None for value in values):
         return values
     found: set[Value] = set()
     for value in values:
-        if value.role is Role.METHOD and isinstance(value.unit, Function) and "property" in _decorators(value.unit):
-            assert value.receiver is not None
-            state.join_parameter(value.unit, value.unit.positional[0].arg, frozenset({value.receiver}))
+        if value.role is Role.METHOD and isinstance(value.unit, Function) and decorators(value.unit) & PROPERTIES:
+            _receive(state, value.unit, value.receiver)
             state.enter(value.unit)
             found |= state.result(value.unit)
         else:
@@ -146,21 +192,48 @@ def properties(state: State, values: Values) -> Values:
     return frozenset(found)
 
 
-def submodule(state: State, module: Module, name: str) -> Values:
-    """`package.name` where name is a file of the package."""
-    file = state.project.resolve(name, 1, module.file) if module.is_package else None
-    return _module(state, name, file)
+def _receive(state: State, unit: Function, receiver: Value | None) -> None:
+    if receiver is not None and unit.positional:
+        state.join_parameter(unit, unit.positional[0].arg, frozenset({receiver}))
 
 
-def module_named(state: State, name: str, level: int, frame: Frame) -> Values:
-    """The project's module of that name as seen from a file; nothing for a library."""
-    return _module(state, name, state.project.resolve(name, level, module_of(frame.unit).file))
+def set_attribute(state: State, owner: Value, name: str, values: Values) -> None:
+    """`owner.name = values`, also by `setattr`: into the object, or through the setter of its class."""
+    if isinstance(owner.unit, Module):
+        state.elsewhere(owner.unit, name, values)
+        return
+    if owner.role is Role.CLASS and isinstance(owner.unit, Class):
+        state.name(owner.unit, name, values)
+        return
+    if owner.role in _ELSEWHERE:
+        return
+    setters = state.member(owner.unit, setter_of(name)) if isinstance(owner.unit, Class) else NOTHING
+    for setter in setters:
+        if isinstance(setter.unit, Function) and len(setter.unit.positional) > 1:
+            _receive(state, setter.unit, owner)
+            state.join_parameter(setter.unit, setter.unit.positional[1].arg, values)
+            state.enter(setter.unit)
+    if not setters:
+        state.store(owner.origin, name, values)
 
 
-def _module(state: State, name: str, file: SourceFile | None) -> Values:
-    """The module of a file, run as far as it can be run now: importing it runs it."""
-    found = state.module(file) if file is not None else None
-    if found is None:
-        return NOTHING
-    state.agenda.demand(found)
-    return frozenset({Value(Role.MODULE, found.tree, name, found)})
+def setter_of(name: str) -> str:
+    """Under what a class keeps the setter of a property."""
+    return f"{name}="
+
+
+def superclass(state: State, classes: Values, receivers: Values, frame: Frame) -> Values:
+    """`super()` in a method, or `super(cls, self)`: the receivers, seen as what comes after the class."""
+    unit = frame.unit
+    while isinstance(unit, Function) and unit.owner is None and unit.parent is not None:
+        unit = unit.parent
+    if not classes and isinstance(unit, Function) and unit.owner is not None and unit.positional:
+        classes = frozenset({class_of(unit.owner)})
+        receivers = state.parameter(unit, unit.positional[0].arg)
+    return frozenset(
+        receiver._replace(name=SUPER, unit=cls.unit, receiver=receiver)
+        for cls in classes
+        if isinstance(cls.unit, Class)
+        for receiver in receivers
+        if isinstance(receiver.unit, Class)
+    )

@@ -22,7 +22,7 @@ _DECORATORS = frozenset(
 _TUPLE = "typing.NamedTuple"
 _BASES = frozenset({_TUPLE, "pydantic.BaseModel", "tap.Tap"})
 #: Functions that say what a field holds; their default is that of the field.
-_FIELDS = ("dataclasses.field", "attr.ib", "attr.field", "attrs.field", "pydantic.Field")
+FIELDS = ("dataclasses.field", "attr.ib", "attr.field", "attrs.field", "pydantic.Field")
 
 
 def is_tuple(cls: Class) -> bool:
@@ -96,5 +96,5 @@ def _field(state: State, arguments: Arguments, frame: Frame) -> Values:
 SPECIAL: dict[str, Callable[[State, Arguments, Frame], Values]] = {
     "collections.namedtuple": _namedtuple,
     "typing.NamedTuple": _namedtuple,
-    **dict.fromkeys(_FIELDS, _field),
+    **dict.fromkeys(FIELDS, _field),
 }

@@ -24,6 +24,7 @@ ANYTHING = Value(Role.UNKNOWN, name="anything")
 
 ELEMENT = "*"  # the key under which the elements of unknown position are kept
 _ALL, _PARAMETERS, _RESULT, _UNKNOWN = "<all>", "<parameters>", "<result>", "<unknown>"  # keys of the agenda
+BASES = "<bases>"  # key of the agenda: what a class derives from
 ANY = "<any>"  # in a text or a dotted name: what is not known of it
 MAPPING = "mapping"  # the name of containers that are iterated by key
 _ITERATED = frozenset({Role.ITERATOR, Role.CONTAINER})
@@ -195,21 +196,31 @@ class State:
         self.agenda.read((id(unit), name))
         return unit.names.get(name)
 
-    def exported(self, module: Module) -> dict[str, Values]:
-        """What `from module import *` gives."""
-        self.agenda.read((id(module), _ALL))
-        return {name: values for name, values in module.names.items() if not name.startswith("_")}
+    def names_of(self, unit: Unit) -> dict[str, Values]:
+        """Every name of a unit, as others see it."""
+        self.agenda.read((id(unit), _ALL))
+        return dict(unit.names)
 
-    def member(self, cls: Class, name: str, seen: frozenset[int] = frozenset()) -> Values:
-        """A class attribute or method, through the bases of the project."""
-        found = self.look(cls, name)
-        if found is not None:
-            return found
-        for base in cls.bases:
-            if isinstance(base.unit, Class) and id(base.unit) not in seen:
-                if inherited := self.member(base.unit, name, seen | {id(cls)}):
-                    return inherited
+    def member(self, cls: Class, name: str, after: Class | None = None) -> Values:
+        """A class attribute or method, through the bases; `after`: as `super()` in that class finds it."""
+        self.agenda.read((id(cls), BASES))
+        order = cls.mro()
+        if after is not None:
+            order = order[order.index(after) + 1 :] if after in order else []
+        for other in order:
+            if (found := self.look(other, name)) is not None:
+                return found
         return NOTHING
+
+    def derive(self, cls: Class, parents: tuple[Values, ...]) -> None:
+        """Join what the bases of a class may be."""
+        is_first = not cls.parents
+        if not cls.derive(parents):
+            return
+        for other in (cls,) if is_first else tuple(self.classes.values()):  # nothing derives from a class that is new
+            if other is cls or cls in other.mro():
+                other.forget()
+                self.agenda.news((id(other), BASES))
 
     # --- functions --------------------------------------------------------------------------------------------------
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis import members
-from migrate.analysis.decorators import decorated
-from migrate.analysis.entry import entered, function
-from migrate.analysis.expressions import defaults, evaluate
+from migrate.analysis import definitions, imports
+from migrate.analysis.entry import entered
+from migrate.analysis.expressions import evaluate
 from migrate.analysis.iteration import iterate
 from migrate.analysis.patterns import capture
-from migrate.analysis.roles import NOTHING, Role, Value, Values
+from migrate.analysis.roles import NOTHING, Values
 from migrate.analysis.state import Frame, State
-from migrate.analysis.syntax import Loop, blocks
-from migrate.analysis.targets import assign, give_name
-from migrate.analysis.units import Class, Function, Module, module_of
+from migrate.analysis.syntax import Loop
+from migrate.analysis.targets import assign
+from migrate.analysis.units import Function, module_of
 from migrate.analysis.unpacking import unpack
 
 if TYPE_CHECKING:
@@ -266,101 +264,6 @@ def _nonlocal(state: State, statement: ast.stmt, frame: Frame) -> None:
             frame.shared[name] = unit
 
 
-def _define(state: State, statement: ast.stmt, frame: Frame, owner: Class | None = None) -> Values:
-    assert isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
-    unit = function(state, statement, frame, owner)
-    defaults(state, unit, frame)
-    made = frozenset({Value(Role.FUNCTION, statement, statement.name, unit)})
-    return decorated(state, made, statement.decorator_list, frame)
-
-
-def _function(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
-    give_name(state, statement.name, _define(state, statement, frame), frame)
-
-
-def _class(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.ClassDef)
-    cls = state.classes.get(statement)
-    if cls is None:
-        cls = state.classes[statement] = Class(statement, module_of(frame.unit))
-    for base in statement.bases:
-        cls.bases |= evaluate(state, base, frame)
-    _class_body(state, cls, statement.body, replace(frame, names=dict(frame.names)))
-    made = frozenset({Value(Role.CLASS, statement, statement.name, cls)})
-    give_name(state, statement.name, decorated(state, made, statement.decorator_list, frame), frame)
-
-
-def _class_body(state: State, cls: Class, body: Sequence[ast.stmt], frame: Frame) -> None:
-    """The names that statements in the body of a class bind are attributes of the class."""
-    for member in body:
-        frame.statement = member
-        if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            values = frame.names[member.name] = _define(state, member, frame, cls)
-            state.name(cls, member.name, values)
-        elif isinstance(member, (ast.Assign, ast.AnnAssign)) and member.value is not None:
-            values = evaluate(state, member.value, frame)
-            for target in member.targets if isinstance(member, ast.Assign) else [member.target]:
-                unpack(state, target, values, frame)
-                for node in ast.walk(target):
-                    if isinstance(node, ast.Name) and node.id in frame.names:
-                        state.name(cls, node.id, frame.names[node.id])
-        elif isinstance(member, (ast.If, ast.Try, ast.With, ast.For)):
-            for block in blocks(member):
-                _class_body(state, cls, block, frame)
-        elif isinstance(member, ast.ClassDef):
-            inner = replace(frame, names=dict(frame.names))
-            _class(state, member, inner)
-            state.name(cls, member.name, inner.names[member.name])
-
-
-def _import(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.Import)
-    for alias in statement.names:
-        top = alias.name.split(".")[0]
-        full = members.module_named(state, alias.name, 0, frame)
-        if alias.asname is not None:
-            values = full or frozenset({Value(Role.KNOWN, name=alias.name)})
-            _imported(state, alias.asname, values, frame)
-        else:
-            _imported(
-                state,
-                top,
-                members.module_named(state, top, 0, frame) or frozenset({Value(Role.KNOWN, name=top)}),
-                frame,
-            )
-
-
-def _import_from(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.ImportFrom)
-    if statement.module in _TARGETS and any(alias.name == "Accelerator" for alias in statement.names):
-        found = NOTHING  # a library, also where its source lies beside the program
-    else:
-        found = members.module_named(state, statement.module or "", statement.level, frame)
-    source = next((value.unit for value in found if isinstance(value.unit, Module)), None)
-    for alias in statement.names:
-        if alias.name == "*":
-            if source is not None:
-                for name, values in state.exported(source).items():
-                    _imported(state, name, values, frame)
-            continue
-        if source is not None:
-            values = state.look(source, alias.name) or members.submodule(state, source, alias.name)
-        else:
-            prefix = "." * statement.level + (statement.module or "")
-            values = frozenset({Value(Role.KNOWN, name=f"{prefix}.{alias.name}".lstrip("."))})
-        _imported(state, alias.asname or alias.name, values, frame)
-
-
-#: What converted programs import; their tables say what there is to know.
-_TARGETS = frozenset({"runtime", "accelerate"})
-
-
-def _imported(state: State, name: str, values: Values, frame: Frame) -> None:
-    frame.names[name] = values or frame.names.get(name, NOTHING) | values
-    state.name(frame.unit, name, values)
-
-
 _KINDS: dict[type[ast.stmt], Callable[[State, ast.stmt, Frame], None]] = {
     ast.Assign: _assign,
     ast.AnnAssign: _annotated,
@@ -381,10 +284,10 @@ _KINDS: dict[type[ast.stmt], Callable[[State, ast.stmt, Frame], None]] = {
     ast.Delete: _delete,
     ast.Global: _global,
     ast.Nonlocal: _nonlocal,
-    ast.FunctionDef: _function,
-    ast.AsyncFunctionDef: _function,
-    ast.ClassDef: _class,
-    ast.Import: _import,
-    ast.ImportFrom: _import_from,
+    ast.FunctionDef: definitions.define_function,
+    ast.AsyncFunctionDef: definitions.define_function,
+    ast.ClassDef: definitions.define_class,
+    ast.Import: imports.import_modules,
+    ast.ImportFrom: imports.import_names,
 }
 _KINDS.update(dict.fromkeys(_TRY, _try))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from migrate.analysis import containers, members
+from migrate.analysis.construction import each_own
 from migrate.analysis.expressions import evaluate
 from migrate.analysis.roles import FROM_LOADER, Role, Values
 from migrate.analysis.state import Frame, State
@@ -18,8 +19,9 @@ def assign(state: State, target: ast.expr, values: Values, frame: Frame) -> None
         state.record(target, values)
         state.bind(frame, target.id, values)
     elif isinstance(target, ast.Attribute):
-        for owner in evaluate(state, target.value, frame):
-            members.set_attribute(state, owner, target.attr, values)
+        owners = evaluate(state, target.value, frame)
+        for owner, own in each_own(state, owners, _assigned(frame), values, frame, evaluate):
+            members.set_attribute(state, owner, target.attr, own)
         state.record(target, values)
         state.bind(frame, ast.unparse(target), values)
     elif isinstance(target, ast.Subscript):
@@ -27,6 +29,15 @@ def assign(state: State, target: ast.expr, values: Values, frame: Frame) -> None
     elif isinstance(target, (ast.Tuple, ast.List)):
         for inner, share in shares(state, target.elts, values):
             assign(state, inner, share, frame)
+
+
+def _assigned(frame: Frame) -> ast.expr | None:
+    """The expression that the running statement gives as a whole to its target."""
+    statement = frame.statement
+    if isinstance(statement, ast.AnnAssign):
+        return statement.value
+    is_plain = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute)
+    return statement.value if is_plain and isinstance(statement, ast.Assign) else None
 
 
 def give_name(state: State, name: str, values: Values, frame: Frame) -> None:

@@ -11,7 +11,7 @@ from migrate.analysis.known import words
 from migrate.analysis.roles import NOTHING, Value, Values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Set
+    from collections.abc import Set
 
     from migrate.source.project import SourceFile
 
@@ -25,6 +25,7 @@ class Module:
     file: SourceFile
     tree: ast.Module
     names: dict[str, Values] = field(default_factory=dict)
+    imports: set[Module] = field(default_factory=set)  # those of the project that its code imports
     _training_lines: list[int] | None = None
 
     @property
@@ -131,46 +132,83 @@ class Function:
 
 @dataclass(eq=False, slots=True)
 class Class:
-    """A class of the project; `bases` are project classes and library names."""
+    """A class of the project."""
 
     node: ast.ClassDef
     module: Module
-    bases: Values = NOTHING
+    parents: tuple[Values, ...] = ()  # what each base expression may be: classes of the project, library names
     names: dict[str, Values] = field(default_factory=dict)
+    keeps: frozenset[str] = frozenset()  # the attributes that its text sets on some object
     instances: Values = NOTHING  # objects of this class and of those derived from it
+    _order: list[Class] | None = None
+    _libraries: frozenset[str] | None = None
 
-    def lineage(self) -> Iterator[Class]:
-        """Itself and the classes of the project that it derives from, nearest first."""
-        seen: dict[Class, None] = {}
-        waiting = [self]
-        while waiting:
-            cls = waiting.pop(0)
-            if cls not in seen:
-                seen[cls] = None
-                waiting.extend(base.unit for base in cls.bases if isinstance(base.unit, Class))
-        return iter(seen)
+    @property
+    def name(self) -> str:
+        """The name it was defined under."""
+        return self.node.name
 
-    def lookup(self, name: str, seen: frozenset[int] = frozenset()) -> Values:
+    @property
+    def bases(self) -> Values:
+        """Everything that it may derive from directly."""
+        return NOTHING.union(*self.parents)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether some base, of its own or of a base, is not known yet."""
+        return any(not all(cls.parents) for cls in self.mro())
+
+    def mro(self) -> list[Class]:
+        """The classes of the project in which attributes are looked up, in Python's order."""
+        if self._order is None:
+            self._order = _linearised(self, ())
+        return self._order
+
+    def derive(self, parents: tuple[Values, ...]) -> bool:
+        """Join what the bases may be; whether that was news. Classes that derive from it have to `forget`."""
+        joined = tuple(map(frozenset.union, self.parents, parents)) if self.parents else parents
+        if joined == self.parents:
+            return False
+        self.parents = joined
+        self.forget()
+        return True
+
+    def forget(self) -> None:
+        """A class above it has changed."""
+        self._order = self._libraries = None
+
+    def lookup(self, name: str) -> Values:
         """A class attribute or method, through the bases of the project."""
-        if name in self.names:
-            return self.names[name]
-        for base in self.bases:
-            if isinstance(base.unit, Class) and id(base.unit) not in seen:
-                found = base.unit.lookup(name, seen | {id(self)})
-                if found:
-                    return found
-        return NOTHING
+        return next((cls.names[name] for cls in self.mro() if name in cls.names), NOTHING)
 
-    def library_bases(self, seen: frozenset[int] = frozenset()) -> set[str]:
+    def library_bases(self) -> frozenset[str]:
         """The dotted names of the library classes it derives from, directly or not."""
-        names: set[str] = set()
-        for base in self.bases:
-            if isinstance(base.unit, Class):
-                if id(base.unit) not in seen:
-                    names |= base.unit.library_bases(seen | {id(self)})
-            elif base.name:
-                names.add(base.name)
-        return names
+        if self._libraries is None:
+            found = {base.name for cls in self.mro() for base in cls.bases if base.unit is None and base.name}
+            self._libraries = frozenset(found)
+        return self._libraries
+
+
+def _linearised(cls: Class, seen: tuple[Class, ...]) -> list[Class]:
+    """The C3 order; where there is none, and where a base may be several classes, from left to right."""
+    if not cls.parents:
+        return [cls]
+    if cls in seen:
+        return []
+    lines = [_linearised(base, (*seen, cls)) for values in cls.parents for base in _classes(values)]
+    lines.append([line[0] for line in lines if line])
+    order = [cls]
+    while lines := [line for line in lines if line]:
+        heads = [line[0] for line in lines]
+        head = next((h for h in heads if not any(h in line[1:] for line in lines)), heads[0])
+        order.append(head)
+        lines = [[other for other in line if other is not head] for line in lines]
+    return order
+
+
+def _classes(values: Values) -> list[Class]:
+    found = {value.unit for value in values if isinstance(value.unit, Class)}
+    return sorted(found, key=lambda cls: (cls.module.path, cls.node.lineno))
 
 
 Unit: TypeAlias = "Module | Function"

@@ -1,0 +1,84 @@
+"""What each object was made with: `self.model = model` gives every trainer its own model, not that of its neighbours.
+
+Parameters are joined over all calls. What a constructor is passed for one object is kept at that object as well, and
+what `__init__` sets is evaluated for each object with its own arguments.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import NOTHING, Role, Value, Values
+from migrate.analysis.syntax import reads
+from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from migrate.analysis.arguments import Arguments
+    from migrate.analysis.state import Frame, State
+
+_MOST = 8  # objects made of one class for which that is done
+
+
+def _key(unit: Function, parameter: str) -> str:
+    return f"<{unit.module.path}:{unit.node.lineno} {parameter}>"
+
+
+def is_constructor(unit: object) -> bool:
+    """Whether a unit is an `__init__`."""
+    return isinstance(unit, Function) and unit.owner is not None and unit.name == "__init__"
+
+
+def keep_arguments(
+    state: State, unit: Function, made: Value | None, positional: Sequence[ast.arg], arguments: Arguments, frame: Frame
+) -> None:
+    """Remember what `__init__` is passed for one object; `positional` are its parameters without `self`."""
+    if made is None or made.origin is None or not is_constructor(unit):
+        return
+    given = {
+        k.arg: (k.value, arguments.named.get(k.arg, NOTHING)) for k in arguments.node.keywords if k.arg is not None
+    }
+    is_plain = len(arguments.positional) == len(arguments.node.args)  # else some were bound before
+    for parameter, node, values in zip(
+        positional, arguments.node.args if is_plain else (), arguments.positional, strict=False
+    ):
+        if isinstance(node, ast.Starred):
+            break
+        given[parameter.arg] = (node, values)
+    for name, (node, values) in given.items():
+        if values:
+            own = _own(state, made, frame).get(node.id, values) if isinstance(node, ast.Name) else values
+            state.store(made.origin, _key(unit, name), own)
+
+
+def _own(state: State, made: Value, frame: Frame) -> dict[str, Values]:
+    """What the parameters of the running `__init__` are for one object, as far as they were passed for it."""
+    unit = frame.unit
+    if not isinstance(unit, Function) or not is_constructor(unit) or made.origin is None:
+        return {}
+    kept = {name: state.load(made.origin, _key(unit, name)) for name in unit.parameter_names}
+    return {name: values for name, values in kept.items() if values and values <= frame.names.get(name, values)}
+
+
+def each_own(
+    state: State,
+    owners: Values,
+    node: ast.expr | None,
+    values: Values,
+    frame: Frame,
+    evaluate: Callable[[State, ast.expr, Frame], Values],
+) -> list[tuple[Value, Values]]:
+    """The owners of an attribute, each with what the expression gives for it; `values` are those for all of them."""
+    if node is None or not is_constructor(frame.unit) or len(owners) > _MOST:
+        return [(owner, values) for owner in owners]
+    read = reads(node)
+    found = []
+    for owner in owners:
+        passed = _own(state, owner, frame).items() if owner.role is not Role.CLASS else ()
+        own = {name: v for name, v in passed if name in read and v != frame.names.get(name)}
+        inner = replace(frame, names={**frame.names, **own})
+        found.append((owner, evaluate(state, node, inner) if own else values))
+    return found

@@ -1,0 +1,321 @@
+"""Whether the signature of a function can change, and which call sites must follow.
+
+It can where every use is a call that was seen, that enters nothing else, and that says what it passes. Else there are
+obstacles, each with its place, its reason and a way out.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.analysis.decorators import gives_back, only_calls
+from migrate.analysis.exports import listed
+from migrate.analysis.known import decorators as known
+from migrate.analysis.members import PLAIN, PROPERTIES, decorators
+from migrate.analysis.roles import Role, Value
+from migrate.analysis.units import Call, Class, Function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+
+
+class Way(str, Enum):
+    """How an argument is passed."""
+
+    POSITION = "by position"
+    KEYWORD = "by keyword"
+    STAR = "by * or **"
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """One argument of a call, and the parameter it fills; no parameter for one that is passed by a star."""
+
+    node: ast.expr
+    way: Way
+    parameter: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One place that calls the function."""
+
+    call: Call
+    passed: tuple[Passed, ...]
+
+    @property
+    def is_starred(self) -> bool:
+        """Whether it does not say what it passes."""
+        return any(passed.way is Way.STAR for passed in self.passed)
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a signature must stay as it is."""
+
+    node: ast.AST
+    why: str  # as it goes on after "f() needs ..., and"
+    way_out: str
+    unnamed: str = ""  # the path of a file that would have to be named
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The uses of one function."""
+
+    unit: Function
+    sites: tuple[Site, ...]  # the calls that must follow
+    values: tuple[ast.expr, ...]  # where it is used other than to call it
+    exported: tuple[str, ...]  # the files that hand it on: by `__all__`, in a package, or without being named
+    family: tuple[Function, ...]  # the methods that it overrides or that override it; they change together
+    obstacles: tuple[Obstacle, ...]
+
+    @property
+    def can_change(self) -> bool:
+        """Whether nothing stands in the way."""
+        return not self.obstacles
+
+
+class Signatures:
+    """The signatures of the project's functions, each worked out when it is asked for."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._known: dict[Function, Signature] = {}
+
+    def of(self, unit: Function) -> Signature:
+        """The signature of a function."""
+        if unit not in self._known:
+            family = tuple(self._family(unit))
+            values = tuple(self._values.get(unit, ()))
+            exported = tuple(self._exporters.get(unit, ()))
+            obstacles = tuple(self._obstacles((unit, *family)))
+            self._known[unit] = Signature(unit, self._sites(unit), values, exported, family, obstacles)
+        return self._known[unit]
+
+    def _obstacles(self, units: tuple[Function, ...]) -> Iterator[Obstacle]:
+        """What stands in the way of a function, or of methods that have to change together."""
+        first = units[0]
+        for unit in units:
+            yield from self._of_uses(unit)
+        if not any(self._sites(unit) for unit in units):
+            why = "not all of its callers are known: nothing that was read calls it"
+            yield Obstacle(first.node, why, f"name the files that call {_called(first)}(), too")
+        for unit in units:
+            if [p.arg for p in unit.positional] != [p.arg for p in first.positional]:
+                name = f"{unit.owner.name}.{unit.name}" if unit.owner is not None else unit.name
+                why = f"{name}() in {unit.module.path} has other parameters"
+                yield Obstacle(first.node, why, f"give {name}() the same parameters")
+            yield from self._of_class(unit)
+            yield from self._of_decorators(unit)
+        for unit in units:
+            for site in self._sites(unit):
+                yield from self._of_site(unit, site, units)
+
+    def _sites(self, unit: Function) -> tuple[Site, ...]:
+        return tuple(_site(call, unit) for call in unit.calls.values())
+
+    # --- uses -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _values(self) -> dict[Function, list[ast.expr]]:
+        """Where each function is read other than to call it; a class stands for its constructor."""
+        found: dict[Function, list[ast.expr]] = {}
+        for module in self._facts.modules:
+            tree = self._facts.tree_of(module)
+            for node in tree.nodes:
+                if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+                    continue
+                for value in self._facts.values(node):
+                    unit = _entered(value) if value.role in _CALLABLES else None
+                    if unit is not None and not self._is_harmless(node, value.role):
+                        found.setdefault(unit, []).append(node)
+        return found
+
+    def _is_harmless(self, node: ast.expr, role: Role) -> bool:
+        """Whether a read leads to no call that is not seen."""
+        parents = self._facts.tree(node).parents
+        parent = parents.get(node)
+        if isinstance(parent, ast.Call) and parent.func is node:
+            return True
+        if role is Role.CLASS and isinstance(parent, (ast.Attribute, ast.ClassDef, ast.ExceptHandler)):
+            return not (isinstance(parent, ast.ClassDef) and node in parent.decorator_list)
+        while isinstance(parent, ast.Tuple):
+            parent = parents.get(parent)
+        looking = known.LOOKING if role is not Role.CLASS else _COMPARING
+        return isinstance(parent, ast.Call) and bool(self._facts.called(parent) & looking)
+
+    @cached_property
+    def _exporters(self) -> dict[Function, list[str]]:
+        found: dict[Function, list[str]] = {}
+        for module in self._facts.modules:
+            names = listed(module.tree) or ()
+            for name, values in module.names.items():
+                for value in values:
+                    unit = _entered(value)
+                    if unit is None:
+                        continue
+                    is_foreign = unit.module is not module and (module.is_package or not module.file.named)
+                    if (is_foreign or name in names) and module.path not in found.setdefault(unit, []):
+                        found[unit].append(module.path)
+        return found
+
+    def _of_uses(self, unit: Function) -> Iterator[Obstacle]:
+        if values := self._values.get(unit):
+            first = min(values, key=lambda node: (self._facts.file(node).path, node.lineno))
+            place = f"{self._facts.file(first).path}:{first.lineno}"
+            why = f"not all of its callers are known: it is used as a value in {place}"
+            yield Obstacle(unit.node, why, f"call {_called(unit)}() by its name")
+        is_method = unit.owner is not None and unit.name != "__init__"
+        if (call := self._unread.get((is_method, _called(unit)))) is not None:
+            place = f"{self._facts.file(call).path}:{call.lineno}"
+            why = f"not all of its callers are known: the call in {place} is in code that nothing calls"
+            yield Obstacle(unit.node, why, "take that code out")
+
+    @cached_property
+    def _unread(self) -> dict[tuple[bool, str], ast.Call]:
+        """By name, and whether it is a method's, a call in a function that was not run, since nothing calls it."""
+        found: dict[tuple[bool, str], ast.Call] = {}
+        run = {use.node for use in self._facts.calls_anywhere}
+        for module in self._facts.modules:
+            for node in self._facts.tree_of(module).nodes:
+                if not isinstance(node, ast.Call) or node in run:
+                    continue
+                if isinstance(node.func, ast.Name):
+                    found.setdefault((False, node.func.id), node)
+                elif isinstance(node.func, ast.Attribute):
+                    owner = module.names.get(getattr(node.func.value, "id", ""), ())
+                    is_method = not any(value.role is Role.MODULE for value in owner)
+                    if not is_method or node.func.attr not in _OF_MODULE:  # of those, most are a model's
+                        found.setdefault((is_method, node.func.attr), node)
+        return found
+
+    def _of_site(self, unit: Function, site: Site, units: tuple[Function, ...]) -> Iterator[Obstacle]:
+        name, node = _called(unit), site.call.node
+        if site.is_starred:
+            way_out = f"write out the arguments of {name}() in this call"
+            yield Obstacle(node, f"it is called with * or ** in line {node.lineno}", way_out)
+        file = self._facts.file(node)
+        if not file.named:
+            why = f"it is called in {file.path}:{node.lineno}, which was not named"
+            yield Obstacle(unit.node, why, "name that file too", file.path)
+        others = [value for value in self._facts.values(node.func) if _entered(value) not in units]
+        if others:
+            why = f"the call in {file.path}:{node.lineno} may enter something else, too"
+            yield Obstacle(node, why, f"call {name}() by its name")
+
+    # --- classes ----------------------------------------------------------------------------------------------------
+
+    def _family(self, unit: Function) -> Iterator[Function]:
+        """The methods of the same name in the classes above and below, and in those above and below these."""
+        if unit.owner is None or unit.name == "__init__":
+            return
+        found, waiting = {unit}, [unit]
+        while waiting:
+            owner = waiting.pop().owner
+            for other in self._methods.get(unit.name, ()):
+                if other not in found and owner is not None and other.owner is not None:
+                    if other.owner in owner.mro() or owner in other.owner.mro():
+                        found.add(other)
+                        waiting.append(other)
+                        yield other
+
+    @cached_property
+    def _methods(self) -> dict[str, list[Function]]:
+        found: dict[str, list[Function]] = {}
+        for unit in self._facts.functions:
+            if unit.owner is not None:
+                found.setdefault(unit.name, []).append(unit)
+        return found
+
+    def _of_class(self, unit: Function) -> Iterator[Obstacle]:
+        if unit.owner is None:
+            return
+        name = f"{unit.owner.name}.{unit.name}"
+        if unit.name[:2] == unit.name[-2:] == "__" and unit.name not in ("__init__", "__call__"):
+            yield Obstacle(unit.node, "Python calls it by itself", "move what it does into a method of another name")
+        if decorators(unit) & PROPERTIES:
+            yield Obstacle(unit.node, "it is a property, which is read and not called", f"make {name} a method")
+        libraries = sorted(unit.owner.library_bases() - PLAIN)
+        if libraries and unit.name != "__init__" and not _is_own(unit.name, libraries):
+            yield Obstacle(unit.node, f"{libraries[0]} may call it", f"move what {name}() does into a function")
+
+    # --- decorators -------------------------------------------------------------------------------------------------
+
+    def _of_decorators(self, unit: Function) -> Iterator[Obstacle]:
+        for decorator in getattr(unit.node, "decorator_list", ()):
+            if not self._keeps(decorator, unit):
+                text = ast.unparse(decorator)
+                why = f"not all of its callers are known: it is decorated with @{text}"
+                yield Obstacle(unit.node, why, f"take @{text} off {unit.name}()")
+
+    def _keeps(self, decorator: ast.expr, unit: Function) -> bool:
+        """Whether a decorator leaves the calls of a function what they are."""
+        inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(inner, ast.Attribute) and inner.attr in ("setter", "deleter", "getter"):
+            return True
+        names = self._facts.names(inner)
+        if names:
+            return names <= known.KEEPING | _PROPERTY_NAMES
+        given = self._facts.values(decorator)
+        return bool(given) and all(_is_transparent(value) for value in given)
+
+
+_CALLABLES = frozenset({Role.FUNCTION, Role.METHOD, Role.CLASS})
+_COMPARING = frozenset({"builtins.isinstance", "builtins.issubclass", "builtins.super", "builtins.hasattr"})
+_PROPERTY_NAMES = frozenset({"builtins.property", "functools.cached_property", "abc.abstractproperty"})
+#: What torch.nn.Module calls or expects of the classes that derive from it.
+_OF_MODULE = frozenset(
+    "forward train eval to cuda cpu apply parameters named_parameters state_dict load_state_dict zero_grad extra_repr "
+    "requires_grad_ children modules named_children named_modules buffers named_buffers float half double".split()
+)
+
+
+def _is_own(name: str, libraries: list[str]) -> bool:
+    """Whether a method is none that the libraries' classes call."""
+    return all(library.startswith("torch.nn.") for library in libraries) and name not in _OF_MODULE
+
+
+def _entered(value: Value) -> Function | None:
+    """The function that calling a value enters."""
+    if isinstance(value.unit, Function):
+        return value.unit
+    if not isinstance(value.unit, Class):
+        return None
+    name = {Role.CLASS: "__init__", Role.MODEL: "forward"}.get(value.role, "__call__")
+    return next((member.unit for member in value.unit.lookup(name) if isinstance(member.unit, Function)), None)
+
+
+def _site(call: Call, unit: Function) -> Site:
+    positional = unit.positional[int(call.bound) :]
+    passed: list[Passed] = []
+    for position, argument in enumerate(call.node.args):
+        if isinstance(argument, ast.Starred):
+            passed.append(Passed(argument.value, Way.STAR, None))
+        else:
+            name = positional[position].arg if position < len(positional) else None
+            passed.append(Passed(argument, Way.POSITION, name))
+    for keyword in call.node.keywords:
+        way = Way.STAR if keyword.arg is None else Way.KEYWORD
+        passed.append(Passed(keyword.value, way, keyword.arg))
+    return Site(call, tuple(passed))
+
+
+def _called(unit: Function) -> str:
+    """What a call of the function is written with."""
+    return unit.owner.name if unit.owner is not None and unit.name == "__init__" else unit.name
+
+
+def _is_transparent(decorator: Value) -> bool:
+    """Whether a decorator of the project gives what it gets, or what hands everything on to it."""
+    unit = decorator.unit
+    if not isinstance(unit, Function):
+        return False
+    parameters = unit.positional[int(decorator.role is Role.METHOD) :]
+    return bool(parameters) and (only_calls(unit, parameters[0].arg) or gives_back(unit, parameters[0].arg))

@@ -1,0 +1,372 @@
+# Names that come from other files of the project.
+# === from a module beside the script
+# --- main.py
+from nets import make
+net = make()  #: model@nets.py:3
+# --- nets.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === a module under another name
+# --- main.py
+import nets as n
+from nets import make as build
+net = n.make()  #: model@nets.py:3
+other = build()  #: model@nets.py:3
+# --- nets.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === a dotted import binds the package
+# --- main.py
+import pkg.sub.nets
+import torch.nn
+net = pkg.sub.nets.make()  #: model@pkg/sub/nets.py:3
+x = torch.nn.Linear(1, 1)  #: model
+# --- pkg/__init__.py
+# --- pkg/sub/__init__.py
+# --- pkg/sub/nets.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === a dotted import under a name of its own
+# --- main.py
+import pkg.nets as n
+net = n.make()  #: model@pkg/nets.py:3
+# --- pkg/__init__.py
+# --- pkg/nets.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === everything public
+# --- main.py
+from nets import *
+net = make()  #: model
+other = _make()  #: unknown object
+word = PATH  #: text(a)
+# --- nets.py
+from torch import nn
+PATH = "a"
+def make():
+    return nn.Linear(1, 1)
+_make = make
+
+# === everything that is listed
+# --- main.py
+from nets import *
+net = _make()  #: model
+other = hidden()  #: unknown object
+# --- nets.py
+from torch import nn
+__all__ = ["make"]
+__all__ += ["_make"]
+def make():
+    return nn.Linear(1, 1)
+_make = make
+hidden = make
+
+# === everything of a library
+# --- main.py
+from torch.nn import *
+from helpers import name
+net = Linear(1, 1)  #: model
+crit = CrossEntropyLoss()  #: loss function
+x = name  #: text(a)
+y = print  #: library name(builtins.print)
+# --- helpers.py
+name = "a"
+
+# === everything of two libraries: only what a table has
+# --- main.py
+from torch.nn import *
+from tkinter import *
+crit = CrossEntropyLoss()  #: loss function
+other = Frame(1, 1)  #: unknown object
+
+# === relative imports of every level
+# --- main.py
+from pkg.deep.nets import build
+net = build()  #: model@pkg/base.py:3
+# --- pkg/__init__.py
+# --- pkg/base.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+# --- pkg/deep/__init__.py
+# --- pkg/deep/here.py
+from ..base import make
+# --- pkg/deep/nets.py
+from . import here
+from .here import make
+from .. import base
+def build():
+    x = here.make()  #: model@pkg/base.py:3
+    y = base.make()  #: model@pkg/base.py:3
+    return make()
+
+# === a relative import is never a library
+# --- main.py
+import pkg.run
+# --- pkg/__init__.py
+# --- pkg/run.py
+from .torch import nn
+net = nn.Linear(1, 1)  #: unknown object
+
+# === in a function
+# --- main.py
+def setup():
+    from nets import make
+    return make()
+net = setup()  #: model@nets.py:3
+# --- nets.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === the project's own where a library is missing
+# --- main.py
+import torch
+try:
+    from fastnets import make
+except ImportError:
+    from nets import make
+net = make()  #: model@nets.py:3, unknown object
+# --- nets.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === a module that shadows a library
+# --- main.py
+import torch
+from transformers import AutoModel
+import datasets
+net = AutoModel()  #: instance
+x = datasets.load_dataset("a")  #: dataloader
+# --- transformers.py
+class AutoModel:
+    pass
+# --- datasets.py
+from torch.utils.data import DataLoader
+def load_dataset(name):
+    return DataLoader(name)
+
+# === two files that import each other
+# --- main.py
+import a
+net = a.build()  #: model@b.py:4
+# --- a.py
+import b
+width = 3
+def build():
+    return b.make()
+# --- b.py
+import a
+from torch import nn
+def make():
+    return nn.Linear(a.width, 1)
+
+# === a cycle with names that are there only later
+# --- main.py
+from a import run
+net = run()  #: model@b.py:4
+# --- a.py
+from torch import nn
+from b import make
+class Base(nn.Module):
+    pass
+def run():
+    return make()
+# --- b.py
+import a
+class Net(a.Base): pass
+def make():
+    return Net()
+
+# === under the main guard
+# --- main.py
+from nets import make
+def main():
+    net = make()  #: model@nets.py:3
+if __name__ == "__main__":
+    main()
+# --- nets.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === a folder without __init__
+# --- main.py
+import torch
+from models.small import make
+from models import small
+import models.small
+a = make()  #: model
+b = small.make()  #: model
+c = models.small.make()  #: model
+# --- models/small.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === two folders without __init__, one in the other
+# --- main.py
+import torch
+import code.nets.small as s
+from project.nets import small
+net = small.make()  #: model
+# --- project/nets/small.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === an imported file looks where the script looks
+# --- main.py
+from models.net import make
+net = make()  #: model@settings.py:3
+# --- settings.py
+from torch import nn
+def build():
+    return nn.Linear(1, 1)
+# --- models/net.py
+from settings import build
+def make():
+    return build()
+# --- models/settings.py
+def build():
+    return None
+
+# === one file under two names is one module
+# --- main.py
+import sys
+sys.path.append("lib")
+import lib.state
+import state
+from torch import nn
+lib.state.net = nn.Linear(1, 1)
+x = state.net  #: model
+# --- lib/__init__.py
+# --- lib/state.py
+net = None
+
+# === the source folder
+# --- train.py
+from lib.nets import make
+net = make()  #: model@src/lib/nets.py:3
+# --- src/lib/__init__.py
+# --- src/lib/nets.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === a folder that is added to the path by its name
+# --- run/train.py
+import sys
+sys.path.insert(0, "../shared")
+from nets import make
+net = make()  #: model@shared/nets.py:3
+# --- shared/nets.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === a folder that is added to the path by the place of the file
+# --- run/a/train.py
+import os, sys
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(ROOT, "shared"))
+from nets import make
+net = make()  #: model@run/shared/nets.py:4
+# --- run/shared/nets.py
+from torch import nn
+from other import width
+def make():
+    return nn.Linear(width, 1)
+# --- run/shared/other.py
+width = 3  #: number
+
+# === a folder that is added to the path with pathlib
+# --- run/a/train.py
+import sys
+from pathlib import Path
+sys.path += [str(Path(__file__).resolve().parents[1] / "shared")]
+from nets import make
+net = make()  #: model@run/shared/nets.py:3
+# --- run/shared/nets.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === a module by its name
+# --- main.py
+import importlib, torch
+nets = importlib.import_module("models.small")
+net = nets.make()  #: model@models/small.py:3
+optim = importlib.import_module("torch.optim")
+opt = optim.SGD(net.parameters())  #: optimizer
+# --- models/__init__.py
+# --- models/small.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === a module by a name that is not known
+# --- main.py
+import argparse, torch
+from importlib import import_module
+args = argparse.ArgumentParser().parse_args()
+nets = import_module("models." + args.model)
+net = nets.make()  #: model@models/large.py:3, model@models/small.py:3
+again = getattr(import_module(f"models.{args.model}"), "make")()  #: model
+# --- models/__init__.py
+# --- models/small.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+# --- models/large.py
+from torch import nn
+def make():
+    return nn.Linear(9, 9)
+
+# === any class of a module
+# --- main.py
+import argparse, torch
+import nets
+args = argparse.ArgumentParser().parse_args()
+net = getattr(nets, args.model)()  #: model
+other = nets.__dict__[args.model]()  #: model
+third = vars(nets)[args.model]()  #: model
+# --- nets.py
+from torch import nn
+class Small(nn.Module):
+    pass
+class Large(nn.Module):
+    pass
+
+# === the names of the own file
+import torch
+from torch import nn
+class Small(nn.Module):
+    pass
+net = globals()["Small"]()  #: model
+
+# === a file of a library's name that has not what is imported
+# --- scripts/train.py
+import torch
+from transformers import AutoModelForMaskedLM
+net = AutoModelForMaskedLM()  #: model
+# --- transformers/__init__.py
+def other():
+    pass
+
+# === any function of the own module is too much to say
+import torch
+def use(net):  #: net: number
+    pass
+use(3)
+run = globals()[name]
+run(torch.nn.Linear(1, 1))  #: nothing

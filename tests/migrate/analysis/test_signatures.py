@@ -1,0 +1,248 @@
+"""Who calls a function with what, and whether its signature can change."""
+
+import textwrap
+
+import pytest
+
+from migrate.analysis import analyse
+from migrate.analysis.signatures import Way
+from migrate.source.project import Project, SourceFile
+
+
+def facts_of(folder, files, named=None):
+    sources = []
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(textwrap.dedent(text), encoding="utf-8")
+        if named is None or path in named:
+            sources.append(SourceFile(path, (folder / path).read_bytes(), real=(folder / path).resolve()))
+    (folder / "pyproject.toml").touch()
+    return analyse(Project(sources))
+
+
+def unit_of(facts, name):
+    """The function `f`, or the method `C.f`."""
+    owner, _, name = name.rpartition(".")
+    (unit,) = [u for u in facts.functions if u.name == name and (u.owner.name if u.owner else "") == owner]
+    return unit
+
+
+def signature_of(folder, source, name="train"):
+    facts = facts_of(folder, {"main.py": f"import torch\n{textwrap.dedent(source)}"})
+    return facts.signatures.of(unit_of(facts, name))
+
+
+def test_every_argument_is_told(tmp_path):
+    signature = signature_of(
+        tmp_path,
+        """
+        def train(model, loader, *rest, epochs=1):
+            pass
+        train(1, loader=2)
+        train(1, 2, 3, epochs=4)
+        """,
+    )
+
+    first, second = signature.sites
+    assert [(p.node.value, p.way, p.parameter) for p in first.passed] == [
+        (1, Way.POSITION, "model"),
+        (2, Way.KEYWORD, "loader"),
+    ]
+    assert [(p.node.value, p.parameter) for p in second.passed] == [
+        (1, "model"),
+        (2, "loader"),
+        (3, None),
+        (4, "epochs"),
+    ]
+    assert signature.can_change
+    assert not first.is_starred
+
+
+def test_a_constructor_is_called_by_its_class(tmp_path):
+    source = """
+        class Base:
+            def __init__(self, device):
+                self.device = device
+        class Trainer(Base):
+            def __init__(self, model, device):
+                super().__init__(device)
+        class Other(Base):
+            pass
+        Trainer(1, "cuda")
+        isinstance(Other("cuda"), (Trainer, Other))
+    """
+    signature = signature_of(tmp_path, source, "Base.__init__")
+
+    assert signature.can_change
+    assert [site.call.bound for site in signature.sites] == [True, True]
+    assert [site.passed[0].parameter for site in signature.sites] == ["device", "device"]
+    assert signature_of(tmp_path, source, "Trainer.__init__").can_change
+
+
+CAN = {
+    "decorated, with what leaves it alone": """
+        @torch.no_grad()
+        def train(model): ...
+        train(1)
+    """,
+    "decorated by the project, which hands on what it is given": """
+        import functools
+        def timed(function):
+            @functools.wraps(function)
+            def inner(*args, **kwargs):
+                return function(*args, **kwargs)
+            return inner
+        @timed
+        def train(model): ...
+        train(1)
+    """,
+    "called under another name": """
+        import main as own
+        def train(model): ...
+        def run():
+            train(1)
+        run()
+    """,
+}
+
+
+@pytest.mark.parametrize("name", CAN)
+def test_can_change(name, tmp_path):
+    signature = signature_of(tmp_path, CAN[name])
+
+    assert signature.obstacles == ()
+    assert len(signature.sites) == 1
+
+
+CANNOT = {
+    "never called": ("def train(model): ...", "nothing that was read calls it"),
+    "used as a value": ("def train(model): ...\ntrain(1)\nsteps = [train]", "used as a value in main.py:4"),
+    "bound in part": (
+        "from functools import partial\ndef train(model): ...\ntrain(1)\nrun = partial(train, 1)",
+        "used as a value",
+    ),
+    "called with a star": ("def train(model): ...\ntrain(*parts)", "called with * or **"),
+    "called with two stars": ("def train(model): ...\ntrain(1, **options)", "called with * or **"),
+    "or another": (
+        "def train(model): ...\ndef other(model): ...\ndef run(step):\n    step(1)\nrun(train)\nrun(other)",
+        "used as a value",
+    ),
+    "decorated": ("import hydra\n@hydra.main()\ndef train(model): ...\ntrain(1)", "decorated with @hydra.main()"),
+    "kept by a decorator": (
+        "kept = []\ndef keep(f):\n    kept.append(f)\n    return f\n@keep\ndef train(model): ...\ntrain(1)",
+        "used as a value",
+    ),
+    "where a library is missing": (
+        "try:\n    from fast import train\nexcept ImportError:\n    def train(model): ...\ntrain(1)",
+        "may enter something else",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CANNOT)
+def test_cannot_change(name, tmp_path):
+    source, why = CANNOT[name]
+    signature = signature_of(tmp_path, source)
+
+    assert not signature.can_change
+    assert any(why in obstacle.why for obstacle in signature.obstacles), signature.obstacles
+    assert all(obstacle.way_out for obstacle in signature.obstacles)
+
+
+def test_a_call_in_code_that_nothing_calls(tmp_path):
+    (obstacle,) = signature_of(tmp_path, "def go(x): ...\ngo(1)\ndef later():\n    go(2)", "go").obstacles
+
+    assert "the call in main.py:5 is in code that nothing calls" in obstacle.why
+
+
+METHODS = {
+    "a property": ("class T:\n    @property\n    def step(self): ...\nT().step", "T.step", "is a property"),
+    "what Python calls": ("class T:\n    def __len__(self): ...\nlen(T())", "T.__len__", "Python calls it"),
+    "what a library may call": (
+        "class T(torch.nn.Module):\n    def forward(self, x): ...\nT()(1)",
+        "T.forward",
+        "torch.nn.Module may call it",
+    ),
+    "an override with other parameters": (
+        "class A:\n    def step(self, x): ...\nclass B(A):\n    def step(self, y): ...\nA().step(1)\nB().step(1)",
+        "A.step",
+        "B.step() in main.py has other parameters",
+    ),
+    "a class that is a value": (
+        "class T:\n    def __init__(self, x): ...\nT(1)\nkinds = {'t': T}",
+        "T.__init__",
+        "used as a value in main.py:5",
+    ),
+    "a call that may enter a stranger": (
+        "class A:\n    def step(self, x): ...\nclass B:\n    def step(self, x): ...\n[t.step(1) for t in [A(), B()]]",
+        "A.step",
+        "may enter something else",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_that_cannot_change(name, tmp_path):
+    source, unit, why = METHODS[name]
+    signature = signature_of(tmp_path, source, unit)
+
+    assert any(why in obstacle.why for obstacle in signature.obstacles), signature.obstacles
+
+
+def test_methods_that_override_each_other_change_together(tmp_path):
+    source = """
+        class Base:
+            def step(self, x):
+                raise NotImplementedError
+            def run(self):
+                self.step(1)
+        class A(Base):
+            def step(self, x): ...
+        class B(Base):
+            def step(self, x): ...
+        A().run()
+        B().run()
+    """
+    facts = facts_of(tmp_path, {"main.py": f"import torch\n{textwrap.dedent(source)}"})
+    units = {name: unit_of(facts, f"{name}.step") for name in ("Base", "A", "B")}
+
+    for unit in units.values():
+        signature = facts.signatures.of(unit)
+        assert {unit, *signature.family} == set(units.values())
+        assert signature.can_change, signature.obstacles
+    assert facts.signatures.of(units["A"]).sites[0].call.node is facts.signatures.of(units["B"]).sites[0].call.node
+
+
+def test_what_is_exported_is_known_to_be(tmp_path):
+    files = {
+        "main.py": "import torch\nfrom lib import train\nimport user\ntrain(1)\n",
+        "lib/__init__.py": "from .engine import train\n",
+        "lib/engine.py": '__all__ = ["train"]\ndef train(model): ...\n',
+        "user.py": "from lib.engine import train\n",
+    }
+    facts = facts_of(tmp_path, files, named=["main.py", "lib/__init__.py", "lib/engine.py"])
+    signature = facts.signatures.of(unit_of(facts, "train"))
+
+    found = [path.removeprefix(f"{tmp_path.resolve()}/") for path in signature.exported]
+    assert sorted(found) == ["lib/__init__.py", "lib/engine.py", "user.py"]
+    assert signature.can_change  # every call is seen
+
+
+def test_a_caller_that_was_not_named(tmp_path):
+    files = {
+        "main.py": "import torch\nimport user\ndef train(model): ...\n",
+        "user.py": "import main\nmain.train(1)\n",
+    }
+    facts = facts_of(tmp_path, files, named=["main.py"])
+    (obstacle,) = facts.signatures.of(unit_of(facts, "train")).obstacles
+
+    assert obstacle.unnamed.endswith("user.py")
+
+
+def test_a_call_of_a_class_enters_its_constructor(tmp_path):
+    source = "import torch\nclass A:\n    def __init__(self): ...\nclass B(A): ...\nclass C: ...\nB()\nC()\n"
+    facts = facts_of(tmp_path, {"main.py": source})
+    b, c = [use.node for use in facts.calls]
+
+    assert facts.targets(b) == [unit_of(facts, "A.__init__")]
+    assert facts.targets(c) == []
