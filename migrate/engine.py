@@ -50,10 +50,12 @@ def _plan(project: Project, options: Options) -> Conversion:
     from migrate.edits import Plan
     from migrate.rules import convert
 
-    plan = Plan(project.files)
     facts = analyse(project, options.known or TABLES)
+    # A file without a word of PyTorch is not looked at for itself; where others import it, it may have to follow.
+    files = tuple(dict.fromkeys((*project.files, *(module.file for module in facts.editable))))
+    plan = Plan(files)
     outcome = convert(facts, plan, options)
-    return Conversion(outcome, tuple(file.path for file in project.files if plan.touches(file)), plan, facts.broken)
+    return Conversion(outcome, tuple(file.path for file in files if plan.touches(file)), plan, facts.broken)
 
 
 def _apply(file: SourceFile, conversion: Conversion) -> Applied:

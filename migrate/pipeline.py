@@ -156,7 +156,7 @@ def _edit(planned: _Planned, options: Options, engine: Engine) -> tuple[dict[str
     conversion = planned.conversion
     broken = dict(planned.broken)
     changes: dict[str, Change] = {}
-    files = {file.path: file for file in planned.project.files}
+    files = {file.path: file for file in planned.project.named}
     for path in conversion.touched:
         made = _apply(files[path], conversion, engine)
         if isinstance(made, _Failure):

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import own_nodes
-from migrate.analysis.units import Call, Class, Function, Module, Unit
+from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.program import Program, Refusal
+from migrate.programs.unnamed import files, listed, unnamed, way_out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from migrate.analysis.facts import Facts
+    from migrate.programs.loops import Loops
 
 NAME = "accelerator"
 
@@ -34,9 +34,9 @@ class Parameter:
 class OutOfReach(Exception):
     """The accelerator cannot be brought to a place; the argument says why and what would help."""
 
-    def __init__(self, node: ast.AST, why: str, way_out: str) -> None:
+    def __init__(self, node: ast.AST, why: str, way_out: str, unnamed: tuple[str, ...] = ()) -> None:
         super().__init__(why)
-        self.refusal = Refusal(node, "MIG904", why, way_out)
+        self.refusal = Refusal(node, "MIG904", why, way_out, unnamed)
 
 
 @dataclass(slots=True)
@@ -44,6 +44,7 @@ class Access:
     """The answers so far; asking for a function's access gives it a parameter where it needs one."""
 
     facts: Facts
+    loops: Loops
     program: Program
     parameters: dict[Function, Parameter] = field(default_factory=dict)
 
@@ -105,8 +106,7 @@ class Access:
             unit.parent is None
             and unit not in self.parameters
             and device_parameter(self.facts, unit) is not None
-            and self.facts.callers_known(unit)
-            and not any(_is_starred(call) for call in self.facts.callers(unit))
+            and self.facts.signatures.of(unit).can_change
         )
 
     def _at_home(self, home: Unit) -> str:
@@ -126,7 +126,7 @@ class Access:
         """A method of the trainer, one of whose methods is the home."""
         if not isinstance(home, Function) or home.owner is None or unit.owner is None:
             return False
-        is_same_class = unit.owner is home.owner or home.owner in _bases(unit.owner)
+        is_same_class = home.owner in unit.owner.mro()
         # Set up in another method than __init__, the attribute is there only for what that method calls.
         return is_same_class and (home.name == "__init__" or unit in self._called_from(home))
 
@@ -144,42 +144,52 @@ class Access:
         }
 
     def _give(self, unit: Function) -> None:
-        """Let a function have the accelerator as a parameter, and its callers pass it."""
+        """Let a function have the accelerator as a parameter, with the methods that it overrides; callers pass it."""
         if isinstance(unit.node, ast.Lambda):
             raise OutOfReach(unit.node, "a lambda cannot be given the accelerator", "make it a function")
-        if not self.facts.is_editable(unit):
+        signature = self.facts.signatures.of(unit)
+        units = (unit, *signature.family)
+        for other in units:
+            if not self.facts.is_editable(other):
+                raise self._out_of_files(other)
+        for obstacle in signature.obstacles[:1]:
+            if obstacle.unnamed:
+                raise self._out_of_files(unit)
             raise OutOfReach(
-                unit.node,
-                f"{unit.name}() in {unit.module.path} needs the accelerator, and that file was not named",
-                f"name it too: migrate {unit.module.path} ...",
+                obstacle.node,
+                f"{unit.name}() needs the accelerator, and {obstacle.why}",
+                f"{obstacle.way_out}, or give {unit.name}() an `accelerator` parameter yourself",
             )
-        if not self.facts.callers_known(unit):
-            raise OutOfReach(
-                unit.node,
-                f"{unit.name}() needs the accelerator, and not all of its callers are known",
-                f"call {unit.name}() by its name, or give it an `accelerator` parameter yourself",
-            )
-        replaced = device_parameter(self.facts, unit)
-        if replaced is None and unit.node.args.defaults and len(unit.node.args.defaults) == len(unit.positional):
-            raise OutOfReach(
-                unit.node,
-                f"{unit.name}() needs the accelerator, and all of its parameters have defaults",
-                f"give {unit.name}() a first parameter `accelerator` and pass it where {unit.name}() is called",
-            )
-        self.parameters[unit] = Parameter(unit, replaced)
-        for call in self.facts.callers(unit):
-            _check_call(call, unit)
-            self.of(call.caller)
+        replaced = self._replaced(units)
+        for other in units:
+            if replaced is None:
+                _check_defaults(other)
+            argument = next((p for p in other.positional if p.arg == replaced), None)
+            self.parameters[other] = Parameter(other, argument)
+        for other in units:
+            for site in self.facts.signatures.of(other).sites:
+                self.of(site.call.caller)
+
+    def _replaced(self, units: tuple[Function, ...]) -> str | None:
+        """The `device` parameter that gives way, if it does in each method that is called."""
+        given = {device_parameter(self.facts, unit) for unit in units if unit.calls}
+        names = {argument.arg if argument is not None else None for argument in given}
+        return names.pop() if len(names) == 1 else None
+
+    def _out_of_files(self, unit: Function) -> OutOfReach:
+        """A function that needs the accelerator, where it or a caller of it stands in a file that was not named."""
+        paths = files(self.facts, self.loops, self.program.training, self.program.home, unit)
+        missing = unnamed(self.facts, paths)
+        why = f"{unit.name}() in {unit.module.path} needs the accelerator: the program needs {listed(missing)}"
+        return OutOfReach(unit.node, why, way_out(paths, missing), missing)
 
 
-def _is_starred(call: Call) -> bool:
-    return any(isinstance(a, ast.Starred) for a in call.node.args) or any(k.arg is None for k in call.node.keywords)
-
-
-def _check_call(call: Call, unit: Function) -> None:
-    if _is_starred(call):
+def _check_defaults(unit: Function) -> None:
+    if unit.node.args.defaults and len(unit.node.args.defaults) == len(unit.positional):
         raise OutOfReach(
-            call.node, f"{unit.name}() is called with * or **", f"write out the arguments of {unit.name}() in this call"
+            unit.node,
+            f"{unit.name}() needs the accelerator, and all of its parameters have defaults",
+            f"give {unit.name}() a first parameter `accelerator` and pass it where {unit.name}() is called",
         )
 
 
@@ -200,10 +210,3 @@ def _is_rebound(unit: Function, name: str) -> bool:
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
         for node in own_nodes(unit.node)
     )
-
-
-def _bases(cls: Class, seen: frozenset[int] = frozenset()) -> Iterable[Class]:
-    for base in cls.bases:
-        if isinstance(base.unit, Class) and id(base.unit) not in seen:
-            yield base.unit
-            yield from _bases(base.unit, seen | {id(cls)})

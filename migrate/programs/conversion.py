@@ -98,7 +98,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         loops,
         program,
         package,
-        Access(facts, program),
+        Access(facts, loops, program),
         frozenset(units),
         tuple(use for use in facts.calls if use.unit in units),
         loaders,

@@ -16,6 +16,7 @@ from migrate.programs.loops import LoopFact, Loops, is_scaling
 from migrate.programs.moves import units_of
 from migrate.programs.program import Program, Refusal
 from migrate.programs.shares import decisions
+from migrate.programs.unnamed import files, listed, unnamed, way_out
 
 Check = Callable[[Facts, Loops, Program], Iterable[Refusal]]
 
@@ -92,16 +93,13 @@ def _bound(node: ast.AST) -> str | None:
 
 
 def _out_of_hand(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    for loop in program.training:
-        for call in loop.backwards:
-            file = facts.file(call)
-            if not file.named:
-                yield Refusal(
-                    loop.node,
-                    "MIG904",
-                    f"backward is called in {file.path}:{call.lineno}, which was not named",
-                    f"name it too: migrate {facts.file(loop.node).path} {file.path}",
-                )
+    """Backward calls in files that were only read."""
+    far = [call for loop in program.training for call in loop.backwards if not facts.file(call).named]
+    if far and not any(refusal.unnamed for refusal in program.refusals):  # one refusal lists them all
+        paths = files(facts, loops, program.training, program.home)
+        missing = unnamed(facts, paths)
+        why = f"backward is called in {facts.file(far[0]).path}:{far[0].lineno}: the program needs {listed(missing)}"
+        yield Refusal(program.training[0].node, "MIG904", why, way_out(paths, missing), missing)
 
 
 def _backward_forms(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:

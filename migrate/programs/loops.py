@@ -136,6 +136,11 @@ class Loops:
                     found.setdefault(loop, call)
         return tuple(found.items())
 
+    def as_training(self, loop: Loop) -> LoopFact:
+        """A loop as the training loop that it is, wherever it stands."""
+        calls = tuple(use.node for use in self.backwards if loop in self.innermost(use.node, use.unit))
+        return LoopFact(loop, self._facts.unit(loop), Kind.TRAINING, frozenset(self._run_over(loop)), calls)
+
     def _named_call(self, unit: Unit, seen: frozenset[int]) -> ast.Call | None:
         for call in self._facts.callers(unit) if isinstance(unit, Function) and id(unit) not in seen else ():
             if call.caller.module.file.named:

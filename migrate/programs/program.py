@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Function, Module, Unit, module_of
+from migrate.programs.unnamed import files, listed, unnamed, way_out
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
     from migrate.programs.loops import LoopFact, Loops
@@ -27,6 +30,7 @@ class Refusal:
     code: str
     why: str
     way_out: str
+    unnamed: tuple[str, ...] = ()  # the files that would have to be named as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,7 @@ def _settle(facts: Facts, loops: Loops, program: Program) -> None:
         return
     home = _home(facts, optimizers, models, program.training_loaders)
     if home is None:
-        program.refusals.append(_homeless(facts, first, optimizers))
+        program.refusals.append(_homeless(facts, loops, program, optimizers, models))
         return
     program.home = home
     program.optimizers = _named(facts, home, Role.OPTIMIZER, optimizers)
@@ -180,13 +184,22 @@ def _only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) ->
     return bool(places) and all(unit is program.home and node.lineno < last for unit, node in places)
 
 
-def _home(facts: Facts, *objects: set[ast.AST]) -> Unit | None:
+def home_anywhere(facts: Facts, loops: Loops, training: Iterable[LoopFact]) -> Unit | None:
+    """The home that loops would have if every file were named."""
+    optimizers: set[ast.AST] = set().union(*(loops.trained_by(loop) for loop in training))
+    models: set[ast.AST] = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
+    loaders = {origin for loop in training for origin in loop.loaders}
+    return _home(facts, optimizers, models, loaders, everywhere=True) if optimizers and models and loaders else None
+
+
+def _home(
+    facts: Facts, optimizers: set[ast.AST], models: set[ast.AST], loaders: set[ast.AST], *, everywhere: bool = False
+) -> Unit | None:
     """The unit in which every object has a name; a function before a module, where there are both."""
-    optimizers, models, loaders = objects
     fitting = [
         unit
         for unit in facts.units
-        if facts.is_editable(unit)
+        if (everywhere or facts.is_editable(unit))
         and _covers(_named(facts, unit, Role.OPTIMIZER, optimizers), optimizers)
         and _named(facts, unit, Role.MODEL, models)
         and _covers(_named(facts, unit, Role.LOADER, loaders), loaders)
@@ -226,16 +239,16 @@ def _is_reachable(target: str, unit: Unit) -> bool:
     return isinstance(unit, Function) and isinstance(unit.owner, Class) and owner == "self" and attribute.isidentifier()
 
 
-def _homeless(facts: Facts, first: ast.AST, optimizers: set[ast.AST]) -> Refusal:
+def _homeless(facts: Facts, loops: Loops, program: Program, optimizers: set[ast.AST], models: set[ast.AST]) -> Refusal:
+    first = program.training[0].node
+    home = _home(facts, optimizers, models, program.training_loaders, everywhere=True)
+    if home is not None:
+        paths = files(facts, loops, program.training, home)
+        missing = unnamed(facts, paths)
+        why = f"the model, the optimizer and the loader come together in {module_of(home).path}"
+        also = f"the program needs {listed(missing)}"
+        return Refusal(first, "MIG901", f"{why}: {also}", way_out(paths, missing), missing)
     places = sorted(f"{facts.file(origin).path}:{getattr(origin, 'lineno', 0)}" for origin in optimizers)
-    unnamed = [place for origin in optimizers if not facts.file(origin).named for place in [facts.file(origin).path]]
-    if unnamed:
-        return Refusal(
-            first,
-            "MIG901",
-            f"the optimizer is made in {unnamed[0]}, which was not named",
-            f"name it too: migrate {unnamed[0]} ...",
-        )
     return Refusal(
         first,
         "MIG901",

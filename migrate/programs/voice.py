@@ -192,6 +192,8 @@ class Voice:
             for target in node.targets
             if isinstance(target, ast.Name)
         }
+        if unit.owner is not None and unit.name == "__init__":
+            fresh |= {parameter.arg for parameter in unit.positional[:1]}  # what it sets up is being made
         for node in own_nodes(unit.node):
             if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
                 if not (isinstance(node.value, ast.Name) and node.value.id in fresh):

@@ -18,7 +18,8 @@ from migrate.programs.conversion import Conversion
 from migrate.programs.conversion import convert as decide
 from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
-from migrate.programs.program import Program, Refusal, programs
+from migrate.programs.program import Program, Refusal, home_anywhere, programs
+from migrate.programs.unnamed import files, listed, unnamed, way_out
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules.accelerator import accelerator
 from migrate.rules.attributes import model_attributes, trains_around_wrapper
@@ -41,9 +42,12 @@ from migrate.rules.summary import Narrator, tied
 from migrate.rules.unconverted import unconverted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts, Use
     from migrate.edits import Plan
     from migrate.options import Options
+    from migrate.source.project import SourceFile
 from migrate.rules.rule import Rule
 
 #: In the order in which they write. Those that ask for the accelerator come before `saving` and `output`, which prefer
@@ -103,7 +107,7 @@ def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
             narrator.told(program, made) if speaks else Summary(program.module.path, "", tied(program, made))
         )
     findings += [_out_of_sight(facts, use) for use in loops.out_of_sight]
-    findings += [_unnamed(facts, loop, call) for loop, call in loops.unnamed]
+    findings += _unnamed(facts, loops)
     findings += [_cut_short(path) for path in facts.cut_short]
     findings.sort(key=lambda f: (f.path, f.line, f.column, f.code))
     return Outcome(tuple(f for f in findings if _is_wanted(f, options)), tuple(summaries))
@@ -223,10 +227,20 @@ def _out_of_sight(facts: Facts, use: Use) -> Finding:
     return finding(facts, use.node, "MIG907", why, way_out, Kind.LOOP, converts=False)
 
 
-def _unnamed(facts: Facts, loop: ast.AST, call: ast.Call) -> Finding:
-    file, named = facts.file(loop), facts.file(call)
-    why = f"this leads to the training loop in {file.path}:{getattr(loop, 'lineno', 0)}, which was not named"
-    return finding(facts, call, "MIG907", why, f"name it too: migrate {named.path} {file.path}", Kind.NOTE)
+def _unnamed(facts: Facts, loops: Loops) -> Iterator[Finding]:
+    """Where named files lead to training loops in files that were not named; all files to name, once a named file."""
+    found: dict[SourceFile, list[tuple[LoopFact, ast.Call]]] = {}
+    for loop, call in loops.unnamed:
+        found.setdefault(facts.file(call), []).append((loops.as_training(loop), call))
+    for reached in found.values():
+        paths: dict[str, None] = {}
+        for fact, _ in reached:
+            paths.update(dict.fromkeys(files(facts, loops, [fact], home_anywhere(facts, loops, [fact]))))
+        missing = unnamed(facts, paths)
+        places = ", ".join(f"{facts.file(fact.node).path}:{fact.node.lineno}" for fact, _ in reached)
+        loop_or_loops = "loop" if len(reached) == 1 else "loops"
+        why = f"this leads to the training {loop_or_loops} in {places}: the program needs {listed(missing)}"
+        yield finding(facts, reached[0][1], "MIG907", why, way_out(paths, missing), Kind.NOTE)
 
 
 def _cut_short(path: str) -> Finding:

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 def accelerator(conversion: Conversion, draft: Draft) -> None:
     """Create the accelerator and hand it to the functions that asked for it. Runs last, when all have asked."""
     _create(conversion, draft)
+    passed: set[ast.Call] = set()
     for parameter in list(conversion.access.parameters.values()):
-        _hand_over(conversion, draft, parameter)
+        _hand_over(conversion, draft, parameter, passed)
 
 
 def _create(conversion: Conversion, draft: Draft) -> None:
@@ -54,15 +55,18 @@ def _create(conversion: Conversion, draft: Draft) -> None:
     draft.add_import(spot.statement, conversion.package, "Accelerator")
 
 
-def _hand_over(conversion: Conversion, draft: Draft, parameter: Parameter) -> None:
-    """Give a function its parameter, and its callers the argument."""
+def _hand_over(conversion: Conversion, draft: Draft, parameter: Parameter, passed: set[ast.Call]) -> None:
+    """Give a function its parameter, and its callers the argument; a call that may enter several passes it once."""
     unit = parameter.unit
     assert not isinstance(unit.node, ast.Lambda)
     if parameter.replaces is not None:
         draft.rename_parameter(parameter.replaces, NAME)
     else:
         draft.add_parameter(unit.node, NAME, _last_required(unit))
-    for call in conversion.facts.callers(unit):
+    for call in (site.call for site in conversion.facts.signatures.of(unit).sites):
+        if call.node in passed:
+            continue
+        passed.add(call.node)
         given = conversion.access.of(call.caller)
         if parameter.replaces is not None:
             old = argument_for(call.node, unit, parameter.replaces, call.bound)

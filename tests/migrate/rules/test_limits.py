@@ -243,5 +243,6 @@ def test_a_loop_in_a_file_that_is_imported_but_not_named(tmp_path, monkeypatch):
     result = CliRunner().invoke(app, ["main.py"])
 
     assert result.exit_code == 0
-    assert "main.py:2:1 MIG907 this leads to the training loop in engine.py:3, which was not named" in result.output
+    assert "main.py:2:1 MIG907 this leads to the training loop in engine.py:3: " in result.output
+    assert "the program needs engine.py, which was not named" in result.output
     assert "migrate main.py engine.py" in result.output

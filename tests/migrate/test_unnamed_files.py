@@ -1,0 +1,140 @@
+"""A program of several files of which not all are named: one message says which, as a command that can be pasted."""
+
+import shlex
+import textwrap
+
+import pytest
+from typer.testing import CliRunner
+
+from migrate.cli import app
+
+PROJECT = {
+    "pyproject.toml": "",
+    "main.py": """
+        import torch
+        from torch import nn, optim
+        from torch.utils.data import DataLoader, TensorDataset
+
+        from lib.run import fit
+
+
+        def main():
+            data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
+            loader = DataLoader(data, batch_size=4)
+            model = nn.Linear(2, 1)
+            optimizer = optim.SGD(model.parameters(), lr=0.1)
+            fit(model, optimizer, loader)
+
+
+        if __name__ == "__main__":
+            main()
+    """,
+    "lib/__init__.py": "",
+    "lib/run.py": """
+        from lib.engine import train_epoch
+
+
+        def fit(model, optimizer, loader):
+            for epoch in range(2):
+                train_epoch(model, optimizer, loader)
+    """,
+    "lib/engine.py": """
+        from lib.step import backward
+
+
+        def train_epoch(model, optimizer, loader):
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss = ((model(x) - y) ** 2).mean()
+                backward(loss)
+                optimizer.step()
+    """,
+    "lib/step.py": """
+        import torch
+
+
+        def backward(loss):
+            loss.backward()
+    """,
+}
+WHOLE = {"main.py", "lib/run.py", "lib/engine.py", "lib/step.py"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for path, text in PROJECT.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(textwrap.dedent(text).lstrip(), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def migrate(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def commands(output):
+    """The commands that a report tells."""
+    flat = " ".join(output.split())
+    found = [part.split("migrate ", 1)[1] for part in flat.split("too:")[1:]]
+    return [{word for word in shlex.split(text) if word.endswith(".py")} for text in found]
+
+
+@pytest.mark.parametrize("named", [["main.py"], ["main.py", "lib/engine.py"], ["main.py", "lib/run.py"]], ids=str)
+def test_all_files_of_the_program_are_told_at_once(folder, named):
+    result = migrate(*named)
+
+    assert commands(result.output) == [WHOLE], result.output
+    for path in WHOLE - set(named):
+        assert path in result.output
+    assert result.exit_code in (0, 1)
+
+
+def test_what_is_told_can_be_pasted(folder):
+    (told,) = commands(migrate("main.py").output)
+
+    result = migrate(*sorted(told), "--write")
+
+    assert result.exit_code == 0, result.output
+    assert "accelerator.backward(loss)" in (folder / "lib/step.py").read_text()
+    assert "accelerator = Accelerator()" in (folder / "main.py").read_text()
+
+
+def test_the_whole_folder_is_the_same(folder):
+    assert migrate(".", "--write").exit_code == 0
+    assert "backward(loss, accelerator)" in (folder / "lib/engine.py").read_text()
+
+
+def test_names_are_quoted_for_the_shell(folder):
+    (folder / "my run").mkdir()
+    (folder / "my run" / "the main.py").write_text((folder / "main.py").read_text())
+    (folder / "main.py").unlink()
+
+    result = migrate("my run/the main.py")
+
+    assert "'my run/the main.py'" in result.output
+    (told,) = commands(result.output)
+    assert told == {"my run/the main.py", "lib/run.py", "lib/engine.py", "lib/step.py"}
+
+
+def test_a_home_in_a_file_that_was_not_named(folder):
+    (folder / "main.py").write_text(
+        (folder / "main.py")
+        .read_text()
+        .replace("            fit(model, optimizer, loader)\n", "")
+        .replace("    fit(model, optimizer, loader)\n", "    fit(model, optimizer, loader)\n    return model\n")
+    )
+    (folder / "start.py").write_text("import torch\n\nfrom main import main\n\nmain()\n")
+
+    result = migrate("start.py", "lib/engine.py")
+
+    assert "MIG901" in result.output
+    (told,) = commands(result.output)
+    assert told == WHOLE
+
+
+def test_a_caller_that_was_not_named(folder):
+    result = migrate("main.py", "lib/engine.py", "lib/step.py")
+
+    assert commands(result.output) == [WHOLE], result.output
+    assert "MIG904" in result.output
