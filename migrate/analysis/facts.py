@@ -255,6 +255,10 @@ class Facts:
         """Who calls whom with what, and whether that can change."""
         return Signatures(self)
 
+    def callers_known(self, unit: Function) -> bool:
+        """Whether every use of a function is a call that was seen."""
+        return self.signatures.of(unit).callers_known
+
     # --- names ------------------------------------------------------------------------------------------------------
 
     @cached_property

@@ -77,6 +77,11 @@ class Signature:
     obstacles: tuple[Obstacle, ...]
 
     @property
+    def callers_known(self) -> bool:
+        """Whether it is called, and every use that was read is a call."""
+        return bool(self.sites) and not self.values
+
+    @property
     def can_change(self) -> bool:
         """Whether nothing stands in the way."""
         return not self.obstacles

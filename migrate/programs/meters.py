@@ -111,7 +111,7 @@ class _Method:
 
 def meter_of(cls: Class) -> Meter | None:
     """What a class is as a meter; None if it is something else."""
-    if cls.library_bases() - {"builtins.object"} or len(list(cls.lineage())) > 1:
+    if cls.library_bases() - {"builtins.object"} or len(cls.mro()) > 1:
         return None
     units = {n: v.unit for n, values in cls.names.items() for v in values if isinstance(v.unit, Function)}
     methods = {name: _method(unit) for name, unit in units.items()}
