@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from migrate.analysis.binders import Binders, arguments, default, given, holds, returned, yielded
+from migrate.analysis.members import SUPER
 from migrate.analysis.roles import FROM_LOADER, Role
 from migrate.analysis.units import Class, Function, Module
 
@@ -97,7 +98,8 @@ class Evidence:
         node, value = spot.node, spot.value
         if spot.inside:
             return None
-        if node is value.origin and (value.role not in _BELONGING or isinstance(node, ast.stmt)):
+        made = value.origin and self._facts.source(value.origin)
+        if node is made and (value.role not in _BELONGING or isinstance(node, ast.stmt)):
             return Link(node, self._made(node))
         if isinstance(node, ast.alias):
             module, name = self._binders.imported(node)
@@ -252,6 +254,8 @@ class Evidence:
             yield from self._given_back(unit, value)
             if value.origin is unit.node:  # a generator
                 yield _Spot(unit.node, value), Link(node, f"made by calling {called(unit)}")
+        if value.receiver is not None and value.name == SUPER:
+            yield from self._seen_as_base(node, value.receiver)
         sources = arguments(node)
         if isinstance(node.func, ast.Attribute):
             sources.append(node.func.value)
@@ -264,6 +268,13 @@ class Evidence:
             yield from self._from(source, value, link, inner=not same)
         for callee in _earlier(value, self._facts.values(node.func)):
             yield _Spot(node.func, callee), Link(node, f"given by {name}")
+
+    def _seen_as_base(self, node: ast.Call, receiver: Value) -> Iterator[_Step]:
+        unit: object = self._facts.unit(node)
+        while isinstance(unit, Function):
+            if unit.owner is not None and unit.positional:
+                yield _Spot(unit.positional[0], receiver), Link(node, "the object, seen as one of its base class")
+            unit = unit.parent
 
     def _subscript(self, node: ast.Subscript, value: Value) -> Iterator[_Step]:
         yield from self._from(node.value, value, Link(node, f"taken out of `{short(node.value)}`"), inner=True)
@@ -286,13 +297,16 @@ class Evidence:
             return
         node = self._facts.tree(origin).parents.get(origin)
         call = node if isinstance(node, ast.Call) and node.func is origin else origin
-        if isinstance(call, ast.Call):
+        if isinstance(call, ast.Call) and (makers := [unit for unit in self._facts.targets(call) if unit.yields]):
+            for unit in makers:
+                yield from self._yielded(unit, value)
+        elif isinstance(call, ast.Call):
             for source in (*arguments(call), *([call.func.value] if isinstance(call.func, ast.Attribute) else [])):
                 yield from self._from(source, value, Link(call, f"given to {short(call.func)}()"), inner=True)
         elif isinstance(call, ast.expr):
             yield from self._elements(call, value)
-        if (unit := self._unit(origin)) is not None:
-            yield from self._yielded(unit, value)
+        if (generator := self._unit(origin)) is not None:
+            yield from self._yielded(generator, value)
         for sources, place in self._binders.puts(origin):
             if not sources:
                 yield from self._stored(place, value)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from migrate.analysis import calls, containers, members
 from migrate.analysis.arguments import Arguments
 from migrate.analysis.entry import function
+from migrate.analysis.factories import twin
 from migrate.analysis.items import item, only_text
 from migrate.analysis.iteration import iterate
 from migrate.analysis.roles import FROM_LOADER, NOTHING, PLACE, ROWS, Role, Value, Values
 from migrate.analysis.state import ANY, ELEMENT, MAPPING, OVER, Frame, State, widened
-from migrate.analysis.units import Function
+from migrate.analysis.units import Function, join
 from migrate.analysis.unpacking import length_of, unpack
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ def _call(state: State, node: ast.Call, frame: Frame) -> Values:
             arguments.others |= _spread_mapping(state, values, arguments.named)
     unit = frame.unit
     state.calls[node] = unit.original
-    if isinstance(unit, Function) and unit.site is not None and unit.makes is node:
-        arguments.site = unit.site
+    if isinstance(unit, Function) and unit.of is not None:
+        arguments.site = twin(state, node, unit)
     return calls.call(state, callees, arguments, frame)
 
 
@@ -202,40 +203,43 @@ def _parts(state: State, node: ast.AST, frame: Frame) -> Values:
 
 def _sequence(state: State, node: ast.expr, frame: Frame) -> Values:
     assert isinstance(node, (ast.Tuple, ast.List, ast.Set))
-    state.literals[node] = frame.unit
-    found = frozenset({Value(Role.CONTAINER, node)})
+    made = twin(state, node, frame.unit)
+    state.literals[made] = frame.unit
+    found = frozenset({Value(Role.CONTAINER, made)})
     is_exact = not isinstance(node, ast.Set)
     for position, element in enumerate(node.elts):
         if isinstance(element, ast.Starred):
             values = evaluate(state, element, frame)
             found |= frozenset(value for value in values if value.role is Role.PARAMETERS)
-            state.store(node, ELEMENT, iterate(state, values))
+            state.store(made, ELEMENT, iterate(state, values))
             is_exact = False  # behind elements of unknown number
         else:
-            state.store(node, str(position) if is_exact else ELEMENT, evaluate(state, element, frame))
+            state.store(made, str(position) if is_exact else ELEMENT, evaluate(state, element, frame))
     return found
 
 
 def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
-    state.literals[node] = frame.unit
-    found = frozenset({Value(Role.CONTAINER, node, MAPPING)})
+    made = twin(state, node, frame.unit)
+    state.literals[made] = frame.unit
+    found = frozenset({Value(Role.CONTAINER, made, MAPPING)})
     for key, value in zip(node.keys, node.values, strict=False):
         values = evaluate(state, value, frame)
         if key is None:
             for other in values:
                 if other.origin is not None and other.role in (Role.CONTAINER, Role.HOLDER):
-                    state.copy(other.origin, node)
+                    state.copy(other.origin, made)
                 elif other.role is Role.BATCH:
-                    state.store(node, ELEMENT, frozenset({other}))
+                    state.store(made, ELEMENT, frozenset({other}))
             continue
         evaluate(state, key, frame)
-        state.store(node, containers.key_of(key) or ELEMENT, values)
+        state.store(made, containers.key_of(key) or ELEMENT, values)
     return found
 
 
 def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
     assert isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
-    state.literals[node] = frame.unit
+    made = twin(state, node, frame.unit)
+    state.literals[made] = frame.unit
     inner = replace(frame, names=dict(frame.names))
     iterated: Values = NOTHING
     for generator in node.generators:
@@ -257,11 +261,11 @@ def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
         return batch
     if not elements and not state.settled and any(value.role is Role.BATCH for value in iterated):
         return NOTHING  # it may still turn out to be a batch
-    state.store(node, ELEMENT, elements)
+    state.store(made, ELEMENT, elements)
     if isinstance(node, ast.GeneratorExp):
-        state.store(node, OVER, frozenset(v for v in iterated if v.role in (Role.LOADER, Role.ITERATOR)))
+        state.store(made, OVER, frozenset(v for v in iterated if v.role in (Role.LOADER, Role.ITERATOR)))
     name = MAPPING if isinstance(node, ast.DictComp) else ""
-    return frozenset({Value(Role.CONTAINER, node, name)}) | frozenset(
+    return frozenset({Value(Role.CONTAINER, made, name)}) | frozenset(
         value for value in elements if value.role is Role.PARAMETERS or value.role in FROM_LOADER
     )
 
@@ -276,10 +280,15 @@ def defaults(state: State, unit: Function, frame: Frame) -> None:
     """Join the defaults of a function into its parameters."""
     arguments = unit.node.args
     for parameter, default in zip(reversed(unit.positional), reversed(arguments.defaults), strict=False):
-        state.join_parameter(unit, parameter.arg, evaluate(state, default, frame))
+        _default(state, unit, parameter.arg, evaluate(state, default, frame))
     for parameter, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=False):
         if keyword_default is not None:
-            state.join_parameter(unit, parameter.arg, evaluate(state, keyword_default, frame))
+            _default(state, unit, parameter.arg, evaluate(state, keyword_default, frame))
+
+
+def _default(state: State, unit: Function, name: str, values: Values) -> None:
+    join(unit.defaults, name, values)
+    state.join_parameter(unit, name, values)
 
 
 def _named(state: State, node: ast.NamedExpr, frame: Frame) -> Values:

@@ -1,51 +1,90 @@
-"""Functions that make what their arguments say: `def make(module, name, *args): return getattr(module, name)(*args)`.
+"""Functions that make objects: each of their calls gives objects of its own.
 
-Run once for all its callers such a function gives everything to each of them. It is run once for each call instead, as
-a copy with parameters and results of its own, and what it makes counts as made by that call.
+Run once for all its callers, `make_loader(train)` would give one loader to `train_loader = make_loader(True)` and to
+`test_loader = make_loader(False)`. So such a function is run for every further call as a copy, with parameters, results
+and objects of its own. An object that a copy makes is told by a twin of the call in the source that makes it.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
+from typing import TypeVar, cast
 
-from migrate.analysis.known.table import Makes
 from migrate.analysis.roles import Role, Value, Values
 from migrate.analysis.state import MAPPING, State
 from migrate.analysis.syntax import FUNCTIONS, own_nodes
-from migrate.analysis.units import Function, join
+from migrate.analysis.units import Function, Unit, join
 
-_LONGEST = 40  # lines; a factory is short
+_Node = TypeVar("_Node", bound=ast.expr)
+
+#: What is told apart by the call that it comes from.
+_APART = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.LOADER, Role.DATASET, Role.SAMPLER})
+_LONGEST = 120  # lines; what is longer is a program of its own
+_MOST = 24  # copies of one function
+_DEEPEST = 3  # copies inside copies; factories that call factories
 #: What is run once for all callers: loops, and functions that outlive the call.
 _NOT_HERE = (ast.For, ast.AsyncFor, ast.While, ast.Yield, ast.YieldFrom, ast.ClassDef, *FUNCTIONS)
 
 
-def copy_for(
-    state: State, unit: Function, site: ast.Call, outer: ast.Call | None, given: dict[str, Values]
-) -> Function:
-    """The copy of a factory for one call (in a copy for the call `outer`); the function itself if it is none."""
-    if not any(value.role in _SOURCES for values in given.values() for value in values):
-        return unit
-    if unit.node not in state.makers:
-        state.makers[unit.node] = _maker(unit)
-    maker = state.makers[unit.node]
-    if maker is None or not any(_makes(state, value) for value in given.get(maker[1], ())):
+def copy_for(state: State, unit: Function, site: ast.Call, caller: Unit) -> Function:
+    """The copy of a factory for one call; the function itself if it is none, or for the first of its calls."""
+    outer = caller if isinstance(caller, Function) and caller.of is not None else None
+    if unit.first is None:
+        unit.first = (site, outer)
+    if unit.first == (site, outer) or not _is_maker(state, unit):
         return unit
     key = (unit.node, site, outer)
+    if key not in state.copies and (unit.copies >= _MOST or _depth(outer) >= _DEEPEST or _is_inside(unit, caller)):
+        return unit
     if key not in state.copies:
-        copy = Function(unit.node, unit.module, unit.owner, unit.parent)
-        copy.of, copy.makes, copy.site = unit, maker[0], outer or site
-        copy.rest, copy.others = (arg and ast.copy_location(ast.arg(arg.arg), arg) for arg in (unit.rest, unit.others))
-        hold_rest(state, copy)
-        state.copies[key] = copy
+        state.copies[key] = _copied(state, unit, outer)
     return state.copies[key]
+
+
+def _copied(state: State, unit: Function, outer: Function | None) -> Function:
+    made = Function(unit.node, unit.module, unit.owner, unit.parent)
+    made.of, made.outer = unit, outer
+    made.rest, made.others = (arg and ast.copy_location(ast.arg(arg.arg), arg) for arg in (unit.rest, unit.others))
+    for name, values in unit.defaults.items():
+        state.join_parameter(made, name, values)
+    hold_rest(state, made)
+    unit.copies += 1
+    return made
+
+
+def _depth(unit: Function | None) -> int:
+    return 0 if unit is None else 1 + _depth(unit.outer)
+
+
+def _is_inside(unit: Function, caller: Unit) -> bool:
+    """Whether a function calls itself, directly or through others."""
+    while isinstance(caller, Function):
+        if caller.original is unit:
+            return True
+        if caller.outer is None:
+            return False
+        caller = caller.outer
+    return False
+
+
+def twin(state: State, node: _Node, unit: Unit) -> _Node:
+    """What stands for the objects made by an expression of a unit: itself, or in a copy another node like it."""
+    if not isinstance(unit, Function) or unit.of is None:
+        return node
+    key = (node, unit)
+    if key not in state.twins:
+        state.twins[key] = copy.copy(node)
+        state.originals[state.twins[key]] = node
+    return cast("_Node", state.twins[key])
 
 
 def merge(state: State) -> None:
     """Say of each factory what its copies have learnt of its parameters."""
-    for copy in state.copies.values():
-        for name, values in copy.parameters.items():
-            assert copy.of is not None
-            join(copy.of.parameters, name, values)
+    for made in state.copies.values():
+        for name, values in made.parameters.items():
+            assert made.of is not None
+            join(made.of.parameters, name, values)
 
 
 def hold_rest(state: State, unit: Function) -> None:
@@ -56,52 +95,51 @@ def hold_rest(state: State, unit: Function) -> None:
         state.join_parameter(unit, unit.others.arg, frozenset({Value(Role.CONTAINER, unit.others, MAPPING)}))
 
 
-_SOURCES = frozenset({Role.CLASS, Role.MODULE, Role.KNOWN})
+def _is_maker(state: State, unit: Function) -> bool:
+    """Whether what a function gives was made by it, or by what it calls."""
+    if unit.is_maker is None and unit.returns:
+        if not _can_be_copied(unit):
+            unit.is_maker = False
+        elif any(_is_made_by(state, value, unit) for value in _given(state, unit.returns)):
+            unit.is_maker = True
+    return bool(unit.is_maker)
 
 
-def _makes(state: State, value: Value) -> bool:
-    """Whether a value is a class, or a place where classes are found."""
-    if value.role is not Role.KNOWN:
-        return value.role in _SOURCES
-    rows = (state.known.row(value.name), state.known.row(f"{value.name}.Any"))
-    return any(isinstance(row, Makes) for row in rows)
-
-
-def _maker(unit: Function) -> tuple[ast.Call, str] | None:
-    """The only call of a function that calls a parameter, or what it gets from one by name; and that parameter."""
+def _can_be_copied(unit: Function) -> bool:
     node = unit.node
     if isinstance(node, ast.Lambda) or (node.end_lineno or node.lineno) - node.lineno > _LONGEST:
-        return None
-    names = set(unit.parameter_names)
-    if unit.owner is not None and unit.positional:  # a class method makes objects of its own class
-        names.discard(unit.positional[0].arg)
-    nodes = [inner for statement in node.body for inner in (statement, *own_nodes(statement))]
-    if any(isinstance(inner, _NOT_HERE) for inner in nodes):
-        return None
-    aliases = {
-        target.id: _source(inner.value, names)
-        for inner in nodes
-        if isinstance(inner, ast.Assign) and _source(inner.value, names)
-        for target in inner.targets
-        if isinstance(target, ast.Name)
-    }
-    found = []
-    for inner in nodes:
-        if isinstance(inner, ast.Call):
-            func = inner.func
-            name = func.id if isinstance(func, ast.Name) else ""
-            source = aliases.get(name) or (name if name in names else _source(func, names))
-            if source:
-                found.append((inner, source))
-    return found[0] if len(found) == 1 else None
+        return isinstance(node, ast.Lambda)
+    if node.decorator_list and not all(isinstance(d, ast.Name) and d.id in _PLAIN for d in node.decorator_list):
+        return False  # it may keep what it has made
+    return not any(
+        isinstance(inner, _NOT_HERE) for statement in node.body for inner in (statement, *own_nodes(statement))
+    )
 
 
-def _source(node: ast.expr, names: set[str]) -> str | None:
-    """The parameter that `getattr(parameter, name)` or `parameter.__dict__[name]` takes from."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr" and node.args:
-        node = node.args[0]
-    elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
-        node = node.value.value
-    else:
-        return None
-    return node.id if isinstance(node, ast.Name) and node.id in names else None
+_PLAIN = frozenset({"staticmethod", "classmethod"})
+
+
+def _given(state: State, values: Values) -> Values:
+    """The values and, one level deep, what they contain."""
+    held = [
+        inner
+        for value in values
+        if value.role is Role.CONTAINER and value.origin is not None
+        for key, inner in state.held(value.origin).items()
+        if key[:1] != "<"
+    ]
+    return values.union(*held) if held else values
+
+
+def _is_made_by(state: State, value: Value, unit: Function) -> bool:
+    """Whether the value was made in the function, or in one that it calls."""
+    origin = state.originals.get(value.origin, value.origin)  # type: ignore[arg-type]
+    home = state.calls.get(origin) if isinstance(origin, ast.Call) and value.role in _APART else None
+    waiting, seen = [home], 0
+    while waiting:
+        here, seen = waiting.pop(), seen + 1
+        if here is unit:
+            return True
+        if isinstance(here, Function) and seen <= _DEEPEST:
+            waiting.extend(call.caller for call in here.calls.values())
+    return False

@@ -62,6 +62,10 @@ class Facts:
         if module not in self._trees:
             tree = self._trees[module] = Tree(module.tree)
             self._tree_of.update(dict.fromkeys(tree.nodes, tree))
+            for made, node in self._state.originals.items():
+                if node in tree:
+                    tree.parents[made] = tree.parents[node]
+                    self._tree_of[made] = tree
         return self._trees[module]
 
     def unit(self, node: ast.AST) -> Unit:
@@ -119,8 +123,22 @@ class Facts:
     # --- values -----------------------------------------------------------------------------------------------------
 
     def values(self, node: ast.AST) -> Values:
-        """What an expression may be; empty: unknown."""
-        return self._state.values.get(node, NOTHING) if isinstance(node, ast.expr) else NOTHING
+        """What an expression may be; empty: unknown. Of a twin (see `factories`): what is made there."""
+        if not isinstance(node, ast.expr):
+            return NOTHING
+        source = self._state.originals.get(node)
+        if source is not None:
+            return frozenset(value for value in self.values(source) if value.origin is node)
+        return self._state.values.get(node, NOTHING)
+
+    def twins(self, origin: ast.AST) -> list[ast.AST]:
+        """Where an object is made: the node in the source, then those that stand for what further calls make there."""
+        source = self.source(origin)
+        return [source, *(made for made, node in self._state.originals.items() if node is source)]
+
+    def source(self, origin: ast.AST) -> ast.AST:
+        """The node in the source of where an object is made."""
+        return self._state.originals.get(origin, origin)
 
     def over(self, origin: ast.AST) -> Values:
         """What the optimizer, scheduler, loader or iterator made there works on."""

@@ -84,8 +84,9 @@ class State:
     modules: dict[str, Module] = field(default_factory=dict)
     functions: dict[FunctionNode, Function] = field(default_factory=dict)
     classes: dict[ast.ClassDef, Class] = field(default_factory=dict)
-    makers: dict[FunctionNode, tuple[ast.Call, str] | None] = field(default_factory=dict)
-    copies: dict[tuple[FunctionNode, ast.Call, ast.Call | None], Function] = field(default_factory=dict)
+    copies: dict[tuple[FunctionNode, ast.Call, Function | None], Function] = field(default_factory=dict)
+    twins: dict[tuple[ast.expr, Unit], ast.expr] = field(default_factory=dict)  # see `factories`
+    originals: dict[ast.AST, ast.expr] = field(default_factory=dict)  # a twin → what it is a twin of
     values: dict[ast.expr, Values] = field(default_factory=dict)
     calls: dict[ast.Call, Unit] = field(default_factory=dict)  # those that were run, with what they stand in
     loops: dict[Loop, Unit] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from migrate.analysis.known import words
 from migrate.analysis.roles import NOTHING, Value, Values
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Set as AbstractSet
 
     from migrate.source.project import SourceFile
 
@@ -83,9 +83,12 @@ class Function:
     elsewhere: set[str] = field(default_factory=set)  # names that other units assign, too
     rest: ast.arg | None = None  # `*args`: the place of what it holds
     others: ast.arg | None = None  # `**kwargs`
-    of: Function | None = None  # a copy for one call of a function that makes what its arguments say (see `factories`)
-    site: ast.Call | None = None  # of a copy: that call
-    makes: ast.Call | None = None  # of a copy: the call in its body that makes it
+    defaults: dict[str, Values] = field(default_factory=dict)
+    of: Function | None = None  # of a copy for one call (see `factories`): the function
+    outer: Function | None = None  # of a copy: the copy that the call is in
+    first: tuple[ast.Call, Function | None] | None = None  # the call that needs no copy
+    copies: int = 0
+    is_maker: bool | None = None  # whether it gives what it has made; None: not known yet
     escapes: bool = False  # used as a value in a way that hides its callers
 
     @property
@@ -117,7 +120,7 @@ class Function:
         after = bisect_left(lines, self.node.lineno)
         return after < len(lines) and lines[after] <= (self.node.end_lineno or self.node.lineno)
 
-    def mentions(self, names: Set[bytes]) -> bool:
+    def mentions(self, names: AbstractSet[bytes]) -> bool:
         """Whether one of the names stands in its text."""
         lines = self.module.file.content.splitlines()[self.node.lineno - 1 : self.node.end_lineno]
         return any(not names.isdisjoint(words.names(line)) for line in lines)

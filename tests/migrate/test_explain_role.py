@@ -429,5 +429,5 @@ def test_a_chain_ends_where_the_object_was_made_for_every_name_of_a_program():
 
     assert len(chains) > 50
     for node, value, chain in chains:
-        assert chain[-1].node is value.origin, ast.unparse(node)
+        assert chain[-1].node is facts.source(value.origin), ast.unparse(node)
         assert "not recorded" not in chain[-1].what, ast.unparse(node)

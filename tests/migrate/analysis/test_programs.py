@@ -19,6 +19,7 @@ An expectation is a comment `#: ...` at the end of a line. It speaks of the stat
     a, b = make()        #: a: model, b: optimizer, scheduler     expressions of the line, by their text
     self.net.fit(x)      #: self.net: model; x: batch             `;` does what `,` does
     x = make()           #: model@3                  made on line 3 (`model@nets/small.py:3` in another file)
+    x = make()           #: model@3#2                the second object that calls of a function make there
     x = make()           #: model likely             as sure as that; without a word it is proven
     x = "cuda"           #: text(cuda)               the name of the value: of a text, a library name, a class
     def f(a, b=1):       #: a: model, b: number      what the parameters may be
@@ -54,9 +55,9 @@ _PART = re.compile(r"^# --- (\S+)( named)?\n", re.MULTILINE)
 _XFAIL = re.compile(r"# xfail: (.+)\n")
 _ITEM = re.compile(
     rf"(?P<role>{'|'.join(sorted((re.escape(role.value) for role in Role), key=len, reverse=True))})"
-    r"(?:\((?P<name>[^()]*)\))?(?:@(?P<place>(?:[\w./-]+:)?\d+))?(?: (?P<certainty>likely|guessed))?"
+    r"(?:\((?P<name>[^()]*)\))?(?:@(?P<place>(?:[\w./-]+:)?\d+(?:#\d+)?))?(?: (?P<certainty>likely|guessed))?"
 )
-_PLACED = r"(?:{0}@(?:[\w./-]+:)?\d+(?:, {0}@(?:[\w./-]+:)?\d+)*|nothing)"
+_PLACED = r"(?:{0}@(?:[\w./-]+:)?\d+(?:#\d+)?(?:, {0}@(?:[\w./-]+:)?\d+(?:#\d+)?)*|nothing)"
 _LOOP = re.compile(
     rf"(?P<kind>training|evaluation|neither)(?: by (?P<by>{_PLACED.format('optimizer')}))?"
     rf"(?: over (?P<over>{_PLACED.format('dataloader')}))?"
@@ -234,8 +235,14 @@ class Check:
         if value.origin is None:
             return None
         file = self._path(self.facts.module(value.origin))
-        line = str(getattr(value.origin, "lineno", 0))
+        line = self._line(value.origin)
         return line if file == path else f"{file}:{line}"
+
+    def _line(self, node):
+        """The line, with a number where calls of a function make several objects there."""
+        twins = self.facts.twins(node)
+        number = twins.index(node) + 1
+        return f"{getattr(node, 'lineno', 0)}" + (f"#{number}" if number > 1 else "")
 
     def _values(self, statement, subject):
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -262,7 +269,7 @@ class Check:
 
     def _lines(self, nodes, path):
         files = {node: self._path(self.facts.module(node)) for node in nodes}
-        return {str(node.lineno) if files[node] == path else f"{files[node]}:{node.lineno}" for node in nodes}
+        return {self._line(node) if files[node] == path else f"{files[node]}:{self._line(node)}" for node in nodes}
 
 
 def _say(keys):

@@ -97,7 +97,7 @@ class Factory:
     def build(n):  #: n: number
         return nn.Linear(n, n)
 a = Factory.build(3)  #: model@5
-b = Factory().build(4)  #: model@5
+b = Factory().build(4)  #: model@5#2
 
 # === a class method
 from torch import nn
@@ -108,7 +108,7 @@ class Net(nn.Module):
     def small(cls, n):  #: cls: class, n: number
         return cls(n)
 a = Net.small(3)  #: model@7
-b = Net(2).small(3)  #: model@7
+b = Net(2).small(3)  #: model@7#2
 
 # === a property
 from torch import nn
@@ -297,13 +297,12 @@ class Config:
     def init_obj(self, name, module, *args, **kwargs):
         return getattr(module, self.options[name])(*args, **kwargs)
 config = Config()
-g = config.init_obj("g", nn, 1, 1)  #: model@6
-d = config.init_obj("d", nn, 2, 2)  #: model@7
-opt_g = config.init_obj("opt_g", optim, g.parameters())  #: optimizer@8
-opt_d = config.init_obj("opt_d", optim, params=d.parameters())  #: optimizer@9
+g = config.init_obj("g", nn, 1, 1)  #: model@4
+d = config.init_obj("d", nn, 2, 2)  #: model@4#2
+opt_g = config.init_obj("opt_g", optim, g.parameters())  #: optimizer@4#3
+opt_d = config.init_obj("opt_d", optim, params=d.parameters())  #: optimizer@4#4
 
 # === a factory in a factory
-# xfail: only a function that makes the object itself is looked at once for each call
 from torch import nn, optim
 def make(module, name, *args):
     return getattr(module, name)(*args)
@@ -311,6 +310,69 @@ def build(module, *args):
     return make(module, "Thing", *args)
 a = build(nn, 1)  #: model
 b = build(optim, a.parameters())  #: optimizer
+
+# === a function that makes a loader each time it is called
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+def make_loader(train):
+    data = TensorDataset(torch.zeros(8, 1))
+    return DataLoader(data, batch_size=2, shuffle=train)
+train = make_loader(True)  #: dataloader@5
+test = make_loader(train=False)  #: dataloader@5#2
+for x in train:  #: x: batch@5
+    pass
+for x in test:  #: x: batch@5#2
+    pass
+
+# === loaders that come with their data, from a method
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+class Experiment:
+    def __init__(self, args):
+        self.args = args
+    def data(self, flag):
+        if flag == "test":
+            shuffle = False
+        else:
+            shuffle = True
+        data = TensorDataset(torch.zeros(8, 1))
+        loader = DataLoader(data, batch_size=self.args.batch_size, shuffle=shuffle)
+        return data, loader
+    def train(self):
+        train_data, train_loader = self.data("train")  #: train_data: dataset@11, train_loader: dataloader@12
+        test_data, test_loader = self.data("test")  #: test_data: dataset@11#2, test_loader: dataloader@12#2
+
+# === a function that hands on what it is given makes nothing
+from torch import nn
+def wrap(net):
+    return nn.DataParallel(net)
+a = wrap(nn.Linear(1, 1))  #: model@4
+b = wrap(a)  #: model@4
+
+# === a function that gives the one object there is
+from torch import nn
+NET = nn.Linear(1, 1)
+def net():
+    return NET
+a = net()  #: model@2
+b = net()  #: model@2
+
+# === a function that keeps what it has made
+import functools
+from torch import nn
+@functools.lru_cache(maxsize=None)
+def net():
+    return nn.Linear(1, 1)
+a = net()  #: model@5
+b = net()  #: model@5
+
+# === a function that calls itself to make something
+from torch import nn
+def deep(n):
+    if n == 0:
+        return nn.Linear(1, 1)
+    return nn.Sequential(deep(n - 1), nn.ReLU())
+a = deep(2)  #: model
 
 # === a method that is passed on
 from torch import nn

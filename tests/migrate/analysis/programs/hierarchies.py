@@ -24,7 +24,7 @@ class Small(Base):
 class Large(Base):
     def build(self):
         return nn.Linear(9, 9)
-x = Small().build()  #: model@9
+x = Small().build()  #: model@9#2
 y = Large().build()  #: model@12
 
 # === super at three levels
@@ -67,7 +67,7 @@ class B(A):
     def make(self):
         return nn.Sequential(super().make())
 x = B().make()  #: model@7
-y = A().make()  #: model@4
+y = A().make()  #: model@4#2
 
 # === mixins from left to right
 from torch import nn

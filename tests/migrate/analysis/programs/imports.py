@@ -13,7 +13,7 @@ def make():
 import nets as n
 from nets import make as build
 net = n.make()  #: model@nets.py:3
-other = build()  #: model@nets.py:3
+other = build()  #: model@nets.py:3#2
 # --- nets.py
 from torch import nn
 def make():
@@ -90,7 +90,7 @@ other = Frame(1, 1)  #: unknown object
 # === relative imports of every level
 # --- main.py
 from pkg.deep.nets import build
-net = build()  #: model@pkg/base.py:3
+net = build()  #: model@pkg/base.py:3#3
 # --- pkg/__init__.py
 # --- pkg/base.py
 from torch import nn
@@ -105,7 +105,7 @@ from .here import make
 from .. import base
 def build():
     x = here.make()  #: model@pkg/base.py:3
-    y = base.make()  #: model@pkg/base.py:3
+    y = base.make()  #: model@pkg/base.py:3#2
     return make()
 
 # === a relative import is never a library

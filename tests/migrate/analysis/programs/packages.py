@@ -23,7 +23,7 @@ def build():
 from nets import resnet
 import nets
 net = resnet()  #: model@nets/resnet.py:3
-other = nets.resnet()  #: model@nets/resnet.py:3
+other = nets.resnet()  #: model@nets/resnet.py:3#2
 # --- nets/__init__.py
 from .resnet import resnet
 # --- nets/resnet.py
