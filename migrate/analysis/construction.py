@@ -72,9 +72,13 @@ def each_own(
     evaluate: Callable[[State, ast.expr, Frame], Values],
 ) -> list[tuple[Value, Values]]:
     """The owners of an attribute, each with what the expression gives for it; `values` are those for all of them."""
-    if node is None or not is_constructor(frame.unit) or len(owners) > _MOST:
+    several = 1 < len(owners) <= _MOST  # of one, all that was passed is its own
+    if node is None or not several or not is_constructor(frame.unit):
         return [(owner, values) for owner in owners]
-    read = reads(node)
+    assert isinstance(frame.unit, Function)
+    read = reads(node).intersection(frame.unit.parameter_names)
+    if not read:
+        return [(owner, values) for owner in owners]
     found = []
     for owner in owners:
         passed = _own(state, owner, frame).items() if owner.role is not Role.CLASS else ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from migrate.analysis import calls
@@ -57,8 +56,7 @@ def _class(state: State, statement: ast.stmt, frame: Frame) -> Values:
     assert isinstance(statement, ast.ClassDef)
     cls = state.classes.get(statement)
     if cls is None:
-        cls = Class(statement, module_of(frame.unit), keeps=_kept(statement))
-        state.classes[statement] = cls
+        cls = state.classes[statement] = Class(statement, module_of(frame.unit))
     state.derive(cls, tuple(evaluate(state, base, frame) for base in statement.bases))
     for keyword in statement.keywords:
         evaluate(state, keyword.value, frame)
@@ -66,11 +64,6 @@ def _class(state: State, statement: ast.stmt, frame: Frame) -> Values:
     value = class_of(cls)
     _tell_bases(state, cls, value)
     return decorated(state, frozenset({value}), statement.decorator_list, frame)
-
-
-@lru_cache(maxsize=1024)
-def _kept(node: ast.ClassDef) -> frozenset[str]:
-    return frozenset(n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
 
 
 def _tell_bases(state: State, cls: Class, value: Value) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from migrate.analysis.arguments import Arguments
@@ -139,17 +140,23 @@ def _generator(state: State, unit: Function, arguments: Arguments, yields: Value
 def _run_over(state: State, unit: Function) -> Values:
     """The loaders that the loops of a function run over, or that it takes from one by one."""
     found: Values = NOTHING
-    for node in own_nodes(unit.node):
-        source: ast.expr | None = None
-        if isinstance(node, (ast.For, ast.AsyncFor)):
-            source = node.iter
-        elif isinstance(node, ast.YieldFrom):
-            source = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args:
-            source = node.args[0]
-        if source is not None:
-            found |= state.loaders(state.values.get(source, NOTHING))
+    for source in _sources(unit.node):
+        found |= state.loaders(state.values.get(source, NOTHING))
     return found
+
+
+@lru_cache(maxsize=256)
+def _sources(function: FunctionNode) -> tuple[ast.expr, ...]:
+    """What a function takes one by one: in loops, by `yield from`, by `next`."""
+    found = []
+    for node in own_nodes(function):
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            found.append(node.iter)
+        elif isinstance(node, ast.YieldFrom):
+            found.append(node.value)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next":
+            found += node.args[:1]
+    return tuple(found)
 
 
 def loaders_of(state: State, values: Values) -> Values:

@@ -240,7 +240,7 @@ def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
     assert isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
     made = twin(state, node, frame.unit)
     state.literals[made] = frame.unit
-    inner = replace(frame, names=dict(frame.names))
+    inner = replace(frame, names=dict(frame.names), around=frame)
     iterated: Values = NOTHING
     for generator in node.generators:
         source = evaluate(state, generator.iter, inner)
@@ -253,8 +253,6 @@ def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
         elements = evaluate(state, node.value, inner)
     else:
         elements = evaluate(state, node.elt, inner)
-    for named in (n for n in ast.walk(node) if isinstance(n, ast.NamedExpr)):  # they outlive the comprehension
-        frame.names[named.target.id] = inner.names.get(named.target.id, NOTHING)
     # The parts of a batch, moved or cast one by one, are a batch again.
     batch = frozenset(value for value in iterated if value.role is Role.BATCH and value in elements)
     if batch:
@@ -293,7 +291,10 @@ def _default(state: State, unit: Function, name: str, values: Values) -> None:
 
 def _named(state: State, node: ast.NamedExpr, frame: Frame) -> Values:
     values = evaluate(state, node.value, frame)
-    frame.names[node.target.id] = values
+    scope: Frame | None = frame
+    while scope is not None:  # it outlives the comprehension that it stands in
+        scope.names[node.target.id] = values
+        scope = scope.around
     state.name(frame.unit, node.target.id, values)
     state.record(node.target, values)
     return values

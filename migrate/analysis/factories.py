@@ -97,11 +97,8 @@ def hold_rest(state: State, unit: Function) -> None:
 
 def _is_maker(state: State, unit: Function) -> bool:
     """Whether what a function gives was made by it, or by what it calls."""
-    if unit.is_maker is None and unit.returns:
-        if not _can_be_copied(unit):
-            unit.is_maker = False
-        elif any(_is_made_by(state, value, unit) for value in _given(state, unit.returns)):
-            unit.is_maker = True
+    if unit.is_maker is None and any(_is_made_by(state, value, unit) for value in _given(state, unit.returns)):
+        unit.is_maker = _can_be_copied(unit)
     return bool(unit.is_maker)
 
 

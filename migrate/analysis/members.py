@@ -86,7 +86,7 @@ def _of_class(state: State, value: Value, cls: Class, name: str) -> Values:
 
 def _is_expected(cls: Class, name: str) -> bool:
     """Whether an attribute is the project's own, so that not to know it yet says nothing of a library."""
-    if any(name in other.keeps or name in other.names for other in cls.mro()):
+    if any(name in other.names or other.sets(name) for other in cls.mro()):
         return True
     return cls.library_bases() <= PLAIN
 

@@ -73,6 +73,7 @@ class Frame:
     ended: bool = False  # the last statement does not go on to the next one
     left: list[dict[str, Values]] = field(default_factory=list)  # the names at each `break` of the running loop
     again: list[dict[str, Values]] = field(default_factory=list)  # the names at each `continue` of it
+    around: Frame | None = None  # of a comprehension: where it stands
 
 
 @dataclass(slots=True)

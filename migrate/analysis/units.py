@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -27,6 +28,13 @@ class Module:
     names: dict[str, Values] = field(default_factory=dict)
     imports: set[Module] = field(default_factory=set)  # those of the project that its code imports
     _training_lines: list[int] | None = None
+    _lines: list[bytes] | None = None
+
+    def text(self, node: ast.stmt | ast.expr) -> bytes:
+        """The lines of a node, as they stand in the file."""
+        if self._lines is None:
+            self._lines = self.file.content.splitlines(keepends=True)
+        return b"".join(self._lines[node.lineno - 1 : node.end_lineno])
 
     @property
     def training_lines(self) -> list[int]:
@@ -122,8 +130,7 @@ class Function:
 
     def mentions(self, names: AbstractSet[bytes]) -> bool:
         """Whether one of the names stands in its text."""
-        lines = self.module.file.content.splitlines()[self.node.lineno - 1 : self.node.end_lineno]
-        return any(not names.isdisjoint(words.names(line)) for line in lines)
+        return not names.isdisjoint(words.names(self.module.text(self.node)))
 
     @property
     def body(self) -> list[ast.stmt]:
@@ -141,7 +148,7 @@ class Class:
     module: Module
     parents: tuple[Values, ...] = ()  # what each base expression may be: classes of the project, library names
     names: dict[str, Values] = field(default_factory=dict)
-    keeps: frozenset[str] = frozenset()  # the attributes that its text sets on some object
+    _sets: frozenset[str] | None = None
     instances: Values = NOTHING  # objects of this class and of those derived from it
     _order: list[Class] | None = None
     _libraries: frozenset[str] | None = None
@@ -166,6 +173,16 @@ class Class:
         if self._order is None:
             self._order = _linearised(self, ())
         return self._order
+
+    def sets(self, name: str) -> bool:
+        """Whether its text sets that attribute of some object; most names are not even followed by anything like it."""
+        if self._sets is None:
+            if not re.search(rb"\.%s\s*(?:[^\s\w(.[]|in\b)" % re.escape(name.encode()), self.module.text(self.node)):
+                return False
+            self._sets = frozenset(
+                n.attr for n in ast.walk(self.node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
+            )
+        return name in self._sets
 
     def derive(self, parents: tuple[Values, ...]) -> bool:
         """Join what the bases may be; whether that was news. Classes that derive from it have to `forget`."""
