@@ -32,6 +32,7 @@ class Agenda:
         self._readers: dict[Hashable, set[Unit]] = {}
         self._count: Counter[Unit] = Counter()
         self._running: list[Unit] = []
+        self._unsettled: dict[Unit, None] = {}  # met something unknown in their last run
         self._reading: set[Hashable] = set()  # what the running unit has read, so that it is noted once
         self.surprises: Counter[Unit] = Counter()  # how often a running unit read something too early
         self.cut_short: dict[Unit, None] = {}  # were to be run more often than the bound allows
@@ -81,6 +82,7 @@ class Agenda:
         if self._count[unit] > self._runs:
             self.cut_short[unit] = None
             return
+        self._unsettled.pop(unit, None)
         self._running.append(unit)
         outer, self._reading = self._reading, set()
         try:
@@ -88,6 +90,16 @@ class Agenda:
         finally:
             self._running.pop()
             self._reading = outer
+
+    def wait_for_rest(self) -> None:
+        """The running unit has met something unknown; unless its next run does not, it is run again at rest."""
+        if self._running:
+            self._unsettled[self._running[-1]] = None
+
+    def rest(self) -> None:
+        """Nothing more will be known of what is unknown now."""
+        for unit in self._unsettled:
+            self.add(unit)
 
     def read(self, key: Hashable) -> None:
         """The running unit has looked at something; it is run again when that grows."""

@@ -87,6 +87,7 @@ def _call(state: State, node: ast.Call, frame: Frame) -> Values:
             arguments.others |= _spread_mapping(state, values, arguments.named)
     unit = frame.unit
     state.calls[node] = unit.original
+    state.homes[node] = state.homes[node.func] = unit  # at the function's name lie the tuples that enumerate() makes
     if isinstance(unit, Function) and unit.of is not None:
         arguments.site = twin(state, node, unit)
     return calls.call(state, callees, arguments, frame)
@@ -204,7 +205,7 @@ def _parts(state: State, node: ast.AST, frame: Frame) -> Values:
 def _sequence(state: State, node: ast.expr, frame: Frame) -> Values:
     assert isinstance(node, (ast.Tuple, ast.List, ast.Set))
     made = twin(state, node, frame.unit)
-    state.literals[made] = frame.unit
+    state.homes[made] = frame.unit
     found = frozenset({Value(Role.CONTAINER, made)})
     is_exact = not isinstance(node, ast.Set)
     for position, element in enumerate(node.elts):
@@ -220,7 +221,7 @@ def _sequence(state: State, node: ast.expr, frame: Frame) -> Values:
 
 def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
     made = twin(state, node, frame.unit)
-    state.literals[made] = frame.unit
+    state.homes[made] = frame.unit
     found = frozenset({Value(Role.CONTAINER, made, MAPPING)})
     for key, value in zip(node.keys, node.values, strict=False):
         values = evaluate(state, value, frame)
@@ -239,7 +240,7 @@ def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
 def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
     assert isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
     made = twin(state, node, frame.unit)
-    state.literals[made] = frame.unit
+    state.homes[made] = frame.unit
     inner = replace(frame, names=dict(frame.names), around=frame)
     iterated: Values = NOTHING
     for generator in node.generators:

@@ -23,7 +23,7 @@ WIDEST = 48
 ANYTHING = Value(Role.UNKNOWN, name="anything")
 
 ELEMENT = "*"  # the key under which the elements of unknown position are kept
-_ALL, _PARAMETERS, _RESULT, _UNKNOWN = "<all>", "<parameters>", "<result>", "<unknown>"  # keys of the agenda
+_ALL, _PARAMETERS, _RESULT = "<all>", "<parameters>", "<result>"  # keys of the agenda
 BASES = "<bases>"  # key of the agenda: what a class derives from
 ANY = "<any>"  # in a text or a dotted name: what is not known of it
 MAPPING = "mapping"  # the name of containers that are iterated by key
@@ -91,7 +91,7 @@ class State:
     values: dict[ast.expr, Values] = field(default_factory=dict)
     calls: dict[ast.Call, Unit] = field(default_factory=dict)  # those that were run, with what they stand in
     loops: dict[Loop, Unit] = field(default_factory=dict)
-    literals: dict[ast.AST, Unit] = field(default_factory=dict)  # lists, tuples, dictionaries, comprehensions
+    homes: dict[ast.AST, Unit] = field(default_factory=dict)  # what was made, with the unit that made it
     heap: dict[ast.AST, dict[str, Values]] = field(default_factory=dict)
     bindings: dict[tuple[int, str, ast.stmt], Binding] = field(default_factory=dict)
     agenda: Agenda = field(init=False)
@@ -111,13 +111,13 @@ class State:
     @property
     def settled(self) -> bool:
         """Whether what is still unknown is unknown for good: only then unknown calls make objects."""
-        self.agenda.read(_UNKNOWN)
+        self.agenda.wait_for_rest()
         return self._settled
 
     def settle(self) -> None:
         """From here on what is not known stays so; whoever met something unknown is run again."""
         self._settled = True
-        self.agenda.news(_UNKNOWN)
+        self.agenda.rest()
 
     def record(self, node: ast.expr, values: Values) -> Values:
         """Join values into what the expression may be."""
@@ -163,11 +163,13 @@ class State:
         """Whether an object is new each time a unit runs: the unit runs once, makes it, or sets it up."""
         if isinstance(unit, Module):
             return True
-        if any(call.caller is unit for call in unit.calls.values()):
+        if any(call.caller is unit.original for call in unit.original.calls.values()):
             return False  # it calls itself
         if unit.name == "__init__" and unit.positional:
-            return any(value.origin is owner for value in unit.parameters.get(unit.positional[0].arg, NOTHING))
-        return self.calls.get(owner, self.literals.get(owner)) is unit  # type: ignore[call-overload]
+            if any(value.origin is owner for value in unit.parameters.get(unit.positional[0].arg, NOTHING)):
+                return True
+        home = self.homes.get(owner)
+        return home is not None and home.original is unit.original
 
     def copy(self, source: ast.AST, target: ast.AST) -> None:
         """Put everything that one object holds into another: {**a}, a.update(b)."""
