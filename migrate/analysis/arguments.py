@@ -41,7 +41,9 @@ class Arguments:
 
     def all(self) -> Values:
         """Every value that is passed."""
-        return frozenset().union(self.rest, self.others, self.loose, *self.positional, *self.named.values())
+        if not self.named and not self.rest and not self.loose and not self.others and len(self.positional) < 2:
+            return self.positional[0] if self.positional else NOTHING
+        return NOTHING.union(self.rest, self.others, self.loose, *self.positional, *self.named.values())
 
     def has(self, position: int, keyword: str) -> bool:
         """Whether the argument at a position or under its keyword was seen to be passed."""
@@ -84,8 +86,9 @@ def tensor(state: State, arguments: Arguments) -> Values:
 
 def unknown(node: ast.Call, arguments: Arguments) -> Values:
     """A function nobody knows: what it gives depends on the batches that went in, and holds what the program sets."""
-    from_loader = {Value(Role.STATISTIC, value.origin) for value in arguments.all() if value.role in FROM_LOADER}
-    return frozenset({Value(Role.UNKNOWN, node), *from_loader, *handed(arguments.all())})
+    given = arguments.all()
+    from_loader = {Value(Role.STATISTIC, value.origin) for value in given if value.role in FROM_LOADER}
+    return frozenset({Value(Role.UNKNOWN, node), *from_loader, *handed(given)})
 
 
 def handed(values: Iterable[Value]) -> Values:

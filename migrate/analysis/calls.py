@@ -24,10 +24,11 @@ def call(state: State, callees: Values, arguments: Arguments, frame: Frame) -> V
     if not callees:
         is_needed = not (isinstance(frame.statement, ast.Expr) and frame.statement.value is arguments.node)
         return unknown(arguments.node, arguments) if is_needed and state.settled else NOTHING
-    found: set[Value] = set()
+    found = NOTHING
     for callee in callees:
-        found |= _one(state, callee, arguments, frame)
-    return frozenset(found)
+        given = _one(state, callee, arguments, frame)
+        found = found | given if found else given
+    return found
 
 
 def _one(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values:

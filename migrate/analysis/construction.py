@@ -48,9 +48,10 @@ def keep_arguments(
         if isinstance(node, ast.Starred):
             break
         given[parameter.arg] = (node, values)
+    passed = _own(state, made, frame) if given and is_constructor(frame.unit) else {}
     for name, (node, values) in given.items():
         if values:
-            own = _own(state, made, frame).get(node.id, values) if isinstance(node, ast.Name) else values
+            own = passed.get(node.id, values) if isinstance(node, ast.Name) else values
             state.store(made.origin, _key(unit, name), own)
 
 
@@ -59,6 +60,8 @@ def _own(state: State, made: Value, frame: Frame) -> dict[str, Values]:
     unit = frame.unit
     if not isinstance(unit, Function) or not is_constructor(unit) or made.origin is None:
         return {}
+    if len(unit.parameters.get(unit.positional[0].arg, NOTHING)) < 2:
+        return {}  # one object has been made, so all that is passed is passed for it
     kept = {name: state.load(made.origin, _key(unit, name)) for name in unit.parameter_names}
     return {name: values for name, values in kept.items() if values and values <= frame.names.get(name, values)}
 

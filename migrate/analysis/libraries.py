@@ -129,8 +129,8 @@ def _computed(state: State, name: str, arguments: Arguments) -> Values:
 
 def _inside(state: State, values: Values) -> Values:
     """The values and, one level deep, what they contain: torch.cat([a, b])."""
-    found = set(values)
+    found = values
     for value in values:
         if value.role is Role.CONTAINER:
             found |= everything(state, value)
-    return frozenset(found)
+    return found

@@ -179,8 +179,13 @@ PROPERTIES = frozenset({"property", "cached_property", "abstractproperty"})
 
 def properties(state: State, values: Values) -> Values:
     """Reading a property calls it."""
-    if not any(value.role is Role.METHOD and value.unit is not None for value in values):
-        return values
+    for value in values:
+        if value.role is Role.METHOD and value.unit is not None:
+            return _read(state, values)
+    return values
+
+
+def _read(state: State, values: Values) -> Values:
     found: set[Value] = set()
     for value in values:
         if value.role is Role.METHOD and isinstance(value.unit, Function) and decorators(value.unit) & PROPERTIES:

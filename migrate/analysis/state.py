@@ -38,9 +38,10 @@ _TENSOR = Value(Role.TENSOR)
 
 def kept(values: Values) -> Values:
     """What is kept of values that go into an object, a parameter or a result: of a tensor only that it is one."""
-    if not any(value.role is Role.TENSOR for value in values):
-        return values
-    return frozenset(_TENSOR if value.role is Role.TENSOR else value for value in values)
+    for value in values:
+        if value.role is Role.TENSOR:
+            return frozenset(_TENSOR if each.role is Role.TENSOR else each for each in values)
+    return values
 
 
 def widened(old: Values, values: Values) -> Values:

@@ -102,6 +102,22 @@ def writes(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
+def set_attributes(root: ast.stmt) -> Iterator[str]:
+    """The attributes that statements in a function or class set, on whatever object."""
+    waiting: list[ast.AST] = [root]
+    while waiting:
+        node = waiting.pop()
+        waiting.extend(statement for block in blocks(node) for statement in block)
+        for target in (*getattr(node, "targets", ()), getattr(node, "target", None), *getattr(node, "items", ())):
+            if isinstance(target, (ast.expr, ast.withitem)):
+                yield from (n.attr for n in ast.walk(target) if isinstance(n, ast.Attribute) and is_stored(n))
+
+
+def is_stored(node: ast.expr) -> bool:
+    """Whether a name, attribute or item is given a value where it stands."""
+    return isinstance(getattr(node, "ctx", None), ast.Store)
+
+
 def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function or module without those of functions and classes defined in it."""
     waiting = list(ast.iter_child_nodes(root))

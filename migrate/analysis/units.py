@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.analysis.known import words
 from migrate.analysis.roles import NOTHING, Value, Values
+from migrate.analysis.syntax import set_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -179,9 +180,7 @@ class Class:
         if self._sets is None:
             if not re.search(rb"\.%s\s*(?:[^\s\w(.[]|in\b)" % re.escape(name.encode()), self.module.text(self.node)):
                 return False
-            self._sets = frozenset(
-                n.attr for n in ast.walk(self.node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
-            )
+            self._sets = frozenset(set_attributes(self.node))
         return name in self._sets
 
     def derive(self, parents: tuple[Values, ...]) -> bool:
