@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 #: The name of the iterators that calls of generator functions make.
 GENERATOR = "generator"
+_PARTS = 2  # so many objects of a class that is a part of models are looked at
 _DEPTH = 3  # so deep a batch may lie in what is passed: a tuple of dictionaries of batches
 
 
@@ -61,7 +62,8 @@ def hand(state: State, callee: Value, arguments: Arguments, frame: Frame) -> tup
     given, positional = {}, unit.positional
     if callee.role is Role.METHOD and positional:
         assert callee.receiver is not None
-        given[positional[0].arg] = frozenset({callee.receiver})
+        if not _is_one_more_part(state, unit, callee.receiver):
+            given[positional[0].arg] = frozenset({callee.receiver})
         positional = positional[1:]
     more = _bind(unit, positional, arguments, given)
     unit = copy_for(state, unit, node, caller)
@@ -70,6 +72,15 @@ def hand(state: State, callee: Value, arguments: Arguments, frame: Frame) -> tup
     _keep_rest(state, unit, arguments.positional[len(positional) :], more, arguments)
     keep_arguments(state, unit, callee.receiver if callee.role is Role.METHOD else None, positional, arguments, frame)
     return unit, arguments.all().union(*given.values())
+
+
+def _is_one_more_part(state: State, unit: Function, receiver: Value) -> bool:
+    """Whether a method has been run for such parts of models, so that one more would teach nothing new."""
+    if receiver.role is not Role.MODEL or receiver.origin is None:
+        return False
+    known = unit.parameters.get(unit.positional[0].arg, NOTHING)
+    home = state.homes.get(receiver.origin)
+    return len(known) >= _PARTS and receiver not in known and isinstance(home, Function) and home.builds_model
 
 
 def _bind(

@@ -29,6 +29,8 @@ _NOT_HERE = (ast.For, ast.AsyncFor, ast.While, ast.Yield, ast.YieldFrom, ast.Cla
 
 def copy_for(state: State, unit: Function, site: ast.Call, caller: Unit) -> Function:
     """The copy of a factory for one call; the function itself if it is none, or for the first of its calls."""
+    if isinstance(caller, Function) and caller.builds_model:
+        return unit  # layers, of which a model has many, and nobody asks for one alone
     outer = caller if isinstance(caller, Function) and caller.of is not None else None
     if unit.first is None:
         unit.first = (site, outer)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.analysis.known import words
-from migrate.analysis.roles import NOTHING, Value, Values
+from migrate.analysis.roles import NOTHING, Role, Value, Values
 from migrate.analysis.syntax import set_attributes
 
 if TYPE_CHECKING:
@@ -121,6 +121,14 @@ class Function:
         arguments = self.node.args
         rest = [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
         return [argument.arg for argument in (*self.positional, *arguments.kwonlyargs, *rest)]
+
+    @property
+    def builds_model(self) -> bool:
+        """Whether it is a method of a model: the models that it makes are parts of that one."""
+        if self.owner is None or not self.positional:
+            return False
+        selves = self.parameters.get(self.positional[0].arg, NOTHING)
+        return bool(selves) and all(value.role is Role.MODEL for value in selves)
 
     @property
     def matters(self) -> bool:
