@@ -12,24 +12,25 @@ from typing import TYPE_CHECKING
 from migrate.analysis import factories
 from migrate.analysis.agenda import RUNS, Agenda
 from migrate.analysis.calls import role_of
-from migrate.analysis.known import TABLES, Tables
+from migrate.analysis.known import TABLES, Tables, words
 from migrate.analysis.roles import Certainty, Value
 from migrate.analysis.state import Frame, State
 from migrate.analysis.statements import run
 from migrate.analysis.units import Function, Module
+from migrate.source.reach import module_name
 
 if TYPE_CHECKING:
-    from migrate.source.project import Project
+    from migrate.source.project import Project, SourceFile
 
 
 def solve(project: Project, runs: int = RUNS, known: Tables = TABLES) -> State:
     """The picture of the program."""
     state = State(project, known)
     state.agenda = Agenda(lambda unit: _run(state, unit), runs)
-    for file in project.files:
+    for file in project.entries:
         state.module(file)
     state.agenda.run_all()
-    while _look_into_uncalled(state):
+    while _look_into_uncalled(state) or _look_into_sharers(state):
         state.agenda.run_all()
     state.settle()
     state.agenda.run_all()
@@ -66,6 +67,26 @@ def _look_into_uncalled(state: State) -> bool:
         _give_self(state, unit)
         state.agenda.add(unit)
     return bool(found)
+
+
+def _look_into_sharers(state: State) -> bool:
+    """Let files run that use a function of the program, and so have a say in what becomes of it; whether there was one.
+
+    A script that only evaluates leads to no training loop, but calls the `evaluate(model, loader)` of one that trains.
+    """
+    shared: dict[bytes, set[bytes]] = {}
+    for unit in state.functions.values():
+        if unit.module.file.named and unit.matters and state.agenda.is_met(unit):
+            name = unit.owner.node.name if unit.owner is not None else unit.name
+            shared.setdefault(module_name(unit.module.file), set()).add(name.encode())
+    found = [file for file in state.project.named if not state.has(file) and _shares(file, shared)]
+    modules = [state.module(file) for file in found]
+    return any(module is not None for module in modules)
+
+
+def _shares(file: SourceFile, shared: dict[bytes, set[bytes]]) -> bool:
+    used = [names for module, names in shared.items() if module in file.imported]
+    return bool(used) and any(not names.isdisjoint(words.names(file.content)) for names in used)
 
 
 #: Methods that are called without being named.

@@ -97,6 +97,7 @@ class State:
     bindings: dict[tuple[int, str, ast.stmt], Binding] = field(default_factory=dict)
     agenda: Agenda = field(init=False)
     broken: dict[str, Exception] = field(default_factory=dict)  # path of a file → what went wrong in its analysis
+    _unreadable: set[str] = field(default_factory=set)
     _settled: bool = False
 
     def module(self, file: SourceFile) -> Module | None:
@@ -104,10 +105,16 @@ class State:
         key = str(file.real or file.path)
         if key not in self.modules:
             if file.error is not None:
+                self._unreadable.add(key)
                 return None
             self.modules[key] = Module(file, file.tree)
             self.agenda.add(self.modules[key])
         return self.modules[key]
+
+    def has(self, file: SourceFile) -> bool:
+        """Whether a file was read, or cannot be."""
+        key = str(file.real or file.path)
+        return key in self.modules or key in self._unreadable
 
     @property
     def settled(self) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from migrate.errors import SourceError
 from migrate.source.address import Index
 from migrate.source.parse import parse
+from migrate.source.reach import imported_names, leading_to_training
 from migrate.source.search import FOREIGN, SearchPath, added_folders, roots_of, script_path, top_of
 
 if TYPE_CHECKING:
@@ -80,6 +81,11 @@ class SourceFile:
         before = self.lines[node.lineno - 1].encode()[: node.col_offset]  # `ast` counts columns in UTF-8 bytes
         return node.lineno, len(before.decode()) + 1, node.end_lineno or node.lineno
 
+    @cached_property
+    def imported(self) -> frozenset[bytes]:
+        """Every name in its import statements, by its text."""
+        return imported_names(self.content)
+
     @property
     def folder(self) -> Path:
         """Where it lies; the current folder for text that is not in a file."""
@@ -118,6 +124,12 @@ class Project:
     @cached_property
     def _candidates(self) -> tuple[SourceFile, ...]:
         return tuple(file for file in self.named if file.is_relevant or not file.found)
+
+    @cached_property
+    def entries(self) -> tuple[SourceFile, ...]:
+        """Those that were named themselves, and of those that were found the ones that may lead to a training loop."""
+        leading = leading_to_training(file for file in self.named if file.found)
+        return tuple(file for file in self.named if not file.found or file in leading)
 
     def replaced(self, contents: Mapping[str, bytes]) -> Project:
         """The same project after an edit: `contents` has new bytes by `SourceFile.path`. Nothing is read again."""
