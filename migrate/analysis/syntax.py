@@ -11,7 +11,24 @@ if TYPE_CHECKING:
 Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 _BLOCKS = ("body", "orelse", "finalbody")
+
+
+#: `ast` shares the nodes of contexts and operators; they have no place.
+_SHARED = (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below a node that have a place, in source order. (`ast.iter_child_nodes` takes twice as long.)"""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            found += [child for child in value if isinstance(child, ast.AST) and not isinstance(child, _SHARED)]
+        elif isinstance(value, ast.AST) and not isinstance(value, _SHARED):
+            found.append(value)
+    return found
 
 
 class Tree:
@@ -25,12 +42,11 @@ class Tree:
         while waiting:
             node = waiting.pop()
             self.nodes.append(node)
-            children = list(ast.iter_child_nodes(node))
-            for child in children:
-                # `ast` shares the nodes of contexts and operators; they have no place.
-                if not isinstance(child, (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)):
-                    self.parents[child] = node
-            waiting.extend(reversed(children))
+            below = children(node)
+            for child in below:
+                self.parents[child] = node
+            below.reverse()
+            waiting += below
 
     def __contains__(self, node: ast.AST) -> bool:
         return node is self.root or node in self.parents
@@ -120,12 +136,15 @@ def is_stored(node: ast.expr) -> bool:
 
 def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function or module without those of functions and classes defined in it."""
-    waiting = list(ast.iter_child_nodes(root))
+    waiting = children(root)
+    waiting.reverse()
     while waiting:
-        node = waiting.pop(0)
+        node = waiting.pop()
         yield node
-        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            waiting[:0] = list(ast.iter_child_nodes(node))
+        if not isinstance(node, _DEFINITIONS):
+            below = children(node)
+            below.reverse()
+            waiting += below
 
 
 def is_main_guard(node: ast.AST) -> bool:
