@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from migrate.source.project import SourceFile
 
 TRAINS = b"backward"
-_IMPORT = re.compile(rb"^[ \t]*(?:from|import)\b[^\n(]*(?:\\\r?\n[^\n(]*)*(?:\([^)]*\))?", re.MULTILINE)
+_IMPORT = re.compile(rb"^[ \t]*(?:from|import)\b[^\n(\\]*(?:\\\r?\n[^\n(\\]*)*(?:\([^)]*\))?", re.MULTILINE)
 _NAME = re.compile(rb"[^\W\d]\w*")
 _BY_NAME = (b"import_module", b"__import__")  # any module may be meant
 
