@@ -192,7 +192,10 @@ class Evidence:
             return
         name = called(unit)
         for call in self._binders.callers(unit):
-            link = Link(call.node, f"passed to {name} as `{node.arg}`")
+            by = f" by {call.handed.by}()" if call.handed is not None else ""
+            link = Link(call.node, f"passed to {name} as `{node.arg}`{by}")
+            if by and value.origin is call.node:  # the library has it of its own
+                yield _Spot(call.node, value), link
             for argument in given(call, unit, node):
                 inner = node in (unit.node.args.vararg, unit.node.args.kwarg) or value not in self._facts.values(
                     argument

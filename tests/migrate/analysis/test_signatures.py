@@ -127,7 +127,7 @@ CANNOT = {
         "def train(model): ...\ndef other(model): ...\ndef run(step):\n    step(1)\nrun(train)\nrun(other)",
         "used as a value",
     ),
-    "decorated": ("import hydra\n@hydra.main()\ndef train(model): ...\ntrain(1)", "decorated with @hydra.main()"),
+    "decorated": ("import hydra\n@hydra.main()\ndef train(model): ...\ntrain()", "it is called by hydra.main()"),
     "kept by a decorator": (
         "kept = []\ndef keep(f):\n    kept.append(f)\n    return f\n@keep\ndef train(model): ...\ntrain(1)",
         "used as a value",
