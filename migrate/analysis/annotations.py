@@ -37,7 +37,7 @@ _AROUND = frozenset({"Optional", "Union", "Annotated", "Final", "ClassVar"})
 
 
 def believe(state: State) -> bool:
-    """Give the parameters of functions that were run, and that nobody calls, what they say of themselves; was that news?"""
+    """Give the parameters of functions that were run, and that nobody calls, what they say; was it news?"""
     news = False
     for unit in state.functions.values():
         if unit.calls or not state.agenda.is_met(unit):

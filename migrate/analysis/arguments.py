@@ -20,8 +20,8 @@ class Arguments:
 
     `rest` are those that follow a `*sequence` of unknown length: any of them may stand at any later position. `others`
     are those of a `**mapping` whose keys are not known, `loose` those of which nobody knows which parameter takes them.
-    `site` is where what the call makes counts as made; `handed` says what is written of them where they are not those of
-    the node, since a library makes the call.
+    `site` is where what the call makes counts as made; `handed` says what is written of them where the call is one that
+    a library makes.
     """
 
     __slots__ = ("handed", "loose", "named", "node", "others", "positional", "rest", "site")

@@ -82,7 +82,9 @@ def _of_calling_method(state: State, callee: Value, arguments: Arguments, frame:
 def _by(arguments: Arguments, name: str) -> Arguments:
     """Arguments of which nothing is written where a library calls its first argument."""
     node = arguments.node
-    arguments.handed = Handed(name, node.args[0] if node.args else None, (None,) * len(arguments.positional), often=True)
+    arguments.handed = Handed(
+        name, node.args[0] if node.args else None, (None,) * len(arguments.positional), often=True
+    )
     return arguments
 
 

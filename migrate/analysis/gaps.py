@@ -130,7 +130,9 @@ class Gaps:
             sources.append(otherwise)
         makers = sorted({call.handed.by for call in unit.calls.values() if call.handed is not None})
         if not sources and (by := makers or self._entered_by(unit)):
-            what = f"it is the parameter `{node.arg}` of {called(unit)}, which {by[0]}() calls with something of its own"
+            what = (
+                f"it is the parameter `{node.arg}` of {called(unit)}, which {by[0]}() calls with something of its own"
+            )
             yield Gap(node, Cause.OTHER, what, node.arg)
         elif not sources:
             why = "no call of it was seen" if not unit.calls else "no call that was seen fills it"

@@ -66,7 +66,7 @@ class Certainty(IntEnum):
     """How sure the analysis is; an edit rests on what is PROVEN."""
 
     GUESSED = 0  # by name or use only: told to those who ask, never a value
-    LIKELY = 1  # a parameter that no caller fills, by its annotation; `self` of a class of which nobody makes an object
+    LIKELY = 1  # as the annotation of a parameter says that no caller fills; or `self` of a class without objects
     PROVEN = 2  # the constructor was seen
 
 
@@ -74,8 +74,8 @@ class Value(NamedTuple):
     """Something an expression may be. A plain tuple, since values are hashed and compared all the time.
 
     `origin` is where it was made. For BATCH, SAMPLES and STATISTIC it is where the *loader* was made, so that what
-    belongs to a loader can be told from what does not. A value that is only likely has a parameter or a class there, and
-    so has all that is computed from it.
+    belongs to a loader can be told from what does not. A value that is only likely has a parameter or a class there,
+    and so has all that is computed from it.
     """
 
     role: Role

@@ -180,9 +180,9 @@ def _unseen(facts: Facts, first: ast.AST, likely: Sequence[ast.AST]) -> Refusal:
     unit = facts.unit(origin)
     name = f"{unit.name}()" if isinstance(unit, Function) else unit.path
     those = [other.arg for other in likely if isinstance(other, ast.arg) and facts.unit(other) is unit]
-    listed = " and ".join(f"`{each}`" for each in those)
-    what = f"the parameters {listed} of {name} ({place}) are" if len(those) > 1 else f"the parameter {listed} of {name} ({place}) is"
-    why = f"{what} filled by nothing that was read"
+    what = " and ".join(f"`{each}`" for each in those)
+    parameters, verb = ("parameters", "are") if len(those) > 1 else ("parameter", "is")
+    why = f"the {parameters} {what} of {name} ({place}) {verb} filled by nothing that was read"
     return Refusal(first, "MIG907", why, f"name the files that call {name}, too")
 
 

@@ -35,7 +35,11 @@ BODY = """
 """
 DATA = "TensorDataset(torch.ones(8, 2), torch.ones(8, 1))"
 LIKELY = {
-    "everything": ("model: nn.Module, loader: DataLoader, optimizer: optim.Optimizer", "", "parameters `loader` and `optimizer`"),
+    "everything": (
+        "model: nn.Module, loader: DataLoader, optimizer: optim.Optimizer",
+        "",
+        "parameters `loader` and `optimizer`",
+    ),
     "the model": (
         "model: Net",
         f"""
@@ -134,7 +138,8 @@ def test_likely_functions_do_not_keep_a_program_from_being_converted(script):
 
     """
     _, made, _ = LIKELY["the model"]
-    text = program("", f"\n        model = Net()\n{made}").replace("def train", f"{textwrap.dedent(likely).lstrip()}def train")
+    functions = textwrap.dedent(likely).lstrip()
+    text = program("", f"\n        model = Net()\n{made}").replace("def train", f"{functions}def train")
     path = script(f"{text}\n\ntrain()\n")
     done = migrate("train.py", "--write")
     changed = path.read_text()

@@ -35,8 +35,8 @@ _PROCESSES: tuple[Row, ...] = (
     *(
         Calls(name, (1, "target"), rest=(3, "args"), keywords=(4, "kwargs"))
         for name in (
-            "threading.Thread multiprocessing.Process multiprocessing.get_context().Process torch.multiprocessing.Process "
-            "torch.multiprocessing.get_context().Process"
+            "threading.Thread multiprocessing.Process multiprocessing.get_context().Process "
+            "torch.multiprocessing.Process torch.multiprocessing.get_context().Process"
         ).split()
     ),
     Calls("threading.Timer", (1, "function"), rest=(2, "args"), keywords=(3, "kwargs")),
@@ -61,9 +61,7 @@ _WORKERS: tuple[Row, ...] = (
     *each(Calls, _POOLS, "apply_async", function=(0, "func"), rest=(1, "args"), keywords=(2, "kwds"), gives=What.LATER),
     *each(Calls, _EXECUTORS, "map", function=(0, "fn"), over=1, gives=What.EACH, often=True),
     *each(Calls, _EXECUTORS, "submit", function=(0, "fn"), after=1, gives=What.LATER),
-    *each(
-        Calls, ("tqdm.contrib.concurrent",), "process_map thread_map", function=(0, "fn"), over=1, gives=What.EACH
-    ),
+    *each(Calls, ("tqdm.contrib.concurrent",), "process_map thread_map", function=(0, "fn"), over=1, gives=What.EACH),
     Passes("concurrent.futures.as_completed", (0, "fs"), role=Role.ITERATOR),
     Passes("joblib.delayed", (0, "function")),
 )
@@ -119,11 +117,8 @@ _TORCH: tuple[Row, ...] = (
     *each(Calls, ("<tensor>", "<parameters>", "<samples>", "<statistic>"), "register_hook", passes=(None,), often=True),
 )
 
-#: What starts the functions of a program from a command line, a search or a sweep.
-_STARTERS: tuple[Row, ...] = (
-    Calls("fire.Fire", (0, "component")),
-    Calls("typer.run", (0, "function")),
-    Calls("absl.app.run", (0, "main"), passes=(None,)),
+#: Searches and sweeps, which call a function with settings of their own.
+_SEARCHES: tuple[Row, ...] = (
     *each(
         Calls,
         ("optuna", "optuna.study"),
@@ -137,6 +132,12 @@ _STARTERS: tuple[Row, ...] = (
     *each(Passes, ("ray.tune",), "with_parameters with_resources", argument=(0, "trainable")),
     Calls("wandb.agent", (1, "function"), often=True),
     Calls("hyperopt.fmin", (0, "fn"), passes=(None,), often=True),
+)
+
+_COMMAND_LINES: tuple[Row, ...] = (
+    Calls("fire.Fire", (0, "component")),
+    Calls("typer.run", (0, "function")),
+    Calls("absl.app.run", (0, "main"), passes=(None,)),
     Enters("hydra.main", (Role.HOLDER,)),
     *each(Enters, ("click",), "command group"),
     Enters("<function>.command"),  # of what `click.group` decorates
@@ -144,4 +145,9 @@ _STARTERS: tuple[Row, ...] = (
     *each(Enters, ("sacred.Experiment()",), "main automain command"),
 )
 
-ROWS = (*_PROCESSES, *_WORKERS, *_PYTHON, *_TORCH, *_STARTERS)
+ROWS = (*_PROCESSES, *_WORKERS, *_PYTHON, *_TORCH, *_SEARCHES, *_COMMAND_LINES)
+
+#: What runs a function in another process or thread.
+BESIDE = frozenset(row.name for row in (*_PROCESSES, *_WORKERS) if isinstance(row, Calls))
+#: What calls a function with settings that nobody else knows.
+CHOOSING = frozenset(row.name for row in _SEARCHES if isinstance(row, Calls))
