@@ -123,6 +123,8 @@ class Evidence:
             return f"class {node.name} is defined here; no call that makes one was seen"
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return f"{node.name}() is defined here"
+        if isinstance(node, ast.arg) and node.annotation is not None:
+            return f"by its annotation, {short(node.annotation)}; no call that fills it was seen"
         return f"{_WRITTEN.get(type(node), 'an object')}, made here"
 
     # --- steps ------------------------------------------------------------------------------------------------------

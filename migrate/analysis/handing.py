@@ -15,8 +15,8 @@ from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.known.table import Each, Items, What
 from migrate.analysis.roles import NOTHING, Role, Value, Values
 from migrate.analysis.spreading import spread, spread_mapping
-from migrate.analysis.state import ELEMENT, Frame, State
-from migrate.analysis.units import Function, Handed
+from migrate.analysis.state import ELEMENT, OVER, Frame, State
+from migrate.analysis.units import Class, Function, Handed
 from migrate.analysis.unpacking import everything
 
 if TYPE_CHECKING:
@@ -162,6 +162,23 @@ def _list_of_items(state: State, owners: Values, made: ast.expr) -> Values:
         if given is not None:
             state.store(made, ELEMENT, given[0])
     return frozenset({Value(Role.CONTAINER, made)})
+
+
+def index(state: State, datasets: Values, depth: int = 3) -> None:
+    """A loader asks its data set for items by number, and one that wraps another asks that one.
+
+    What comes back is a batch in any case, so that the method is only run if there is something to see.
+    """
+    for value in datasets:
+        members = state.member(value.unit, "__getitem__") if isinstance(value.unit, Class) else NOTHING
+        for unit in (member.unit for member in members):
+            if isinstance(unit, Function) and len(unit.positional) > 1:
+                for parameter, values in zip(unit.positional, (frozenset({value}), _NUMBER), strict=False):
+                    state.join_parameter(unit, parameter.arg, values)
+                if unit.matters:
+                    state.enter(unit)
+        if value.role is Role.DATASET and value.unit is None and value.origin is not None and depth:
+            index(state, state.load(value.origin, OVER), depth - 1)
 
 
 class _Source:

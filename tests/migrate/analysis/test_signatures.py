@@ -255,7 +255,7 @@ HANDED = {
         "torch.multiprocessing.spawn() calls it with what it is given in main.py:4",
     ),
     "in a thread": (
-        "import threading\ndef train(device): ...\nthreading.Thread(target=train, kwargs={'device': 1}).start()\ntrain(2)",
+        "import threading\ndef train(x): ...\nthreading.Thread(target=train, kwargs={'x': 1}).start()\ntrain(2)",
         "threading.Thread() calls it with what it is given in main.py:4",
     ),
     "for each element": ("def train(device): ...\nlist(map(train, [1, 2]))", "builtins.map() calls it"),

@@ -203,3 +203,21 @@ from torch import nn
 def work(net):  #: net: nothing
     return net.cuda()
 remember(work, nn.Linear(1, 1))
+
+# === a loader asks for items by number
+import torch
+from torch.utils.data import DataLoader, Dataset, Subset
+class Data(Dataset):
+    def __len__(self):
+        return 3
+    def __getitem__(self, index):  #: self: dataset@8, index: number
+        return torch.rand(3)
+loader = DataLoader(Subset(Data(), [0, 1]), 2)
+
+# === a sampler may ask for anything
+import torch
+from torch.utils.data import DataLoader, Dataset
+class Data(Dataset):
+    def __getitem__(self, key):  #: key: nothing
+        return torch.rand(3)
+loader = DataLoader(Data(), batch_sampler=groups)
