@@ -146,11 +146,11 @@ def _behind(partial: ast.Call, arguments: Arguments) -> Handed:
     node, handed = arguments.node, arguments.handed
     args = node.args if handed is None else handed.args
     keywords = node.keywords if handed is None else handed.keywords
-    function = partial.args[0] if partial.args else None
-    often = handed is not None and handed.often
     named = {keyword.arg for keyword in keywords}
     bound = [keyword for keyword in partial.keywords if keyword.arg is None or keyword.arg not in named]
-    return Handed("functools.partial", function, (*partial.args[1:], *args), (*bound, *keywords), often)
+    by, often = (handed.by, handed.often) if handed is not None else ("functools.partial", False)
+    # Where the function is bound is not where it is handed over: the partial function may be kept.
+    return Handed(by, None, (*partial.args[1:], *args), (*bound, *keywords), often)
 
 
 _CALLING: dict[str, Callable[[State, Arguments, Frame], Values]] = {

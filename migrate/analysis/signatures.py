@@ -161,7 +161,7 @@ class Signatures:
     def _handed_over(self, unit: Function) -> set[ast.AST]:
         """Where a function, or a list of functions, is handed to a library that is seen to call it."""
         handed = (call.handed for call in unit.calls.values() if call.handed is not None)
-        return {each.function for each in handed if each.function is not None and each.by not in _KEEPING_FOR_LATER}
+        return {each.function for each in handed if each.function is not None}
 
     @cached_property
     def _exporters(self) -> dict[Function, list[str]]:
@@ -287,8 +287,6 @@ class Signatures:
         return bool(given) and all(_is_transparent(value) for value in given)
 
 
-#: Make something that calls the function wherever it is called itself.
-_KEEPING_FOR_LATER = frozenset({"functools.partial"})
 _CALLABLES = frozenset({Role.FUNCTION, Role.METHOD, Role.CLASS})
 _COMPARING = frozenset({"builtins.isinstance", "builtins.issubclass", "builtins.super", "builtins.hasattr"})
 _PROPERTY_NAMES = frozenset({"builtins.property", "functools.cached_property", "abc.abstractproperty"})

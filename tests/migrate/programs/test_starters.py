@@ -39,6 +39,12 @@ REFUSED = {
         'multiprocessing.get_context("spawn").Process(target=train).start()',
         "multiprocessing.get_context().Process()",
     ),
+    "a partial function": (
+        "import functools, torch.multiprocessing as mp",
+        "n, rank",
+        "mp.spawn(functools.partial(train, 3), nprocs=2)",
+        "starts its own processes",
+    ),
     "threads": ("import threading", "", "threading.Thread(target=train).start()", "threading.Thread()"),
     "an executor": (
         "from concurrent.futures import ProcessPoolExecutor",
