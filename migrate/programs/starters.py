@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import callers
+from migrate.analysis.known.distributed import LAUNCHERS
 from migrate.analysis.roles import PLACE, Role, roles
 from migrate.analysis.units import Call, Function
 from migrate.programs.program import Program, Refusal
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
 def started(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """A program that a library runs several times: beside itself, or with settings that it chooses."""
+    modules = {loop.unit.module for loop in program.training}
     for call in _calls(facts, program):
         by = call.handed.by if call.handed is not None else ""
+        if by in LAUNCHERS and call.caller.module in modules:
+            continue  # told already, wherever it stands in such a file
         tree = facts.tree(call.node)
         if by in callers.BESIDE and not any(is_users_choice(facts, above) for above in tree.up(call.node)):
             why = f"the program starts its own processes or threads: {by}() runs the training"
