@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from migrate.analysis.state import State
+    from migrate.analysis.units import Handed
 
 
 class Arguments:
@@ -19,10 +20,11 @@ class Arguments:
 
     `rest` are those that follow a `*sequence` of unknown length: any of them may stand at any later position. `others`
     are those of a `**mapping` whose keys are not known, `loose` those of which nobody knows which parameter takes them.
-    `site` is where what the call makes counts as made.
+    `site` is where what the call makes counts as made; `handed` says what is written of them where the call is one that
+    a library makes.
     """
 
-    __slots__ = ("loose", "named", "node", "others", "positional", "rest", "site")
+    __slots__ = ("handed", "loose", "named", "node", "others", "positional", "rest", "site")
 
     def __init__(
         self,
@@ -38,6 +40,7 @@ class Arguments:
         self.rest = rest
         self.others = others
         self.loose: Values = NOTHING
+        self.handed: Handed | None = None
 
     def all(self) -> Values:
         """Every value that is passed."""
@@ -73,7 +76,7 @@ class Arguments:
 
     def _with(self, positional: list[Values], named: dict[str, Values], rest: Values, others: Values) -> Arguments:
         changed = Arguments(self.node, positional, named, rest, others)
-        changed.site, changed.loose = self.site, self.loose
+        changed.site, changed.loose, changed.handed = self.site, self.loose, self.handed
         return changed
 
 

@@ -170,17 +170,20 @@ class Binders:
 def given(call: Call, unit: Function, parameter: ast.arg) -> list[ast.expr]:
     """The arguments of a call that may fill a parameter."""
     names = [each.arg for each in unit.positional]
-    found = [keyword.value for keyword in call.node.keywords if keyword.arg in (parameter.arg, None)]
+    found = [keyword.value for keyword in call.keywords if keyword.arg in (parameter.arg, None)]
     own = unit.node.args
     if parameter is own.kwarg:
-        return [k.value for k in call.node.keywords if k.arg not in names]
-    starred = [each.value for each in call.node.args if isinstance(each, ast.Starred)]
+        return [k.value for k in call.keywords if k.arg not in names]
+    starred = [each.value for each in call.args if isinstance(each, ast.Starred)]
     if parameter is own.vararg:
-        return [*call.node.args[max(0, len(names) - call.bound) :], *starred]
+        further = [each for each in call.args[max(0, len(names) - call.bound) :] if each is not None]
+        is_written = call.handed is None  # else a star may be one that stands in no file
+        return [*(each for each in further if is_written or not isinstance(each, ast.Starred)), *starred]
     if parameter.arg in names:
         position = names.index(parameter.arg) - call.bound
-        if 0 <= position < len(call.node.args) and not starred:
-            return [call.node.args[position], *found]
+        if 0 <= position < len(call.args) and not starred:
+            passed = call.args[position]
+            return found if passed is None else [passed, *found]
     return found + starred
 
 

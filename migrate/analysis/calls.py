@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from migrate.analysis import records
 from migrate.analysis.arguments import Arguments, tensor, unknown
 from migrate.analysis.entry import enter, hand, invoke
+from migrate.analysis.handing import hand_over, rows_of, waited_for
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.libraries import library
 from migrate.analysis.methods import method
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State
-from migrate.analysis.units import Class, Function
+from migrate.analysis.units import Class, Function, Handed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,11 @@ def call(state: State, callees: Values, arguments: Arguments, frame: Frame) -> V
 def _one(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values:
     if callee.role is Role.KNOWN:
         calling = _CALLING.get(callee.name)
-        return calling(state, arguments, frame) if calling else library(state, callee.name, arguments, frame)
+        if calling is not None:
+            return calling(state, arguments, frame)
+        rows = state.known.calls.get(callee.name)
+        given = hand_over(state, rows, callee, arguments, frame, call) if rows is not None else None
+        return library(state, callee.name, arguments, frame) if given is None else given
     if callee.role is Role.PARTIAL:
         return _call_partial(state, callee, arguments, frame)
     if isinstance(callee.unit, Function):
@@ -45,26 +50,48 @@ def _one(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Val
         return _tuple(state, records.declared(callee.origin), arguments)
     if callee.role is Role.METHOD and callee.receiver is not None:
         if callee.receiver.role is Role.OPTIMIZER:
-            _call_closures(state, arguments, frame)
+            _call_closures(state, callee.name, arguments, frame)
+        elif callee.name in state.known.calling_methods:
+            given = _of_calling_method(state, callee, arguments, frame)
+            if given is not None:
+                return given
         return method(state, callee.receiver, callee.name, arguments, frame)
     if callee.role in (Role.MODEL, Role.CRITERION, Role.INSTANCE):
         return _called(state, callee, arguments, frame)
     return unknown(arguments.node, arguments)
 
 
-def _call_closures(state: State, arguments: Arguments, frame: Frame) -> None:
+def _call_closures(state: State, name: str, arguments: Arguments, frame: Frame) -> None:
     """`optimizer.step(closure)` calls the closure."""
     for value in arguments.all():
         if isinstance(value.unit, Function):
-            call(state, frozenset({value}), Arguments(arguments.node), frame)
+            call(state, frozenset({value}), _by(Arguments(arguments.node), f".{name}"), frame)
+
+
+def _of_calling_method(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values | None:
+    """A method of a library's object that may call what it is handed, or give what that gave."""
+    if (given := waited_for(state, callee)) is not None:
+        return given
+    rows = rows_of(state, callee)
+    return hand_over(state, rows, callee, arguments, frame, call) if rows else None
 
 
 # --- library functions that call what they are given ------------------------------------------------------------------
 
 
+def _by(arguments: Arguments, name: str) -> Arguments:
+    """Arguments of which nothing is written where a library calls its first argument."""
+    node = arguments.node
+    arguments.handed = Handed(
+        name, node.args[0] if node.args else None, (None,) * len(arguments.positional), often=True
+    )
+    return arguments
+
+
 def _map(state: State, arguments: Arguments, frame: Frame) -> Values:
     given = [iterate(state, values) for values in arguments.positional[1:]]
-    results = call(state, arguments.at(0, "func"), Arguments(arguments.node, given, {}, arguments.rest), frame)
+    inner = _by(Arguments(arguments.node, given, {}, arguments.rest), "builtins.map")
+    results = call(state, arguments.at(0, "func"), inner, frame)
     over = arguments.after(1).all()
     return iterator(state, arguments.node, results, over) | frozenset(v for v in results if v.role in ROWS)
 
@@ -74,17 +101,19 @@ def _filter(state: State, arguments: Arguments, frame: Frame) -> Values:
     elements = iterate(state, over)
     for value in arguments.at(0, "function"):
         if isinstance(value.unit, Function):
-            call(state, frozenset({value}), Arguments(arguments.node, [elements]), frame)
+            inner = _by(Arguments(arguments.node, [elements]), "builtins.filter")
+            call(state, frozenset({value}), inner, frame)
     return iterator(state, arguments.node, elements, over) | frozenset(v for v in elements if v.role in ROWS)
 
 
 def _default_dict(state: State, arguments: Arguments, frame: Frame) -> Values:
     """A dictionary that holds what its factory makes."""
-    made = call(state, arguments.at(0, ""), Arguments(arguments.node), frame)
+    inner = _by(Arguments(arguments.node), "collections.defaultdict")
+    made = call(state, arguments.at(0, ""), inner, frame)
     # A list that is made here is not the dictionary itself: it is kept at the function of the call.
     assert isinstance(arguments.node, ast.Call)
-    inner = frozenset(v._replace(origin=arguments.node.func) if v.origin is arguments.node else v for v in made)
-    state.store(arguments.node, ELEMENT, inner)
+    kept = frozenset(v._replace(origin=arguments.node.func) if v.origin is arguments.node else v for v in made)
+    state.store(arguments.node, ELEMENT, kept)
     return frozenset({Value(Role.CONTAINER, arguments.node, MAPPING)})
 
 
@@ -107,7 +136,21 @@ def _call_partial(state: State, callee: Value, arguments: Arguments, frame: Fram
     positional = [held.get(str(position), NOTHING) for position in range(count)]
     named = {name: values for name, values in held.items() if not name.isdigit() and name[:1] not in "*<"}
     bound = Arguments(arguments.node, positional, named, held.get(ELEMENT, NOTHING))
-    return call(state, frozenset({callee.receiver}), arguments.behind(bound), frame)
+    passed = arguments.behind(bound)
+    passed.handed = _behind(callee.origin, arguments)
+    return call(state, frozenset({callee.receiver}), passed, frame)
+
+
+def _behind(partial: ast.Call, arguments: Arguments) -> Handed:
+    """What is written of the arguments of a partial function: those that were bound, then those of the call."""
+    node, handed = arguments.node, arguments.handed
+    args = node.args if handed is None else handed.args
+    keywords = node.keywords if handed is None else handed.keywords
+    named = {keyword.arg for keyword in keywords}
+    bound = [keyword for keyword in partial.keywords if keyword.arg is None or keyword.arg not in named]
+    by, often = (handed.by, handed.often) if handed is not None else ("functools.partial", False)
+    # Where the function is bound is not where it is handed over: the partial function may be kept.
+    return Handed(by, None, (*partial.args[1:], *args), (*bound, *keywords), often)
 
 
 _CALLING: dict[str, Callable[[State, Arguments, Frame], Values]] = {

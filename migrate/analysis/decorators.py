@@ -5,24 +5,45 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.arguments import Arguments
+from migrate.analysis.entry import enter
 from migrate.analysis.expressions import evaluate
+from migrate.analysis.handing import entries, passing
 from migrate.analysis.roles import Role, Value, Values
 from migrate.analysis.syntax import own_nodes
-from migrate.analysis.units import Function
+from migrate.analysis.units import Function, Handed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from migrate.analysis.known.table import Enters
     from migrate.analysis.state import Frame, State
 
 
 def decorated(state: State, made: Values, decorators: Sequence[ast.expr], frame: Frame) -> Values:
     """What stands under the name; decorators of libraries, and those that only call what they get, keep it."""
     for decorator in reversed(decorators):
-        for value in evaluate(state, decorator, frame):
+        values = evaluate(state, decorator, frame)
+        for name, row in entries(state, decorator).items():
+            _entered(state, name, row, decorator, made, frame)
+        for value in values:
             if value.role in (Role.FUNCTION, Role.METHOD) and isinstance(value.unit, Function):
                 made = _through(state, value, value.unit, made)
     return made
+
+
+def _entered(state: State, name: str, row: Enters, decorator: ast.expr, made: Values, frame: Frame) -> None:
+    """Let a library call what it has decorated: `@hydra.main(...)` before `def main(cfg)`."""
+    node = decorator if isinstance(decorator, ast.Call) else ast.copy_location(ast.Call(decorator, [], []), decorator)
+    inner = passing(state, row.passes, Arguments(node))
+    inner.handed = Handed(name, None, (None,) * len(row.passes))
+    for value in made:
+        if isinstance(value.unit, Function) and isinstance(decorator, ast.Call):
+            enter(state, value, inner, frame)
+        elif isinstance(value.unit, Function):  # no call stands there
+            for parameter, values in zip(value.unit.positional, inner.positional, strict=False):
+                state.join_parameter(value.unit, parameter.arg, values)
+            state.enter(value.unit)
 
 
 def _through(state: State, decorator: Value, unit: Function, made: Values) -> Values:

@@ -58,7 +58,7 @@ def hand(state: State, callee: Value, arguments: Arguments, frame: Frame) -> tup
     unit, caller, node = callee.unit, frame.unit, arguments.node
     assert isinstance(unit, Function)
     if node not in unit.calls:
-        unit.calls[node] = Call(node, caller.original, callee.role is Role.METHOD)
+        unit.calls[node] = Call(node, caller.original, callee.role is Role.METHOD, arguments.handed)
     given, positional = {}, unit.positional
     if callee.role is Role.METHOD and positional:
         assert callee.receiver is not None

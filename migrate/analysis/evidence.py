@@ -123,6 +123,8 @@ class Evidence:
             return f"class {node.name} is defined here; no call that makes one was seen"
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return f"{node.name}() is defined here"
+        if isinstance(node, ast.arg) and node.annotation is not None:
+            return f"by its annotation, {short(node.annotation)}; no call that fills it was seen"
         return f"{_WRITTEN.get(type(node), 'an object')}, made here"
 
     # --- steps ------------------------------------------------------------------------------------------------------
@@ -192,7 +194,10 @@ class Evidence:
             return
         name = called(unit)
         for call in self._binders.callers(unit):
-            link = Link(call.node, f"passed to {name} as `{node.arg}`")
+            by = f" by {call.handed.by}()" if call.handed is not None else ""
+            link = Link(call.node, f"passed to {name} as `{node.arg}`{by}")
+            if by and value.origin is call.node:  # the library has it of its own
+                yield _Spot(call.node, value), link
             for argument in given(call, unit, node):
                 inner = node in (unit.node.args.vararg, unit.node.args.kwarg) or value not in self._facts.values(
                     argument

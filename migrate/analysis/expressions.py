@@ -14,9 +14,10 @@ from migrate.analysis.factories import twin
 from migrate.analysis.items import item, only_text
 from migrate.analysis.iteration import iterate
 from migrate.analysis.roles import FROM_LOADER, NOTHING, PLACE, ROWS, Role, Value, Values
+from migrate.analysis.spreading import spread, spread_mapping
 from migrate.analysis.state import ANY, ELEMENT, MAPPING, OVER, Frame, State, widened
 from migrate.analysis.units import Function, join
-from migrate.analysis.unpacking import length_of, unpack
+from migrate.analysis.unpacking import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +73,7 @@ def _call(state: State, node: ast.Call, frame: Frame) -> Values:
     for argument in node.args:
         values = evaluate(state, argument, frame)
         if isinstance(argument, ast.Starred):
-            is_open = _spread(state, values, arguments) or is_open
+            is_open = spread(state, values, arguments) or is_open
         elif not is_open:
             arguments.positional.append(values)
         elif arguments.rest:
@@ -84,52 +85,13 @@ def _call(state: State, node: ast.Call, frame: Frame) -> Values:
         if keyword.arg is not None:
             arguments.named[keyword.arg] = values
         else:
-            arguments.others |= _spread_mapping(state, values, arguments.named)
+            arguments.others |= spread_mapping(state, values, arguments.named)
     unit = frame.unit
     state.calls[node] = unit.original
     state.homes[node] = state.homes[node.func] = unit  # at the function's name lie the tuples that enumerate() makes
     if isinstance(unit, Function) and unit.of is not None:
         arguments.site = twin(state, node, unit)
     return calls.call(state, callees, arguments, frame)
-
-
-def _spread(state: State, values: Values, arguments: Arguments) -> bool:
-    """Add what `*values` passes: by position, as far as these are known, and the rest; whether there may be more."""
-    positions: dict[int, Values] = {}
-    rest: Values = NOTHING
-    for value in values:
-        if value.role is Role.CONTAINER and value.name != MAPPING and value.origin is not None:
-            for key, held in state.held(value.origin).items():
-                if key.isdigit():
-                    positions[int(key)] = positions.get(int(key), NOTHING) | held
-                elif key == ELEMENT:
-                    rest |= held
-        else:
-            rest |= iterate(state, frozenset({value}))
-    lengths = {length_of(state, value) for value in values}
-    length = lengths.pop() if len(lengths) == 1 else None
-    count = max(positions, default=-1) + 1 if length is None else length
-    if arguments.rest or arguments.loose:  # behind another one of unknown length
-        arguments.rest |= rest.union(*positions.values())
-    else:
-        arguments.positional += [positions.get(position, NOTHING) | rest for position in range(count)]
-        arguments.rest |= rest
-    return length is None
-
-
-def _spread_mapping(state: State, values: Values, named: dict[str, Values]) -> Values:
-    """Add what `**values` passes under keys that are known, and give back the rest."""
-    rest: Values = NOTHING
-    for value in values:
-        if value.role in (Role.CONTAINER, Role.HOLDER) and value.origin is not None:
-            for key, held in state.held(value.origin).items():
-                if key == ELEMENT:
-                    rest |= held
-                elif key[:1] != "<":
-                    named[key] = named.get(key, NOTHING) | held
-        elif value.role in FROM_LOADER:  # model(**batch)
-            rest |= {value}
-    return rest
 
 
 def _subscript(state: State, node: ast.Subscript, frame: Frame) -> Values:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from migrate.analysis.handing import entries
 from migrate.analysis.known import tensors
 from migrate.analysis.roles import NOTHING, Role, Values, origins
 from migrate.analysis.signatures import Signatures
@@ -259,6 +260,10 @@ class Facts:
     def row(self, name: str) -> Row | None:
         """What the tables know of a dotted library name."""
         return self._state.known.row(name)
+
+    def entries(self, decorator: ast.expr) -> set[str]:
+        """The library functions that call what is decorated so."""
+        return set(entries(self._state, decorator))
 
     def roles_of_bases(self, cls: Class) -> set[Role | None]:
         """The roles that a class of the project has from the library classes it derives from; None: of no role."""

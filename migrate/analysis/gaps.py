@@ -128,10 +128,21 @@ class Gaps:
         sources = [source for call in self._binders.callers(unit) for source in given(call, unit, node)]
         if (otherwise := default(unit, node)) is not None:
             sources.append(otherwise)
-        if not sources:
+        makers = sorted({call.handed.by for call in unit.calls.values() if call.handed is not None})
+        if not sources and (by := makers or self._entered_by(unit)):
+            what = (
+                f"it is the parameter `{node.arg}` of {called(unit)}, which {by[0]}() calls with something of its own"
+            )
+            yield Gap(node, Cause.OTHER, what, node.arg)
+        elif not sources:
             why = "no call of it was seen" if not unit.calls else "no call that was seen fills it"
             yield Gap(node, Cause.UNFILLED, f"it is the parameter `{node.arg}` of {called(unit)}, and {why}", node.arg)
         yield from sources
+
+    def _entered_by(self, unit: Function) -> list[str]:
+        """The libraries that call a function since it is decorated with what they give."""
+        listed = getattr(unit.node, "decorator_list", ())
+        return [name for decorator in listed for name in sorted(self._facts.entries(decorator))]
 
     def _import(self, node: ast.alias) -> Iterator[ast.AST | Gap]:
         module, name = self._binders.imported(node)

@@ -7,12 +7,11 @@ values are made at sites, so joins are unions and the solver comes to rest.
 
 from __future__ import annotations
 
+import ast
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    import ast
-
     from migrate.analysis.units import Class, Function, Module
 
 
@@ -66,8 +65,8 @@ class Role(str, Enum):
 class Certainty(IntEnum):
     """How sure the analysis is; an edit rests on what is PROVEN."""
 
-    GUESSED = 0  # by name or use only
-    LIKELY = 1  # through an untyped parameter that no caller fills
+    GUESSED = 0  # by name or use only: told to those who ask, never a value
+    LIKELY = 1  # as the annotation of a parameter says that no caller fills; or `self` of a class without objects
     PROVEN = 2  # the constructor was seen
 
 
@@ -75,7 +74,8 @@ class Value(NamedTuple):
     """Something an expression may be. A plain tuple, since values are hashed and compared all the time.
 
     `origin` is where it was made. For BATCH, SAMPLES and STATISTIC it is where the *loader* was made, so that what
-    belongs to a loader can be told from what does not.
+    belongs to a loader can be told from what does not. A value that is only likely has a parameter or a class there,
+    and so has all that is computed from it.
     """
 
     role: Role
@@ -83,8 +83,23 @@ class Value(NamedTuple):
     name: str = ""  # KNOWN: dotted name. TEXT: the text. Others: what made it
     unit: Function | Class | Module | None = None
     receiver: Value | None = None  # METHOD: the object it is bound to
-    certainty: Certainty = Certainty.PROVEN
 
+    @property
+    def certainty(self) -> Certainty:
+        """How sure it is that there is such an object."""
+        if self.receiver is not None:
+            return self.receiver.certainty
+        is_made = self.role in _AT_DEFINITIONS or not stands_in(self.origin)
+        return Certainty.PROVEN if is_made else Certainty.LIKELY
+
+
+def stands_in(origin: ast.AST | None) -> bool:
+    """Whether an origin makes nothing, and stands for what a caller would pass or make."""
+    return isinstance(origin, (ast.arg, ast.ClassDef))
+
+
+#: Of these, a parameter (`*args`) or a class is where they are made.
+_AT_DEFINITIONS = frozenset({Role.CONTAINER, Role.CLASS})
 
 Values = frozenset[Value]
 NOTHING: Values = frozenset()

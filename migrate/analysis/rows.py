@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from migrate.analysis.handing import index
 from migrate.analysis.known import distributed
 from migrate.analysis.known.table import Gives, Makes, Passes, Reads, Row
 from migrate.analysis.roles import NOTHING, Role, Value, Values
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     Shape: TypeAlias = Callable[[State, Row, str, Arguments], "Values | None"]
 
 
+#: Who passes one of these chooses what a data set is asked for.
+_SAMPLERS = frozenset({"sampler", "batch_sampler"})
+
+
 def _makes(state: State, row: Row, name: str, arguments: Arguments) -> Values:
     assert isinstance(row, Makes)
     node = arguments.site
@@ -30,6 +35,8 @@ def _makes(state: State, row: Row, name: str, arguments: Arguments) -> Values:
         state.store(node, OVER, arguments.all())
     if row.role is Role.LOADER:
         state.store(node, "<sampler>", arguments.named.get("sampler", NOTHING))
+        if not arguments.named.keys() & _SAMPLERS and row.over is not None:
+            index(state, arguments.at(*row.over))
     return frozenset({Value(row.role, node, name)})
 
 

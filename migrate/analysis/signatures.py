@@ -139,14 +139,16 @@ class Signatures:
                     continue
                 for value in self._facts.values(node):
                     unit = _entered(value) if value.role in _CALLABLES else None
-                    if unit is not None and not self._is_harmless(node, value.role):
+                    if unit is not None and not self._is_harmless(node, value.role, unit):
                         found.setdefault(unit, []).append(node)
         return found
 
-    def _is_harmless(self, node: ast.expr, role: Role) -> bool:
+    def _is_harmless(self, node: ast.expr, role: Role, unit: Function) -> bool:
         """Whether a read leads to no call that is not seen."""
         parents = self._facts.tree(node).parents
         parent = parents.get(node)
+        if node in self._handed_over(unit) or parent in self._handed_over(unit):
+            return True
         if isinstance(parent, ast.Call) and parent.func is node:
             return True
         if role is Role.CLASS and isinstance(parent, (ast.Attribute, ast.ClassDef, ast.ExceptHandler)):
@@ -155,6 +157,11 @@ class Signatures:
             parent = parents.get(parent)
         looking = known.LOOKING if role is not Role.CLASS else _COMPARING
         return isinstance(parent, ast.Call) and bool(self._facts.called(parent) & looking)
+
+    def _handed_over(self, unit: Function) -> set[ast.AST]:
+        """Where a function, or a list of functions, is handed to a library that is seen to call it."""
+        handed = (call.handed for call in unit.calls.values() if call.handed is not None)
+        return {each.function for each in handed if each.function is not None}
 
     @cached_property
     def _exporters(self) -> dict[Function, list[str]]:
@@ -203,6 +210,11 @@ class Signatures:
 
     def _of_site(self, unit: Function, site: Site, units: tuple[Function, ...]) -> Iterator[Obstacle]:
         name, node = _called(unit), site.call.node
+        if site.call.handed is not None:
+            place = f"{self._facts.file(node).path}:{node.lineno}"
+            why = f"{site.call.handed.by}() calls it with what it is given in {place}"
+            yield Obstacle(node, why, f"call {name}() by its name")
+            return
         if site.is_starred:
             way_out = f"write out the arguments of {name}() in this call"
             yield Obstacle(node, f"it is called with * or ** in line {node.lineno}", way_out)
@@ -255,7 +267,10 @@ class Signatures:
 
     def _of_decorators(self, unit: Function) -> Iterator[Obstacle]:
         for decorator in getattr(unit.node, "decorator_list", ()):
-            if not self._keeps(decorator, unit):
+            if entered_by := sorted(self._facts.entries(decorator)):
+                why = f"it is called by {entered_by[0]}(), and with what is not up to the program"
+                yield Obstacle(unit.node, why, f"move what {unit.name}() does into a function that it calls")
+            elif not self._keeps(decorator, unit):
                 text = ast.unparse(decorator)
                 why = f"not all of its callers are known: it is decorated with @{text}"
                 yield Obstacle(unit.node, why, f"take @{text} off {unit.name}()")
@@ -300,13 +315,15 @@ def _entered(value: Value) -> Function | None:
 def _site(call: Call, unit: Function) -> Site:
     positional = unit.positional[int(call.bound) :]
     passed: list[Passed] = []
-    for position, argument in enumerate(call.node.args):
+    for position, argument in enumerate(call.args):
+        if argument is None:
+            continue
         if isinstance(argument, ast.Starred):
             passed.append(Passed(argument.value, Way.STAR, None))
         else:
             name = positional[position].arg if position < len(positional) else None
             passed.append(Passed(argument, Way.POSITION, name))
-    for keyword in call.node.keywords:
+    for keyword in call.keywords:
         way = Way.STAR if keyword.arg is None else Way.KEYWORD
         passed.append(Passed(keyword.value, way, keyword.arg))
     return Site(call, tuple(passed))

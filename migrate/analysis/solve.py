@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis import factories
 from migrate.analysis.agenda import RUNS, Agenda
+from migrate.analysis.annotations import believe
 from migrate.analysis.calls import role_of
 from migrate.analysis.known import TABLES, Tables, words
-from migrate.analysis.roles import Certainty, Value
+from migrate.analysis.roles import Value
 from migrate.analysis.state import Frame, State
 from migrate.analysis.statements import run
 from migrate.analysis.units import Function, Module
@@ -30,7 +31,7 @@ def solve(project: Project, runs: int = RUNS, known: Tables = TABLES) -> State:
     for file in project.entries:
         state.module(file)
     state.agenda.run_all()
-    while _look_into_uncalled(state) or _look_into_sharers(state):
+    while _look_into_uncalled(state) or _look_into_sharers(state) or believe(state):
         state.agenda.run_all()
     state.settle()
     state.agenda.run_all()
@@ -98,6 +99,6 @@ def _give_self(state: State, unit: Function) -> None:
     cls = unit.owner
     if cls is None or not unit.positional:
         return
-    made = Value(role_of(state, cls), cls.node, cls.node.name, cls, certainty=Certainty.LIKELY)
+    made = Value(role_of(state, cls), cls.node, cls.node.name, cls)
     if not unit.parameters.get(unit.positional[0].arg):
         state.join_parameter(unit, unit.positional[0].arg, cls.instances or frozenset({made}))

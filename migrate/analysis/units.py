@@ -13,6 +13,7 @@ from migrate.analysis.roles import NOTHING, Role, Value, Values
 from migrate.analysis.syntax import set_attributes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
     from migrate.source.project import SourceFile
@@ -67,13 +68,39 @@ class Module:
         return self.path.endswith("__init__.py")
 
 
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """A call that a library makes, of a function that it was handed: what the program says of its arguments.
+
+    None stands for what the library passes of its own; what is passed from a sequence that is not written out is a
+    `Starred` that stands in no file, around the expression that does.
+    """
+
+    by: str  # the library's function
+    function: ast.expr | None  # where it is handed over
+    args: tuple[ast.expr | None, ...] = ()
+    keywords: tuple[ast.keyword, ...] = ()
+    often: bool = False  # any number of times
+
+
 @dataclass(eq=False, slots=True)
 class Call:
-    """One place that calls a function of the project."""
+    """One place that calls a function of the project, or hands it to a library that does."""
 
     node: ast.Call
     caller: Function | Module
     bound: bool  # the first parameter is filled by the receiver
+    handed: Handed | None = None
+
+    @property
+    def args(self) -> Sequence[ast.expr | None]:
+        """What is passed by position; None: something that a library has of its own."""
+        return self.node.args if self.handed is None else self.handed.args
+
+    @property
+    def keywords(self) -> Sequence[ast.keyword]:
+        """What is passed by keyword."""
+        return self.node.keywords if self.handed is None else self.handed.keywords
 
 
 @dataclass(eq=False, slots=True)
@@ -255,4 +282,4 @@ def join(names: dict[str, Values], name: str, values: Values) -> bool:
     return True
 
 
-__all__ = ["Call", "Class", "Function", "FunctionNode", "Module", "Unit", "Value", "join", "module_of"]
+__all__ = ["Call", "Class", "Function", "FunctionNode", "Handed", "Module", "Unit", "Value", "join", "module_of"]

@@ -59,6 +59,8 @@ class Frequency:
         if not self._facts.callers_known(unit):
             yield Rate.UNKNOWN
         for call in self._facts.callers(unit):
+            if call.handed is not None and call.handed.often:
+                yield Rate.UNKNOWN
             for rate in self._rates(call.node, call.caller, seen | {id(unit)}):
                 yield min(rate, fastest, key=_ORDER.index)
 

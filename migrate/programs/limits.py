@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from migrate.analysis.facts import Facts
 from migrate.analysis.known import distributed, tensors
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD
-from migrate.analysis.roles import FROM_LOADER, PLACE, Role, origins, roles
+from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import reads
 from migrate.programs.access import NAME
 from migrate.programs.devices import is_unknown_move
@@ -16,6 +16,7 @@ from migrate.programs.loops import LoopFact, Loops, is_scaling
 from migrate.programs.moves import units_of
 from migrate.programs.program import Program, Refusal
 from migrate.programs.shares import decisions
+from migrate.programs.starters import is_users_choice, started
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 
 Check = Callable[[Facts, Loops, Program], Iterable[Refusal]]
@@ -173,23 +174,11 @@ def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
             if not isinstance(node, ast.Call):
                 continue
             for name in facts.called(node) & _DISTRIBUTED.keys():
-                if not any(_is_users_choice(facts, above) for above in tree.up(node)):
+                if not any(is_users_choice(facts, above) for above in tree.up(node)):
                     code, why = _DISTRIBUTED[name]
                     yield Refusal(
                         node, code, why, "take it out so that the program runs on one device, then run migrate again"
                     )
-
-
-def _is_users_choice(facts: Facts, node: ast.AST) -> bool:
-    """Whether a branch is taken by a flag, not by how many GPUs the machine has or who started the process."""
-    if not isinstance(node, (ast.If, ast.IfExp)) or "__name__" in ast.unparse(node.test):
-        return False
-    read = [inner for inner in ast.walk(node.test) if isinstance(inner, (ast.Name, ast.Attribute, ast.Call))]
-    values = frozenset().union(*(facts.values(inner) for inner in read))
-    if any(value.role in (Role.HOLDER, Role.METHOD) for value in values):
-        return True
-    counted = any(value.role in PLACE or (value.role is Role.NUMBER and value.origin is not None) for value in values)
-    return not (counted or Role.AVAILABLE in roles(values) or "environ" in ast.unparse(node.test))
 
 
 def _several_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -383,6 +372,7 @@ CHECKS: tuple[Check, ...] = (
     _backward_forms,
     _scalers,
     _distributed,
+    started,
     _several_devices,
     _default_type,
     _tensor_aliases,

@@ -10,12 +10,12 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, origins, stands_in
 from migrate.analysis.units import Class, Function, Module, Unit, module_of
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -123,6 +123,9 @@ def _settle(facts: Facts, loops: Loops, program: Program) -> None:
         )
         return
     models = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
+    if likely := sorted(filter(stands_in, optimizers | models | program.training_loaders), key=_place):
+        program.refusals.append(_unseen(facts, first, likely))
+        return
     if not models:
         program.refusals.append(
             Refusal(
@@ -160,6 +163,27 @@ def _settle(facts: Facts, loops: Loops, program: Program) -> None:
     program.evaluation = tuple(
         loop for loop in loops.evaluation if loop.loaders & mine and not _only_looks(facts, loops, program, loop)
     )
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _unseen(facts: Facts, first: ast.AST, likely: Sequence[ast.AST]) -> Refusal:
+    """Objects that are likely there: parameters say so that nobody fills, or a class of which nobody makes one."""
+    origin = likely[0]
+    place = f"{facts.file(origin).path}:{_place(origin)[0]}"
+    if isinstance(origin, ast.ClassDef):
+        why = f"nothing that was read makes an object of the class {origin.name} ({place})"
+        return Refusal(first, "MIG907", why, f"name the files that make the {origin.name}, too")
+    assert isinstance(origin, ast.arg)
+    unit = facts.unit(origin)
+    name = f"{unit.name}()" if isinstance(unit, Function) else unit.path
+    those = [other.arg for other in likely if isinstance(other, ast.arg) and facts.unit(other) is unit]
+    what = " and ".join(f"`{each}`" for each in those)
+    parameters, verb = ("parameters", "are") if len(those) > 1 else ("parameter", "is")
+    why = f"the {parameters} {what} of {name} ({place}) {verb} filled by nothing that was read"
+    return Refusal(first, "MIG907", why, f"name the files that call {name}, too")
 
 
 def _without_optimizer(loops: Loops, program: Program) -> str:

@@ -212,14 +212,14 @@ def _target(statement: ast.stmt, attribute: str) -> ast.Attribute | None:
 
 def passed(call: Call, unit: Function, name: str) -> ast.expr | None:
     """The argument of one call for a parameter; None if it is not passed, or not in plain sight."""
-    for keyword in call.node.keywords:
+    for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value
     names = [parameter.arg for parameter in unit.positional]
-    if name not in names or any(isinstance(argument, ast.Starred) for argument in call.node.args):
+    if name not in names or any(isinstance(argument, ast.Starred) for argument in call.args):
         return None
     position = names.index(name) - (1 if call.bound else 0)
-    return call.node.args[position] if 0 <= position < len(call.node.args) else None
+    return call.args[position] if 0 <= position < len(call.args) else None
 
 
 def _default(unit: Function, name: str) -> ast.expr | None:

@@ -121,7 +121,8 @@ class Voice:
     def is_guarded_outside(self, unit: Function) -> bool:
         """Whether the calls of a function are guarded and it is left as it is: it only speaks, for nobody's use."""
         return self.only_speaks(unit) and all(
-            isinstance(self._facts.tree(call.node).parents[call.node], ast.Expr) for call in self._facts.callers(unit)
+            call.handed is None and isinstance(self._facts.tree(call.node).parents[call.node], ast.Expr)
+            for call in self._facts.callers(unit)
         )
 
     def opens_for_writing(self, node: ast.expr) -> bool:

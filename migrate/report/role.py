@@ -13,6 +13,7 @@ from migrate.analysis.gaps import Cause, Gaps
 from migrate.analysis.roles import NOTHING, Certainty, Role, Value, Values
 from migrate.analysis.state import ANYTHING
 from migrate.errors import UsageError
+from migrate.report.names import guessed
 from migrate.report.text import one_line
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SURE = {
     Certainty.PROVEN: "certain",
     Certainty.LIKELY: "likely: no call that makes it was seen",
-    Certainty.GUESSED: "a guess, by its name or use",
+    Certainty.GUESSED: "a guess, on which nothing is edited",
 }
 _TABLES = 'Say in pyproject.toml what it makes (docs/tables.md): [tool.migrate.known.makes] "{source}" = "model"'
 _MORE_FILES = "Name the files that call or define it as well: migrate --explain-role {question} MORE_FILES"
@@ -224,7 +225,7 @@ class _Telling:
             return f"the text {value.name!r}"
         word = value.role.value
         name = f" ({value.name})" if value.name else ""
-        return f"{'an' if word[0] in 'aeio' else 'a'} {word}{name}{f', {made}' if made else ''} ({sure})"
+        return f"{_article(word)}{name}{f', {made}' if made else ''} ({sure})"
 
     def _chain(self, place: Place, links: Sequence[Link]) -> str:
         """The links, newest first, each with its source line where that is another than the one before."""
@@ -248,6 +249,9 @@ class _Telling:
         for gap in gaps:
             path, line = self._at(gap.node)
             lines.append(f"{INDENT}{path}:{line}: {one_line(gap.what)}\n{INDENT * 2}{self._source(gap.node, line)}\n")
+        if any(gap.cause is Cause.UNFILLED for gap in gaps) and (guess := guessed(place.text)) is not None:
+            sure = _SURE[Certainty.GUESSED]
+            lines.append(f"{INDENT}By its name it may be {_article(guess.value)} ({sure}); nothing proves it.\n")
         question = shlex.quote(f"{self._file.path}:{place.line}:{place.text}")
         ways_out = (_WAYS_OUT[g.cause].format(question=question, source=g.source) for g in gaps if g.cause in _WAYS_OUT)
         lines += [f"{INDENT}{way_out}\n" for way_out in dict.fromkeys(ways_out)]
@@ -263,6 +267,10 @@ class _Telling:
         lines = self._facts.file(node).lines
         text = one_line(lines[line - 1].strip()) if line <= len(lines) else ""
         return text if len(text) <= 100 else f"{text[:99]}…"
+
+
+def _article(word: str) -> str:
+    return f"{'an' if word[0] in 'aeio' else 'a'} {word}"
 
 
 def _is_unset(value: Value) -> bool:

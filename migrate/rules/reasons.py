@@ -100,8 +100,9 @@ REASONS: tuple[Reason, ...] = (
     _reason(
         "MIG907",
         "loop-out-of-sight",
-        "a function trains, and nothing in the named files calls it in a loop.",
-        "The loop around it, the optimizer and the loader are somewhere else; without them nothing can be prepared.",
+        "a function trains, and nothing in the named files calls it, in a loop or with its model.",
+        "The loop around it, the model, the optimizer or the loader are somewhere else: annotations say what they are\n"
+        "likely to be, and nothing is edited on that; without the objects nothing can be prepared.",
         "name the files that call it too: migrate . or migrate train.py engine.py.",
     ),
     _reason(

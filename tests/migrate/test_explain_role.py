@@ -306,6 +306,51 @@ def test_an_import_of_the_project_is_followed():
     ]
 
 
+def test_what_a_library_passes_is_told_with_the_library():
+    write(
+        "t.py",
+        """
+        import torch.multiprocessing as mp
+        def work(rank, net):
+            print(rank, net)
+        mp.spawn(work, args=(nn.Linear(1, 1),))
+        """,
+    )
+
+    assert links(explain("t.py:6:net").stdout) == [
+        (6, "read here"),
+        (7, "passed to work() as `net` by torch.multiprocessing.spawn()"),
+        (7, "made here by nn.Linear()"),
+    ]
+    assert links(explain("t.py:6:rank").stdout)[1:] == [
+        (7, "passed to work() as `rank` by torch.multiprocessing.spawn()"),
+        (7, "made here by mp.spawn()"),
+    ]
+
+
+def test_what_a_library_has_of_its_own_is_not_asked_of_the_program():
+    write("t.py", "import optuna\ndef f(trial):\n    print(trial)\noptuna.create_study().optimize(f)\n")
+    told = explain("t.py:6:trial").stdout
+
+    assert (
+        "the parameter `trial` of f(), which optuna.create_study().optimize() calls with something of its own" in told
+    )
+    assert "MORE_FILES" not in told
+
+
+def test_likely_and_guessed_are_told_apart():
+    write("t.py", "def fit(model: nn.Module, optimizer, x):\n    model.cuda()\n    print(optimizer, x)\n")
+
+    likely = explain("t.py:5:model").stdout
+    assert "`model` is a model (torch.nn.Module), made at t.py:4 (likely: no call that makes it was seen)" in likely
+    assert "t.py:4: by its annotation, nn.Module; no call that fills it was seen" in likely
+    told = explain("t.py:6:optimizer").stdout
+    assert "`optimizer` is not known" in told
+    assert "By its name it may be a optimizer" not in told
+    assert "By its name it may be an optimizer (a guess, on which nothing is edited); nothing proves it." in told
+    assert "By its name" not in explain("t.py:6:x").stdout
+
+
 KINDS = {  # what is asked, and the words of the answer
     "the method": ("5:model.train", "`.train` of a model (torch.nn.Linear), made at t.py:4 (certain)"),
     "library": ("4:nn", "is the library name torch.nn\n"),

@@ -6,6 +6,7 @@ A user's own rows come from `[tool.migrate.known]` in pyproject.toml (`user.py`,
 from migrate.analysis.known import (
     accelerators,
     amp,
+    callers,
     data,
     devices,
     distributed,
@@ -27,6 +28,7 @@ ROWS = tuple(
     for subject in (
         accelerators,
         amp,
+        callers,
         data,
         devices,
         distributed,

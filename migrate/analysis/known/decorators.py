@@ -7,6 +7,7 @@ KEEPING = frozenset(
     "typing.final typing.no_type_check typing.overload typing.override typing_extensions.override "
     "torch.no_grad torch.enable_grad torch.inference_mode torch.set_grad_enabled torch.autograd.no_grad "
     "torch.autograd.grad_mode.no_grad torch.autocast torch.amp.autocast torch.cuda.amp.autocast torch.compile "
+    "torch.distributed.elastic.multiprocessing.errors.record "
     "torch.profiler.record_function torch.autograd.profiler.record_function".split()
 )
 

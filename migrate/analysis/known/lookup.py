@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.table import Calls, Enters
+
 if TYPE_CHECKING:
     from migrate.analysis.known.table import Row
     from migrate.analysis.roles import Role
@@ -44,7 +46,17 @@ class Tables:
     """The rows of one run: a user's go before ours. Nothing changes them once they are made."""
 
     def __init__(self, *sources: Iterable[Row]) -> None:
-        self._layers = [_Layer(rows) for rows in sources]
+        every = [list(rows) for rows in sources]
+        self._layers = [_Layer(row for row in rows if not isinstance(row, (Calls, Enters))) for rows in every]
+        #: By whole names, beside the rows that say what comes back: the functions that a name calls.
+        self.calls: dict[str, tuple[Calls, ...]] = {}
+        self.entries: dict[str, Enters] = {}
+        for row in (row for rows in every for row in rows):
+            if isinstance(row, Calls):
+                self.calls[row.name] = (*self.calls.get(row.name, ()), row)
+            elif isinstance(row, Enters):
+                self.entries[row.name] = row
+        self.calling_methods = frozenset(name.rpartition(".")[2] for name in self.calls) | {"result", "get"}
         self._found: dict[str, Row | None] = {}  # what was asked before: every call expression asks
 
     def row(self, name: str) -> Row | None:

@@ -9,6 +9,7 @@ patterns the one that begins with more before its first `*`, then the longer one
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -74,6 +75,57 @@ class Passes(Row):
     @property
     def base(self) -> Role | None:
         return self.derived
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """An element of what is passed to the library: `pool.map(f, names)` calls f with each name."""
+
+    argument: Argument
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of items of a data set: what a loader calls `collate_fn` with."""
+
+    argument: Argument
+
+
+Part: TypeAlias = "Role | Argument | Each | Items | None"  # of what a function is called with; None: something unknown
+
+
+class What(Enum):
+    """What a library gives back that calls a function."""
+
+    RESULT = "what the function gives"
+    EACH = "an iterator over what it gives"
+    LATER = "an object that has what it gives, some time"
+
+
+@dataclass(frozen=True, slots=True)
+class Calls(Row):
+    """Calling it, with a function as an argument, calls that function, now or later.
+
+    The function is called with `passes`, then with what the arguments from position `over` on hold (one of each), with
+    the arguments from position `after` on, or with what stands in the argument `rest`; and with the `keywords`. Without
+    `gives`, the other row of the name says what comes back. `often`: any number of times.
+    """
+
+    function: Argument = FIRST
+    passes: tuple[Part, ...] = ()
+    over: int | None = None
+    after: int | None = None
+    rest: Argument | None = None
+    keywords: Argument | None = None
+    gives: What | None = None
+    often: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Enters(Row):
+    """A function that is decorated with it, or with what calling it gives, is called by the library, with `passes`."""
+
+    passes: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,9 @@ def resolves(name):
 
 
 def whole_part(row):
-    """A name as far as it has no wildcards."""
+    """A name as far as it has no wildcards, and speaks of no object that calling something gives."""
+    if "()" in row.name:
+        return row.name.partition("()")[0]
     return WILD.split(row.name)[0].rpartition(".")[0] if WILD.search(row.name) else row.name
 
 

@@ -1,5 +1,6 @@
 """Who calls a function with what, and whether its signature can change."""
 
+import ast
 import textwrap
 
 import pytest
@@ -127,7 +128,7 @@ CANNOT = {
         "def train(model): ...\ndef other(model): ...\ndef run(step):\n    step(1)\nrun(train)\nrun(other)",
         "used as a value",
     ),
-    "decorated": ("import hydra\n@hydra.main()\ndef train(model): ...\ntrain(1)", "decorated with @hydra.main()"),
+    "decorated": ("import hydra\n@hydra.main()\ndef train(model): ...\ntrain()", "it is called by hydra.main()"),
     "kept by a decorator": (
         "kept = []\ndef keep(f):\n    kept.append(f)\n    return f\n@keep\ndef train(model): ...\ntrain(1)",
         "used as a value",
@@ -246,3 +247,63 @@ def test_a_call_of_a_class_enters_its_constructor(tmp_path):
 
     assert facts.targets(b) == [unit_of(facts, "A.__init__")]
     assert facts.targets(c) == []
+
+
+HANDED = {
+    "spawned": (
+        "import torch.multiprocessing as mp\ndef train(rank, device): ...\nmp.spawn(train, args=('cuda',), nprocs=2)",
+        "torch.multiprocessing.spawn() calls it with what it is given in main.py:4",
+    ),
+    "in a thread": (
+        "import threading\ndef train(x): ...\nthreading.Thread(target=train, kwargs={'x': 1}).start()\ntrain(2)",
+        "threading.Thread() calls it with what it is given in main.py:4",
+    ),
+    "for each element": ("def train(device): ...\nlist(map(train, [1, 2]))", "builtins.map() calls it"),
+    "one of several": ("import fire\ndef train(device): ...\nfire.Fire({'train': train})", "fire.Fire() calls it"),
+    "by a command line": (
+        "import click\n@click.command()\ndef train(device): ...\ntrain()",
+        "it is called by click.command(), and with what is not up to the program",
+    ),
+    "by a command line, without a call": (
+        "import click\n@click.command\ndef train(device): ...\ntrain()",
+        "it is called by click.command(), and with what is not up to the program",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HANDED)
+def test_a_library_that_calls_it_stands_in_the_way(name, tmp_path):
+    source, why = HANDED[name]
+    signature = signature_of(tmp_path, source)
+
+    assert why in signature.obstacles[0].why
+    assert not any("used as a value" in obstacle.why for obstacle in signature.obstacles)
+    assert signature.callers_known
+
+
+def test_what_a_library_passes_is_told_as_far_as_it_is_written(tmp_path):
+    source = """
+        import threading
+        import torch.multiprocessing as mp
+        def train(rank, model, *rest, device=None):
+            pass
+        mp.spawn(train, args=(1, 2), nprocs=2)
+        threading.Thread(target=train, args=(3,), kwargs={"device": 4}).start()
+        threading.Thread(target=train, args=parts, kwargs=options).start()
+    """
+    sites = signature_of(tmp_path, source).sites
+    told = [[(ast.unparse(p.node), p.way, p.parameter) for p in site.passed] for site in sites]
+
+    assert told == [
+        [("1", Way.POSITION, "model"), ("2", Way.POSITION, None)],
+        [("3", Way.POSITION, "rank"), ("4", Way.KEYWORD, "device")],
+        [("parts", Way.STAR, None), ("options", Way.STAR, None)],
+    ]
+    assert [site.call.handed.often for site in sites] == [False] * 3
+
+
+def test_what_is_handed_over_and_kept_is_used_as_a_value(tmp_path):
+    source = "import threading\ndef train(x): ...\nthreading.Thread(target=train, args=(train,)).start()"
+    signature = signature_of(tmp_path, source)
+
+    assert any("used as a value in main.py:4" in obstacle.why for obstacle in signature.obstacles)

@@ -385,10 +385,3 @@ class Trainer:
     def fit(self):
         return self.hook(3)  #: model@4
 Trainer().fit()
-
-# === a thread calls nothing that is seen
-import threading, torch
-from torch import nn
-def work(net):  #: net: nothing
-    return net
-threading.Thread(target=work, args=(nn.Linear(1, 1),)).start()

@@ -1,0 +1,65 @@
+"""Who starts the training: the program's own processes or threads, or a search that chooses its settings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import callers
+from migrate.analysis.known.distributed import LAUNCHERS
+from migrate.analysis.roles import PLACE, Role, roles
+from migrate.analysis.units import Call, Function
+from migrate.programs.program import Program, Refusal
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
+
+
+def started(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """A program that a library runs several times: beside itself, or with settings that it chooses."""
+    modules = {loop.unit.module for loop in program.training}
+    for call in _calls(facts, program):
+        by = call.handed.by if call.handed is not None else ""
+        if by in LAUNCHERS and call.caller.module in modules:
+            continue  # told already, wherever it stands in such a file
+        tree = facts.tree(call.node)
+        if by in callers.BESIDE and not any(is_users_choice(facts, above) for above in tree.up(call.node)):
+            why = f"the program starts its own processes or threads: {by}() runs the training"
+            yield Refusal(call.node, "MIG111", why, "call the training directly, then run migrate again")
+        elif by in callers.CHOOSING:
+            why = f"{by}() chooses the settings of the training, other ones on each process"
+            yield Refusal(
+                call.node, "MIG111", why, "train with settings that all processes know, then run migrate again"
+            )
+
+
+def _calls(facts: Facts, program: Program) -> list[Call]:
+    """The calls that lead to the training loops, directly or not."""
+    found: dict[ast.Call, Call] = {}
+    waiting: list[Unit] = [loop.unit for loop in program.training]
+    seen: set[Unit] = set()
+    while waiting:
+        unit = waiting.pop()
+        if unit in seen or not isinstance(unit, Function):
+            continue
+        seen.add(unit)
+        for call in facts.callers(unit):
+            found[call.node] = call
+            waiting.append(call.caller)
+        waiting += [unit.parent] if unit.parent is not None else []
+    return list(found.values())
+
+
+def is_users_choice(facts: Facts, node: ast.AST) -> bool:
+    """Whether a branch is taken by a flag, not by how many GPUs the machine has or who started the process."""
+    if not isinstance(node, (ast.If, ast.IfExp)) or "__name__" in ast.unparse(node.test):
+        return False
+    read = [inner for inner in ast.walk(node.test) if isinstance(inner, (ast.Name, ast.Attribute, ast.Call))]
+    values = frozenset().union(*(facts.values(inner) for inner in read))
+    if any(value.role in (Role.HOLDER, Role.METHOD) for value in values):
+        return True
+    counted = any(value.role in PLACE or (value.role is Role.NUMBER and value.origin is not None) for value in values)
+    return not (counted or Role.AVAILABLE in roles(values) or "environ" in ast.unparse(node.test))
