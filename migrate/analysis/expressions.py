@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 
 def evaluate(state: State, node: ast.expr, frame: Frame) -> Values:
-    """The values of an expression; they are also recorded for the facts."""
-    values = _KINDS[type(node)](state, node, frame)
+    """The values of an expression; they are also recorded for the facts, if it is not a constant."""
+    kind = type(node)
+    if kind is ast.Constant:
+        return constant(node.value)  # type: ignore[attr-defined]
+    values = _KINDS[kind](state, node, frame)
     if values:
         old = state.values.get(node)
         if old is None:  # `state.record`, without a call: this is the innermost place of all
@@ -50,17 +53,17 @@ def _attribute(state: State, node: ast.Attribute, frame: Frame) -> Values:
     return members.properties(state, found)
 
 
-def _constant(state: State, node: ast.Constant, frame: Frame) -> Values:
-    return constant(node.value) if isinstance(node.value, (str, int, float)) else NOTHING
-
-
 _NUMBER = frozenset({Value(Role.NUMBER)})
 LONGEST_TEXT = 40  # what is longer names nothing
 
 
-@lru_cache(maxsize=4096, typed=True)  # True is not 1 here
-def constant(value: str | float | bool) -> Values:
+def constant(value: object) -> Values:
     """What a constant is: a text or a number."""
+    return _constant(value) if isinstance(value, (str, int, float)) else NOTHING
+
+
+@lru_cache(maxsize=4096, typed=True)  # True is not 1 here
+def _constant(value: str | float) -> Values:
     if isinstance(value, str):
         return frozenset({Value(Role.TEXT, name=value if len(value) < LONGEST_TEXT else "<text>")})
     return NOTHING if isinstance(value, bool) else _NUMBER
@@ -300,7 +303,6 @@ _KINDS = _Kinds(
     {
         ast.Name: _name,  # type: ignore[dict-item]
         ast.Attribute: _attribute,  # type: ignore[dict-item]
-        ast.Constant: _constant,  # type: ignore[dict-item]
         ast.Call: _call,  # type: ignore[dict-item]
         ast.Subscript: _subscript,  # type: ignore[dict-item]
         ast.BinOp: _binary,  # type: ignore[dict-item]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from migrate.analysis.expressions import constant
 from migrate.analysis.handing import entries
 from migrate.analysis.known import tensors
 from migrate.analysis.roles import NOTHING, Role, Values, origins
@@ -125,6 +126,8 @@ class Facts:
 
     def values(self, node: ast.AST) -> Values:
         """What an expression may be; empty: unknown. Of a twin (see `factories`): what is made there."""
+        if isinstance(node, ast.Constant):
+            return constant(node.value)
         if not isinstance(node, ast.expr):
             return NOTHING
         source = self._state.originals.get(node)
