@@ -79,13 +79,17 @@ def each_own(
     if node is None or not several or not is_constructor(frame.unit):
         return [(owner, values) for owner in owners]
     assert isinstance(frame.unit, Function)
-    read = reads(node).intersection(frame.unit.parameter_names)
+    if node not in state.reads:
+        state.reads[node] = frozenset(reads(node))
+    read = state.reads[node].intersection(frame.unit.parameter_names)
     if not read:
         return [(owner, values) for owner in owners]
     found = []
     for owner in owners:
         passed = _own(state, owner, frame).items() if owner.role is not Role.CLASS else ()
         own = {name: v for name, v in passed if name in read and v != frame.names.get(name)}
-        inner = replace(frame, names={**frame.names, **own})
-        found.append((owner, evaluate(state, node, inner) if own else values))
+        if own:
+            found.append((owner, evaluate(state, node, replace(frame, names={**frame.names, **own}))))
+        else:
+            found.append((owner, values))
     return found

@@ -6,6 +6,8 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import children, statements
+
 if TYPE_CHECKING:
     from migrate.analysis.units import Module
 
@@ -17,7 +19,7 @@ def may_bind(module: Module, name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _declared(tree: ast.Module) -> frozenset[str]:
-    return frozenset(name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names)
+    return frozenset(name for node in statements(tree) if isinstance(node, ast.Global) for name in node.names)
 
 
 @lru_cache(maxsize=1024)
@@ -35,7 +37,7 @@ def _bound(tree: ast.Module) -> frozenset[str]:
             found |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name is not None:
             found.add(node.name)
-        waiting.extend(ast.iter_child_nodes(node))
+        waiting.extend(children(node))
     return frozenset(found)
 
 

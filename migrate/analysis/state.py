@@ -96,6 +96,7 @@ class State:
     heap: dict[ast.AST, dict[str, Values]] = field(default_factory=dict)
     bindings: dict[tuple[int, str, ast.stmt], Binding] = field(default_factory=dict)
     agenda: Agenda = field(init=False)
+    reads: dict[ast.expr, frozenset[str]] = field(default_factory=dict)  # names in an expression, as far as asked for
     broken: dict[str, Exception] = field(default_factory=dict)  # path of a file → what went wrong in its analysis
     _unreadable: set[str] = field(default_factory=set)
     _settled: bool = False

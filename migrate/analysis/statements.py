@@ -165,7 +165,7 @@ def _loop(state: State, statement: Loop, frame: Frame, head: Callable[[], None])
 def _target(state: State, target: ast.expr, values: Values, frame: Frame) -> None:
     """The names of a `for` target, also as closures see them."""
     unpack(state, target, values, frame)
-    for node in ast.walk(target):
+    for node in (target,) if isinstance(target, ast.Name) else ast.walk(target):
         if isinstance(node, ast.Name):
             state.name(frame.unit, node.id, frame.names.get(node.id, NOTHING))
             state.bind(frame, node.id, frame.names.get(node.id, NOTHING))

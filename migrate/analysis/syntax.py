@@ -118,12 +118,18 @@ def writes(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
-def set_attributes(root: ast.stmt) -> Iterator[str]:
-    """The attributes that statements in a function or class set, on whatever object."""
-    waiting: list[ast.AST] = [root]
+def statements(root: ast.AST) -> Iterator[ast.AST]:
+    """A statement or module and the statements in it, in functions and classes, too; in no order."""
+    waiting = [root]
     while waiting:
         node = waiting.pop()
+        yield node
         waiting.extend(statement for block in blocks(node) for statement in block)
+
+
+def set_attributes(root: ast.stmt) -> Iterator[str]:
+    """The attributes that statements in a function or class set, on whatever object."""
+    for node in statements(root):
         for target in (*getattr(node, "targets", ()), getattr(node, "target", None), *getattr(node, "items", ())):
             if isinstance(target, (ast.expr, ast.withitem)):
                 yield from (n.attr for n in ast.walk(target) if isinstance(n, ast.Attribute) and is_stored(n))
