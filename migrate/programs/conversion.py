@@ -16,8 +16,10 @@ from migrate.analysis.units import Class, Function
 from migrate.programs.access import Access
 from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
+from migrate.programs.host import unsafe_batches
 from migrate.programs.loops import Loops
-from migrate.programs.moves import Move, moves, units_of, unsafe_batches
+from migrate.programs.moves import Move, moves
+from migrate.programs.outsiders import units_of
 from migrate.programs.placement import NoPlace, Placement, place
 from migrate.programs.program import Named, Program, Refusal
 from migrate.programs.schedulers import Horizon, Pace, Schedule, schedules
@@ -106,7 +108,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         with_schedulers,
         tuple(shared),
         tuple(in_full),
-        tuple(moves(facts, program, prepared, units)),
+        tuple(moves(facts, program, prepared, units, placement)),
         placement,
     )
 

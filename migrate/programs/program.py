@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, stands_in
 from migrate.analysis.units import Class, Function, Module, Unit, module_of
+from migrate.programs.outsiders import outsiders
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -54,6 +55,7 @@ class Program:
     optimizers: tuple[Named, ...] = ()
     loaders: tuple[Named, ...] = ()  # every loader that has a name at home, in order of creation
     schedulers: tuple[Named, ...] = ()
+    outsiders: Mapping[Function, str] = field(default_factory=dict)  # functions that others call, too, and where
     refusals: list[Refusal] = field(default_factory=list)
 
     @property
@@ -151,6 +153,7 @@ def _settle(facts: Facts, loops: Loops, program: Program) -> None:
         program.refusals.append(_homeless(facts, loops, program, optimizers, models))
         return
     program.home = home
+    program.outsiders = outsiders(facts, program)
     program.optimizers = _named(facts, home, Role.OPTIMIZER, optimizers)
     program.models = _named(facts, home, Role.MODEL, models)
     program.loaders = _named(facts, home, Role.LOADER, None)
