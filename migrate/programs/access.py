@@ -181,8 +181,8 @@ class Access:
     def _entered_elsewhere(self, unit: Function) -> OutOfReach:
         """A function that needs the accelerator, and that runs where there is none, too."""
         place = self.program.outsiders[unit]
-        why = f"{unit.name}() needs the accelerator, and {place}, which this program does not reach, calls it, too"
-        return OutOfReach(unit.node, why, f"give that call a function of its own, a copy of {unit.name}()")
+        why = f"{unit.name}() needs the accelerator, and {place}, which this program does not reach, uses it, too"
+        return OutOfReach(unit.node, why, f"give that place a function of its own, a copy of {unit.name}()")
 
     def _out_of_files(self, unit: Function) -> OutOfReach:
         """A function that needs the accelerator, where it or a caller of it stands in a file that was not named."""

@@ -72,7 +72,7 @@ def _check_reach(facts: Facts, program: Program, loop: LoopFact) -> None:
     if not file.named:
         raise NotShared(f"its loop is in {file.path}, which was not named")
     if isinstance(loop.unit, Function) and loop.unit in program.outsiders:
-        raise NotShared(f"its function is called in {program.outsiders[loop.unit]}, too, which is another program")
+        raise NotShared(f"its function is also used in {program.outsiders[loop.unit]}, by another program")
 
 
 def _check_data(facts: Facts, loop: LoopFact) -> None:

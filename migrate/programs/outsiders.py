@@ -10,7 +10,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
-from migrate.analysis.units import Function, Module, Unit
+from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.source.importers import importers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,7 +28,7 @@ def units_of(facts: Facts, program: Program) -> set[Unit]:
 def outsiders(facts: Facts, program: Program) -> Mapping[Function, str]:
     """The functions of a program that are entered from outside of it, each with the place of a call that does so."""
     reached = _reached(facts, program)
-    unread = dict(_unread(facts))
+    unread = {**dict(_unread(facts)), **dict(_imported(facts, reached))}
     found: dict[Function, str] = {}
     waiting = [
         (unit, place)
@@ -118,6 +119,19 @@ def _is_outside(facts: Facts, program: Program, unit: Unit, reached: set[Unit], 
         return True
     above = [call.caller.original for call in facts.callers(unit)]
     return any(_is_outside(facts, program, caller, reached, seen | {id(unit)}) for caller in above)
+
+
+def _imported(facts: Facts, reached: set[Unit]) -> Iterator[tuple[Function, str]]:
+    """Functions, and methods of classes, that files import which were not read."""
+    modules = {unit.module.file: unit.module for unit in reached}
+    for file, names in importers(facts.project, modules).items():
+        for name, place in names.items():
+            for value in modules[file].names.get(name, ()):
+                if isinstance(value.unit, Function):
+                    yield value.unit.original, place
+                elif isinstance(value.unit, Class):
+                    members = (member.unit for values in value.unit.names.values() for member in values)
+                    yield from ((unit.original, place) for unit in members if isinstance(unit, Function))
 
 
 def _unread(facts: Facts) -> Iterator[tuple[Function, str]]:
