@@ -124,7 +124,7 @@ def _is_outside(facts: Facts, program: Program, unit: Unit, reached: set[Unit], 
 def _imported(facts: Facts, reached: set[Unit]) -> Iterator[tuple[Function, str]]:
     """Functions, and methods of classes, that files import which were not read."""
     modules = {unit.module.file: unit.module for unit in reached}
-    for file, names in importers(facts.project, modules).items():
+    for file, names in importers(facts.project, modules, (module.file for module in facts.modules)).items():
         for name, place in names.items():
             for value in modules[file].names.get(name, ()):
                 if isinstance(value.unit, Function):

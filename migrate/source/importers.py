@@ -25,14 +25,16 @@ _MOST = 2000  # files that are looked at; in a larger tree the rest is not
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import\b)([^\n#]*)", re.MULTILINE)
 
 
-def importers(project: Project, wanted: Iterable[SourceFile]) -> Mapping[SourceFile, Mapping[str, str]]:
-    """For each wanted file the names that unread files of the project take from it, with the place of the import."""
+def importers(
+    project: Project, wanted: Iterable[SourceFile], read: Iterable[SourceFile]
+) -> Mapping[SourceFile, Mapping[str, str]]:
+    """For each wanted file the names that files of the project which were not read take from it, with the place."""
     found: dict[SourceFile, dict[str, str]] = {file: {} for file in wanted if file.real is not None}
     if not found:
         return {}
     stems = {_stem(file) for file in found}
     words = re.compile(b"|".join(rb"\b%s\b" % re.escape(stem.encode()) for stem in sorted(stems)))
-    for path in _unread(project, found):
+    for path in _unread(project, found, {str(file.real) for file in read}):
         try:
             with open(path, "rb") as stream:
                 content = stream.read()
@@ -68,10 +70,9 @@ def _stem(file: SourceFile) -> str:
     return file.folder.name if file.real.name == "__init__.py" else file.real.stem
 
 
-def _unread(project: Project, files: Iterable[SourceFile]) -> Iterator[str]:
-    """The Python files of the project that are neither named nor imported by what is."""
+def _unread(project: Project, files: Iterable[SourceFile], read: set[str]) -> Iterator[str]:
+    """The Python files of the project that were not read."""
     tops = {project.top(file) for file in files}
-    read = {str(path) for path in project.read}
     seen = 0
     for top in sorted(top for top in tops if not any(other in top.parents for other in tops)):
         for folder, folders, names in os.walk(top):

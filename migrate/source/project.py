@@ -177,11 +177,6 @@ class Project:
                     return self._loaded[real]
         return None
 
-    @property
-    def read(self) -> frozenset[Path]:
-        """The files that were named, or imported by what was."""
-        return frozenset(self._loaded)
-
     def top(self, file: SourceFile) -> Path:
         """The top folder of the project that a file belongs to."""
         return top_of(self._roots_of(file.folder))
