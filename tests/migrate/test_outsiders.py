@@ -145,7 +145,36 @@ def test_training_in_a_function_of_others_is_refused_with_the_place(convert):
     lines = TRAIN.replace("import evaluate, get_network", "import evaluate, get_network, step").splitlines()
     start = next(i for i, line in enumerate(lines) if "optimizer.zero_grad()" in line)
     train = "\n".join([*lines[:start], "            step(net, optimizer, x, y)", *lines[start + 4 :], ""])
-    other = "from common import step\n"
+    other = "from common import step\n\n\ndef again(*given):\n    step(*given)\n"
     output, after = convert(["."], train=train, common=common, other=other)
     assert "accelerator" not in after["train"] + after["common"]
-    assert "step() needs the accelerator, and other.py:1" in " ".join(output.split())
+    assert "step() needs the accelerator, and other.py:5" in " ".join(output.split())
+
+
+def test_a_wrapper_that_stays_where_others_need_it_refuses_the_program(convert):
+    common = COMMON.replace("net = net.cuda()", "net = nn.DataParallel(net).cuda()")
+    output, after = convert(["."], train=TRAIN, common=common, test=BY_NAME)
+    assert "accelerator" not in after["train"] + after["common"]
+    assert "wrapped in DataParallel in common.py:17" in " ".join(output.split())
+
+
+def test_a_function_whose_callees_alone_speak_is_left(convert):
+    common = (
+        COMMON
+        + """
+
+    def download(folder="data"):
+        print("downloading")
+        return folder
+
+
+    def get_data(size):
+        return download(), size
+"""
+    )
+    train = TRAIN.replace("get_network\n", "get_data, get_network\n").replace(
+        "        net = get_network", "        get_data(3)\n        net = get_network"
+    )
+    _, after = convert(["."], train=train, common=common)
+    assert "def get_data(size):" in after["common"]
+    assert "get_data(3)" in after["train"]
