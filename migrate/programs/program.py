@@ -242,7 +242,7 @@ def _named(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) ->
     """The names that a unit gives to objects of a role; of two names for one object the first."""
     by_target: dict[str, list[tuple[Binding, set[ast.AST]]]] = {}
     for binding in facts.bindings_in(unit):
-        if isinstance(binding.statement, (ast.For, ast.AsyncFor)):
+        if isinstance(binding.statement, (ast.For, ast.AsyncFor)) or _only_sets_mode(binding):
             continue
         found = origins(binding.values, role)
         mine = found if wanted is None else found & wanted
@@ -256,6 +256,17 @@ def _named(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) ->
             seen |= mine
             named.append(Named(target, role, frozenset(mine), tuple(b.statement for b, _ in bindings)))
     return tuple(named)
+
+
+def _only_sets_mode(binding: Binding) -> bool:
+    """`model = model.eval()`: the object stays what it was."""
+    made = getattr(binding.statement, "value", None)
+    return (
+        isinstance(made, ast.Call)
+        and isinstance(made.func, ast.Attribute)
+        and made.func.attr in ("train", "eval")
+        and ast.unparse(made.func.value) == binding.target
+    )
 
 
 def _is_reachable(target: str, unit: Unit) -> bool:
