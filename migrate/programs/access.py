@@ -68,6 +68,8 @@ class Access:
                 f"the top level of {unit.path} runs before the accelerator exists",
                 "move the code into a function that the training program calls",
             )
+        if unit in self.program.outsiders:
+            raise self._entered_elsewhere(unit)
         if self._sees_home(unit, home):
             if self._is_handed_device(unit):
                 self._give(unit)
@@ -175,6 +177,12 @@ class Access:
         given = {device_parameter(self.facts, unit) for unit in units if unit.calls}
         names = {argument.arg if argument is not None else None for argument in given}
         return names.pop() if len(names) == 1 else None
+
+    def _entered_elsewhere(self, unit: Function) -> OutOfReach:
+        """A function that needs the accelerator, and that runs where there is none, too."""
+        place = self.program.outsiders[unit]
+        why = f"{unit.name}() needs the accelerator, and {place}, which this program does not reach, uses it, too"
+        return OutOfReach(unit.node, why, f"give that place a function of its own, a copy of {unit.name}()")
 
     def _out_of_files(self, unit: Function) -> OutOfReach:
         """A function that needs the accelerator, where it or a caller of it stands in a file that was not named."""

@@ -191,17 +191,29 @@ def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool
     """Whether a divisor is the number of batches of this process: len(loader), or the loop's own counter."""
     counters = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
     for node in ast.walk(divisor):
-        if isinstance(node, ast.Call) and "builtins.len" in facts.called(node) and node.args:
-            if Role.LOADER in roles(facts.values(node.args[0])):
-                return True
+        if isinstance(node, ast.Call) and _is_length_of_loader(facts, node):
+            return True
         if isinstance(node, ast.Name) and node.id in counters and Role.NUMBER in roles(facts.values(node)):
             return True
         if isinstance(node, ast.Name):
             for binding in facts.bindings_in(facts.unit(divisor)):
                 value = getattr(binding.statement, "value", None)
                 if binding.target == node.id and isinstance(value, ast.Call) and "builtins.len" in facts.called(value):
-                    return Role.LOADER in roles(facts.values(value.args[0]))
+                    return _is_length_of_loader(facts, value)
     return False
+
+
+def _is_length_of_loader(facts: Facts, call: ast.Call) -> bool:
+    """`len(loader)`, `len(list(loader))`."""
+    if "builtins.len" not in facts.called(call) or not call.args:
+        return False
+    counted = call.args[0]
+    if isinstance(counted, ast.Call) and facts.called(counted) & _COPIES and counted.args:
+        counted = counted.args[0]
+    return Role.LOADER in roles(facts.values(counted))
+
+
+_COPIES = frozenset({"builtins.list", "builtins.tuple"})
 
 
 def _is_read_inside(anchor: ast.stmt, name: str) -> bool:

@@ -10,14 +10,17 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.training import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Function
 from migrate.programs.access import Access
 from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
+from migrate.programs.host import unsafe_batches
 from migrate.programs.loops import Loops
-from migrate.programs.moves import Move, moves, units_of, unsafe_batches
+from migrate.programs.moves import Move, moves
+from migrate.programs.outsiders import units_of
 from migrate.programs.placement import NoPlace, Placement, place
 from migrate.programs.program import Named, Program, Refusal
 from migrate.programs.schedulers import Horizon, Pace, Schedule, schedules
@@ -87,6 +90,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += unsafe_batches(facts, program, prepared)
     planned = tuple(schedules(facts, loops, program))
     units = units_of(facts, program)
+    program.refusals += _wrapped_elsewhere(facts, program, units)
     try:
         placement, with_schedulers = _place(facts, loops, program, loaders, planned, units)
     except NoPlace as error:
@@ -106,7 +110,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         with_schedulers,
         tuple(shared),
         tuple(in_full),
-        tuple(moves(facts, program, prepared, units)),
+        tuple(moves(facts, program, prepared, units, placement)),
         placement,
     )
 
@@ -176,6 +180,22 @@ def _evaluated_in_full(program: Program, in_full: list[InFull]) -> list[Refusal]
         )
         for decision in in_full
         if decision.loop.loaders & program.training_loaders
+    ]
+
+
+def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list[Refusal]:
+    """DataParallel around a trained model in code that is left as it is: every process would use all GPUs."""
+    return [
+        Refusal(
+            program.training[0].node,
+            "MIG110",
+            f"the model is wrapped in DataParallel in {facts.file(use.node).path}:{use.node.lineno}, which stays",
+            "take DataParallel out there, and where it is needed put it around the model outside of that function",
+        )
+        for use in facts.calls_anywhere
+        if use.unit not in units
+        and facts.called(use.node) & DATA_PARALLEL
+        and origins(facts.values(use.node), Role.MODEL) & program.model_origins
     ]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.state import ANY
+from migrate.analysis.syntax import is_main_guard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,8 +89,11 @@ def _overridden(facts: Facts, group: list[Choice]) -> Choice:
     if len(group) > 2 or not is_default or not isinstance(parent, ast.If) or parent.orelse:
         return replace(first, is_clear=False)
     assert isinstance(first.statement, ast.Assign)
-    if not isinstance(second.statement, ast.Assign):
+    if not isinstance(second.statement, ast.Assign) or is_main_guard(parent):
         return replace(first, is_clear=False)
+    values = (first.statement.value, second.statement.value)
+    if any(_cpu_when(facts, value) is not None and not _is_cpu(facts, value) for value in values):
+        return replace(first, is_clear=False)  # a flag inside of one of them would be lost
     branches: list[tuple[ast.expr | None, ast.expr]] = [
         (parent.test, second.statement.value),
         (None, first.statement.value),

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import data
 from migrate.analysis.known.training import NO_GRAD
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
-from migrate.analysis.syntax import is_docstring, writes
-from migrate.analysis.units import Class, Function
+from migrate.analysis.syntax import FUNCTIONS, is_docstring, writes
+from migrate.analysis.units import Class, Function, FunctionNode
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -53,6 +53,7 @@ class NotShared(Exception):
 def decide(facts: Facts, program: Program, loop: LoopFact) -> Shared | InFull:
     """How one evaluation loop is made exact."""
     try:
+        _check_reach(facts, program, loop)
         _check_data(facts, loop)
         _check_models(facts, program)
         _check_mode(facts, program, loop)
@@ -65,11 +66,17 @@ def decide(facts: Facts, program: Program, loop: LoopFact) -> Shared | InFull:
     return Shared(loop, forward.statement, names, forward.unnamed)
 
 
-def _check_data(facts: Facts, loop: LoopFact) -> None:
-    """A data set that draws random numbers per sample would draw others if it were shared out."""
+def _check_reach(facts: Facts, program: Program, loop: LoopFact) -> None:
+    """A loop that cannot be edited: out of the named files, or in a function that other programs run, too."""
     file = facts.file(loop.node)
     if not file.named:
         raise NotShared(f"its loop is in {file.path}, which was not named")
+    if isinstance(loop.unit, Function) and loop.unit in program.outsiders:
+        raise NotShared(f"its function is also used in {program.outsiders[loop.unit]}, by another program")
+
+
+def _check_data(facts: Facts, loop: LoopFact) -> None:
+    """A data set that draws random numbers per sample would draw others if it were shared out."""
     for loader in loop.loaders:
         if isinstance(loader, ast.Call) and any(k.arg == "collate_fn" for k in loader.keywords):
             raise NotShared("its collate_fn decides which dimension of a batch is the samples")
@@ -126,20 +133,29 @@ def is_draw(facts: Facts, call: ast.Call) -> bool:
 
 def _check_mode(facts: Facts, program: Program, loop: LoopFact) -> None:
     """The runtime takes a pass for an evaluation if gradients are off or every model is in eval mode at its start."""
-    tree = facts.tree(loop.node)
-    for above in tree.up(loop.node):
-        if isinstance(above, (ast.With, ast.AsyncWith)):
-            if any(
-                isinstance(i.context_expr, ast.Call) and facts.called(i.context_expr) & NO_GRAD for i in above.items
-            ):
-                return
-        for decorator in getattr(above, "decorator_list", ()):
-            inner = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if facts.names(inner) & NO_GRAD:
-                return
+    if without_gradients(facts, loop.node):
+        return
     if len(program.models) == 1 and _is_in_eval_mode(facts, loop):
         return
     raise NotShared("it is not seen to run under torch.no_grad() or with the model in eval mode")
+
+
+def without_gradients(facts: Facts, node: ast.AST) -> bool:
+    """Whether a node stands under `with torch.no_grad()`, or in a function that is decorated with it."""
+    for above in facts.tree(node).up(node):
+        if isinstance(above, (ast.With, ast.AsyncWith)):
+            given = (item.context_expr for item in above.items)
+            if any(isinstance(context, ast.Call) and facts.called(context) & NO_GRAD for context in given):
+                return True
+        if isinstance(above, FUNCTIONS) and is_decorated_without(facts, above):
+            return True
+    return False
+
+
+def is_decorated_without(facts: Facts, node: FunctionNode) -> bool:
+    """Whether a function is decorated with `@torch.no_grad()`."""
+    decorators = (d.func if isinstance(d, ast.Call) else d for d in getattr(node, "decorator_list", ()))
+    return any(facts.names(decorator) & NO_GRAD for decorator in decorators)
 
 
 def _is_in_eval_mode(facts: Facts, loop: LoopFact) -> bool:

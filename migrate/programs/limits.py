@@ -13,7 +13,7 @@ from migrate.analysis.syntax import reads
 from migrate.programs.access import NAME
 from migrate.programs.devices import is_unknown_move
 from migrate.programs.loops import LoopFact, Loops, is_scaling
-from migrate.programs.moves import units_of
+from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
 from migrate.programs.shares import decisions
 from migrate.programs.starters import is_users_choice, started

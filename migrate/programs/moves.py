@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DISTRIBUTED_DATA_PARALLEL
 from migrate.analysis.roles import ROWS, Role, origins, roles
-from migrate.analysis.units import Function, Unit
+from migrate.analysis.units import Unit
 from migrate.programs.devices import is_move
-from migrate.programs.program import Program, Refusal
+from migrate.programs.program import Program
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.analysis.syntax import Tree
+    from migrate.programs.placement import Placement
 
 
 class Fate(Enum):
@@ -42,32 +43,23 @@ class Move:
         return self.fate in (Fate.MODEL, Fate.BATCH, Fate.CRITERION)
 
 
-def moves(facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Unit]) -> list[Move]:
+def moves(
+    facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Unit], placement: Placement
+) -> list[Move]:
     """The moves in the units of a program; `prepared` is where the prepared loaders were made."""
-    return [
-        Move(
-            use.node,
-            use.unit,
-            _fate(facts, program, prepared, use.node)
-            if use.unit in inside and not is_in_left_branch(facts, use.node)
-            else Fate.UNTOUCHED,
-        )
-        for use in facts.calls
-        if is_move(facts, use.node)
-    ]
-
-
-def _mixes(facts: Facts, node: ast.expr, prepared: set[ast.AST]) -> bool:
-    """Whether an expression puts a batch together with a tensor that is made on the CPU."""
-    parts = [inner for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Call))]
-    batch = any(isinstance(n, ast.Name) and origins(facts.values(n), Role.BATCH) & prepared for n in parts)
-    return batch and any(
-        roles(facts.values(n)) == {Role.TENSOR} and not _has_device(n) for n in parts if facts.values(n)
-    )
-
-
-def _has_device(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and any(keyword.arg == "device" for keyword in node.keywords)
+    found = []
+    for use in facts.calls:
+        if not is_move(facts, use.node):
+            continue
+        fate = Fate.UNTOUCHED
+        if use.unit in inside and not is_in_left_branch(facts, use.node):
+            fate = _fate(facts, program, prepared, use.node)
+            if fate is Fate.BATCH and use.unit is program.home and use.node.lineno < placement.prepare.statement.lineno:
+                fate = Fate.ELSEWHERE  # the loader is not prepared yet
+                if use.node.lineno < placement.accelerator.statement.lineno:
+                    fate = Fate.UNTOUCHED  # nor is there an accelerator
+        found.append(Move(use.node, use.unit, fate))
+    return found
 
 
 def is_in_left_branch(facts: Facts, node: ast.AST) -> bool:
@@ -141,64 +133,3 @@ def _holds_tensors(facts: Facts, node: ast.Call) -> bool:
         if value.origin.args or named & {"weight", "pos_weight", None}:
             return True
     return False
-
-
-def units_of(facts: Facts, program: Program) -> set[Unit]:
-    """The units of a program: home, what it calls, what is defined there, the methods beside a home `__init__`."""
-    assert program.home is not None
-    found: set[Unit] = set()
-    waiting: list[Unit] = [program.home]
-    if isinstance(program.home, Function) and program.home.owner is not None and program.home.name == "__init__":
-        waiting += [unit for unit in facts.functions if unit.owner is program.home.owner]
-    while waiting:
-        unit = waiting.pop()
-        if unit in found or not facts.is_editable(unit):
-            continue
-        found.add(unit)
-        waiting += _entered(facts, unit)
-    return found
-
-
-def _entered(facts: Facts, unit: Unit) -> list[Unit]:
-    found: list[Unit] = [u for u in facts.functions if u.parent is unit]
-    for node in facts.own(unit):
-        if isinstance(node, ast.Call):
-            found += [target for target in facts.targets(node) if not _is_model_code(facts, target)]
-    return found
-
-
-#: What the model, or the loader's workers, call.
-_INSIDE = frozenset({Role.MODEL, Role.CRITERION, Role.DATASET, Role.SAMPLER})
-
-
-def _is_model_code(facts: Facts, unit: Function) -> bool:
-    """Methods of models and data sets run inside the model or the loader's workers; they have no accelerator."""
-    return unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & _INSIDE)
-
-
-def unsafe_batches(facts: Facts, program: Program, prepared: set[ast.AST]) -> list[Refusal]:
-    """Places where a batch must still be on the CPU, which it is not when its loader is prepared."""
-    found = []
-    for use in facts.calls:
-        func = use.node.func
-        if isinstance(func, ast.Attribute) and func.attr == "pin_memory":
-            if origins(facts.receiver(use.node), *ROWS) & prepared:
-                found.append(
-                    Refusal(
-                        use.node,
-                        "MIG103",
-                        "the batch is pinned here, which it can only be on the CPU",
-                        "pin it in the loader instead: DataLoader(..., pin_memory=True)",
-                    )
-                )
-        if is_move(facts, use.node) and isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
-            if _mixes(facts, func.value, prepared):
-                found.append(
-                    Refusal(
-                        use.node,
-                        "MIG103",
-                        "a batch and a tensor made on the CPU are put together before they are moved",
-                        "make the tensor on the batch's device (device=batch.device) and run migrate again",
-                    )
-                )
-    return found

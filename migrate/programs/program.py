@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, stands_in
 from migrate.analysis.units import Class, Function, Module, Unit, module_of
+from migrate.programs.outsiders import outsiders
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -54,6 +55,7 @@ class Program:
     optimizers: tuple[Named, ...] = ()
     loaders: tuple[Named, ...] = ()  # every loader that has a name at home, in order of creation
     schedulers: tuple[Named, ...] = ()
+    outsiders: Mapping[Function, str] = field(default_factory=dict)  # functions that others call, too, and where
     refusals: list[Refusal] = field(default_factory=list)
 
     @property
@@ -151,6 +153,7 @@ def _settle(facts: Facts, loops: Loops, program: Program) -> None:
         program.refusals.append(_homeless(facts, loops, program, optimizers, models))
         return
     program.home = home
+    program.outsiders = outsiders(facts, program)
     program.optimizers = _named(facts, home, Role.OPTIMIZER, optimizers)
     program.models = _named(facts, home, Role.MODEL, models)
     program.loaders = _named(facts, home, Role.LOADER, None)
@@ -239,7 +242,7 @@ def _named(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) ->
     """The names that a unit gives to objects of a role; of two names for one object the first."""
     by_target: dict[str, list[tuple[Binding, set[ast.AST]]]] = {}
     for binding in facts.bindings_in(unit):
-        if isinstance(binding.statement, (ast.For, ast.AsyncFor)):
+        if isinstance(binding.statement, (ast.For, ast.AsyncFor)) or _only_sets_mode(binding):
             continue
         found = origins(binding.values, role)
         mine = found if wanted is None else found & wanted
@@ -253,6 +256,17 @@ def _named(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) ->
             seen |= mine
             named.append(Named(target, role, frozenset(mine), tuple(b.statement for b, _ in bindings)))
     return tuple(named)
+
+
+def _only_sets_mode(binding: Binding) -> bool:
+    """`model = model.eval()`: the object stays what it was."""
+    made = getattr(binding.statement, "value", None)
+    return (
+        isinstance(made, ast.Call)
+        and isinstance(made.func, ast.Attribute)
+        and made.func.attr in ("train", "eval")
+        and ast.unparse(made.func.value) == binding.target
+    )
 
 
 def _is_reachable(target: str, unit: Unit) -> bool:

@@ -30,6 +30,11 @@ class Speech:
     bars: list[ast.Call] = field(default_factory=list)
     logs: list[ast.Call] = field(default_factory=list)  # through the standard library's logging
 
+    @property
+    def edits(self) -> int:
+        """How many places need the accelerator."""
+        return len(self.prints) + len(self.saves) + len(self.guarded)
+
 
 def speech(conversion: Conversion) -> Speech:
     """What the units of a program write. Functions that only write are left; their calls are among the guarded."""
@@ -38,8 +43,11 @@ def speech(conversion: Conversion) -> Speech:
     for unit in conversion.ordered_units:
         if isinstance(unit, Module):
             _listen(conversion, voice, said, unit.tree.body)
-        elif _speaks_inside(conversion, voice, said, unit):
-            _listen(conversion, voice, said, unit.body)
+        else:
+            _listen_inside(conversion, voice, said, unit)
+    for unit in conversion.program.outsiders:
+        if voice.speaks(unit) and not voice.is_guarded_outside(unit):
+            said.unreached.append(unit)
     said.logs = [use.node for use in conversion.uses if _logs(conversion, use.node)]
     said.bars = [bar for bar in voice.bars() if conversion.access.can_reach(bar)]
     return said
@@ -60,18 +68,21 @@ def _logs(conversion: Conversion, node: ast.Call) -> bool:
     )
 
 
-def _speaks_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Function) -> bool:
-    """Whether a function's own statements are looked at: it has the accelerator, or does more than speak."""
+def _listen_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Function) -> None:
+    """Look at a function's own statements: it has the accelerator, or does more than speak and can be given it."""
     if isinstance(unit.node, ast.Lambda) or voice.is_guarded_outside(unit):
-        return False
-    if conversion.access.has(unit):
-        return True
-    if not voice.speaks(unit):
-        return False
-    if conversion.access.can_reach(unit.body[0]):
-        return True
-    said.unreached.append(unit)
-    return False
+        return
+    access = conversion.access
+    if access.has(unit):
+        _listen(conversion, voice, said, unit.body)
+    elif voice.speaks(unit):
+        before, edits = dict(access.parameters), said.edits
+        if not access.can_reach(unit.body[0]):
+            said.unreached.append(unit)
+            return
+        _listen(conversion, voice, said, unit.body)
+        if said.edits == edits:  # only what it calls speaks: it needs no accelerator
+            access.parameters = before
 
 
 def _listen(conversion: Conversion, voice: Voice, said: Speech, body: Iterable[ast.stmt]) -> None:

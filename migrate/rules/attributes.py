@@ -15,14 +15,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, NO_GRAD, THROUGH_WRAPPER
+from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
+from migrate.programs.evaluation import is_decorated_without, without_gradients
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from migrate.analysis.facts import Facts
     from migrate.analysis.units import Function
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
@@ -85,17 +87,25 @@ def _looked_into(conversion: Conversion) -> Iterator[ast.expr]:
     facts = conversion.facts
     for use in conversion.uses:
         for unit in facts.targets(use.node):
-            if unit.module.file.named:
+            if unit.module.file.named and unit not in conversion.program.outsiders:
                 continue
             bound = int(bool(unit.positional) and unit.owner is not None)
             for argument, parameter in zip(use.node.args, unit.positional[bound:], strict=False):
-                if _is_prepared_model(conversion, argument) and _asks_model(unit, parameter.arg):
+                if _is_prepared_model(conversion, argument) and _asks_model(facts, unit, parameter.arg, frozenset()):
                     yield argument
 
 
-def _asks_model(unit: Function, name: str) -> bool:
-    """Whether a function reads attributes of a parameter that a wrapper does not have, and does not call it."""
+def _asks_model(facts: Facts, unit: Function, name: str, seen: frozenset[int]) -> bool:
+    """Whether a function reads attributes of a parameter that a wrapper does not have, and does not call it.
+
+    It may do so itself, or hand it to another function that does.
+    """
+    if id(unit) in seen:
+        return False
     nodes = list(ast.walk(unit.node))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    if any(isinstance(call.func, ast.Name) and call.func.id == name for call in calls):
+        return False
     asked = any(
         isinstance(n, ast.Attribute)
         and isinstance(n.value, ast.Name)
@@ -103,8 +113,17 @@ def _asks_model(unit: Function, name: str) -> bool:
         and n.attr not in THROUGH_WRAPPER
         for n in nodes
     )
-    called = any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name for n in nodes)
-    return asked and not called
+    further = ((target, parameter) for call in calls for target, parameter in _handed_on(facts, call, name))
+    return asked or any(_asks_model(facts, target, parameter, seen | {id(unit)}) for target, parameter in further)
+
+
+def _handed_on(facts: Facts, call: ast.Call, name: str) -> Iterator[tuple[Function, str]]:
+    """The functions that a call hands a name to, each with the parameter that takes it."""
+    for target in facts.targets(call):
+        bound = int(bool(target.positional) and target.owner is not None)
+        for argument, parameter in zip(call.args, target.positional[bound:], strict=False):
+            if isinstance(argument, ast.Name) and argument.id == name:
+                yield target, parameter.arg
 
 
 def trains_around_wrapper(conversion: Conversion) -> Iterator[ast.Call]:
@@ -123,9 +142,10 @@ def trains_around_wrapper(conversion: Conversion) -> Iterator[ast.Call]:
             yield call
 
 
-def _without_gradients(conversion: Conversion, node: ast.AST) -> bool:
-    for above in conversion.facts.tree(node).up(node):
-        for item in getattr(above, "items", ()) if isinstance(above, ast.With) else ():
-            if isinstance(item.context_expr, ast.Call) and conversion.facts.called(item.context_expr) & NO_GRAD:
-                return True
-    return False
+def _without_gradients(conversion: Conversion, call: ast.Call) -> bool:
+    """Whether no gradients flow where a method is called, or in the method itself."""
+    facts = conversion.facts
+    entered = facts.targets(call)
+    if entered and all(is_decorated_without(facts, unit.node) for unit in entered):
+        return True
+    return without_gradients(facts, call)

@@ -177,6 +177,14 @@ class Project:
                     return self._loaded[real]
         return None
 
+    def top(self, file: SourceFile) -> Path:
+        """The top folder of the project that a file belongs to."""
+        return top_of(self._roots_of(file.folder))
+
+    def shown(self, path: Path) -> str:
+        """A path as a user in the current folder would type it."""
+        return _shown(path.resolve())
+
     def modules_in(self, package: SourceFile) -> tuple[str, ...]:
         """The names of the modules that lie in the folder of a package, in order."""
         names = self._names_in(package.folder)

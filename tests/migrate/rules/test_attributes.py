@@ -96,3 +96,8 @@ def test_in_a_function(changed):
         model="model = Net()",
         end="shown = describe(model, x)",
     )
+
+
+def test_a_method_that_is_itself_without_gradients(changed):
+    net = NET.replace("    def decode", "    @torch.no_grad()\n    def decode")
+    changed(setup=net, model="model = Net()", batch=("z = model.decode(x)", f"z = {INNER}.decode(x)"))

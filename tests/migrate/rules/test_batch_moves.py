@@ -175,3 +175,44 @@ TOGETHER = {
 @pytest.mark.parametrize("name", TOGETHER)
 def test_put_together_with_a_tensor_without_a_name(refused, name):
     refused("MIG103", TOGETHER[name], ["put together"], batch=TOGETHER[name])
+
+
+MEETINGS = {
+    "an index": "rows = onehot[y.long()]",
+    "a view of the batch": "flat = y.view(-1)\nrows = onehot.scatter_(0, flat.long(), 1)",
+    "arithmetic": "noisy = x + onehot",
+    "an argument": "far = torch.dist(x, onehot)",
+}
+
+
+@pytest.mark.parametrize("name", MEETINGS)
+def test_a_batch_that_was_not_moved_yet_meets_a_tensor_on_the_cpu(refused, name):
+    batch = f"{MEETINGS[name]}\nx = x.cuda()\ny = y.cuda()"
+    refused(
+        "MIG103",
+        MEETINGS[name].splitlines()[-1],
+        ["not moved yet", "onehot"],
+        start="onehot = torch.zeros(4, 2)",
+        batch=batch,
+    )
+
+
+APART = {
+    "after its move": ("x = x.cuda()\nrows = x + onehot.cuda()", "rows = x + onehot.to(accelerator.device)"),
+    "with a tensor that was moved": ("x = x.cuda()\nrows = moved[x.long()]", "rows = moved[x.long()]"),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_batch_that_meets_a_tensor_on_its_device(changed, name):
+    start = "onehot = torch.zeros(4, 2)\nmoved = torch.zeros(4, 2){}"
+    changed(start=(start.format(".cuda()"), start.format(".to(accelerator.device)")), batch=APART[name])
+
+
+def test_a_look_at_the_raw_loader_moves_its_batches_still(changed):
+    look = "for x, y in loader:\n    x = x.to({})\n    break"
+    changed(
+        imports=('device = torch.device("cuda")', ""),
+        setup=("", "device = accelerator.device"),
+        made=look.format("device"),
+    )

@@ -182,3 +182,18 @@ def test_a_parameter_that_is_read_often_stays_a_variable(convert_text):
 
     assert "def train(model, accelerator, loader, optimizer):\n    device = accelerator.device\n" in result
     assert use in result
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        'if __name__ == "__main__":\n    device = torch.device("cuda")',
+        'if fast:\n    device = torch.device("cuda" if args.gpu else "cpu")',
+    ],
+    ids=["under the main guard", "a flag inside"],
+)
+def test_a_second_choice_that_would_lose_a_flag(refused, second):
+    first = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+    refused(
+        "MIG101", first, ["several places"], imports=f"{first}\n{second}", batch="x, y = x.to(device), y.to(device)"
+    )

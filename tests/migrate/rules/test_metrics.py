@@ -112,6 +112,11 @@ JOINED = {
         "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
         "print(total / len(loader))",
     ),
+    "divided by the batches, counted from a list": (
+        "total += loss.item()",
+        "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
+        "print(total / len(list(loader)))",
+    ),
     "a tensor": (
         "total += loss.detach()",
         'total = accelerator.reduce(total, reduction="sum")',

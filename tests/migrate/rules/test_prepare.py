@@ -238,3 +238,7 @@ def test_gathered_is_what_is_prepared(convert_text, make, is_prepared):
 
     assert ("gather_for_metrics" in result) is is_prepared
     assert ("self.loader, self.held, " in result) is is_prepared
+
+
+def test_a_name_that_takes_the_model_back_is_no_second_model(changed):
+    changed(start="model = model.train()", epoch="model = model.eval()")

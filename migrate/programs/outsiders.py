@@ -1,0 +1,146 @@
+"""The units of a program, and those of its functions that code outside of it enters, too.
+
+`get_network(args)` moves the model, in the training script and in the one that tests it. What is edited there for the
+one would break the other, so such functions are left as they are, like those of a file that was not named.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role
+from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.source.importers import importers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.program import Program
+
+
+def units_of(facts: Facts, program: Program) -> set[Unit]:
+    """The units of a program: home, what it calls, what is defined there, the methods beside a home `__init__`."""
+    return _reached(facts, program) - program.outsiders.keys()
+
+
+def outsiders(facts: Facts, program: Program) -> Mapping[Function, str]:
+    """The functions of a program that are entered from outside of it, each with the place of a call that does so."""
+    reached = _reached(facts, program)
+    unread = {**dict(_unread(facts)), **dict(_imported(facts, reached))}
+    found: dict[Function, str] = {}
+    waiting = [
+        (unit, place)
+        for unit in sorted((u for u in reached if isinstance(u, Function)), key=_order)
+        if (place := unread.get(unit) or _entered_at(facts, program, unit, reached))
+    ]
+    while waiting:
+        unit, place = waiting.pop()
+        if unit not in found and not _is_own(program, unit):
+            found[unit] = place
+            waiting += [(u, place) for u in _entered(facts, unit) if isinstance(u, Function) and u in reached]
+    return found
+
+
+def _order(unit: Function) -> tuple[str, int]:
+    return unit.module.path, unit.node.lineno
+
+
+def _reached(facts: Facts, program: Program) -> set[Unit]:
+    assert program.home is not None
+    found: set[Unit] = set()
+    waiting: list[Unit] = [program.home]
+    if isinstance(program.home, Function) and program.home.owner is not None and program.home.name == "__init__":
+        waiting += [unit for unit in facts.functions if unit.owner is program.home.owner]
+    while waiting:
+        unit = waiting.pop()
+        if unit in found or not facts.is_editable(unit):
+            continue
+        found.add(unit)
+        waiting += _entered(facts, unit)
+    return found
+
+
+def _entered(facts: Facts, unit: Unit) -> list[Unit]:
+    found: list[Unit] = [u for u in facts.functions if u.parent is unit]
+    for node in facts.own(unit):
+        if isinstance(node, ast.Call):
+            found += [target for target in facts.targets(node) if not _is_model_code(facts, target)]
+    return found
+
+
+#: What the model, or the loader's workers, call.
+_INSIDE = frozenset({Role.MODEL, Role.CRITERION, Role.DATASET, Role.SAMPLER})
+
+
+def _is_model_code(facts: Facts, unit: Function) -> bool:
+    """Methods of models and data sets run inside the model or the loader's workers; they have no accelerator."""
+    return unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & _INSIDE)
+
+
+def _is_own(program: Program, unit: Function) -> bool:
+    """The home itself, what is defined in it, and the methods of its class: each has the accelerator that it makes."""
+    home = program.home
+    if not isinstance(home, Function):
+        return False
+    above: Function | None = unit
+    while above is not None:
+        if above is home or (home.owner is not None and above.owner is not None and _are_related(home, above)):
+            return True
+        above = above.parent
+    return False
+
+
+def _are_related(home: Function, unit: Function) -> bool:
+    assert home.owner is not None
+    assert unit.owner is not None
+    return home.owner in unit.owner.mro() or unit.owner in home.owner.mro()
+
+
+# --- calls from outside ---------------------------------------------------------------------------------------------
+
+
+def _entered_at(facts: Facts, program: Program, unit: Function, reached: set[Unit]) -> str | None:
+    """The place of a call of a function in code that the program does not reach; None where there is none."""
+    if _is_own(program, unit):
+        return None
+    for call in facts.callers(unit):
+        if _is_outside(facts, program, call.caller.original, reached, frozenset()):
+            return f"{facts.file(call.node).path}:{call.node.lineno}"
+    return None
+
+
+def _is_outside(facts: Facts, program: Program, unit: Unit, reached: set[Unit], seen: frozenset[int]) -> bool:
+    """Whether code runs without the program's home having been entered."""
+    if unit in reached or id(unit) in seen:
+        return False
+    if isinstance(unit, Module):
+        return True
+    above = [call.caller.original for call in facts.callers(unit)]
+    return any(_is_outside(facts, program, caller, reached, seen | {id(unit)}) for caller in above)
+
+
+def _imported(facts: Facts, reached: set[Unit]) -> Iterator[tuple[Function, str]]:
+    """Functions, and methods of classes, that files import which were not read."""
+    modules = {unit.module.file: unit.module for unit in reached}
+    for file, names in importers(facts.project, modules, (module.file for module in facts.modules)).items():
+        for name, place in names.items():
+            for value in modules[file].names.get(name, ()):
+                if isinstance(value.unit, Function):
+                    yield value.unit.original, place
+                elif isinstance(value.unit, Class):
+                    members = (member.unit for values in value.unit.names.values() for member in values)
+                    yield from ((unit.original, place) for unit in members if isinstance(unit, Function))
+
+
+def _unread(facts: Facts) -> Iterator[tuple[Function, str]]:
+    """Functions that are called by name in code that was not run, since nothing calls it."""
+    run = {use.node for use in facts.calls_anywhere}
+    for module in facts.modules:
+        known = {name: values for name, values in module.names.items() if any(v.unit is not None for v in values)}
+        for node in facts.tree_of(module).nodes if known else ():
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node not in run:
+                for value in known.get(node.func.id, ()):
+                    if isinstance(value.unit, Function):
+                        yield value.unit, f"{module.path}:{node.lineno}"

@@ -1,0 +1,180 @@
+"""Functions that a program shares with others: what is edited for the one must not break the others."""
+
+import ast
+import textwrap
+
+import pytest
+from typer.testing import CliRunner
+
+from migrate.cli import app
+
+COMMON = """
+    import torch
+    from torch import nn
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 2)
+
+        def forward(self, x):
+            return self.layer(x)
+
+
+    def get_network(gpu):
+        net = Net()
+        if gpu:
+            net = net.cuda()
+        return net
+
+
+    def evaluate(model, loader, device):
+        model.eval()
+        right = 0
+        with torch.no_grad():
+            for x, y in loader:
+                x, y = x.to(device), y.to(device)
+                right += (model(x).argmax(1) == y).sum().item()
+        print("right", right)
+        return right
+"""
+TRAIN = """
+    import argparse
+
+    import torch
+    import torch.nn.functional as F
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from common import evaluate, get_network
+
+
+    def save(model, path):
+        print("saving", path)
+        torch.save(model.state_dict(), path)
+
+
+    if __name__ == "__main__":
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--gpu", action="store_true")
+        args = parser.parse_args()
+        device = torch.device("cuda" if args.gpu else "cpu")
+        data = TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,)))
+        loader = DataLoader(data, batch_size=8, shuffle=True)
+        test_loader = DataLoader(data, batch_size=8)
+        net = get_network(args.gpu)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x, y in loader:
+            x, y = x.to(device), y.to(device)
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+        evaluate(net, test_loader, device)
+        save(net, "net.pt")
+"""
+OTHER = """
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    {imports}
+
+    net = {common}get_network(False)
+    loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,))), batch_size=8)
+    {common}evaluate(net, loader, torch.device("cpu"))
+    {save}(net, "copy.pt")
+"""
+BY_NAME = OTHER.format(
+    imports="from common import evaluate, get_network\n    from train import save", common="", save="save"
+)
+BY_MODULE = OTHER.format(imports="import common\n    import train as t", common="common.", save="t.save")
+
+
+@pytest.fixture
+def convert(tmp_path, monkeypatch):
+    """Write the files, convert those that are named, and give back the output and what is in the files then."""
+
+    def run(named, **files):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "pyproject.toml").touch()
+        for name, text in files.items():
+            (tmp_path / f"{name}.py").write_text(textwrap.dedent(text).lstrip())
+        result = CliRunner().invoke(app, ["--write", *named])
+        return result.output, {name: (tmp_path / f"{name}.py").read_text() for name in files}
+
+    return run
+
+
+@pytest.mark.parametrize("other", [BY_NAME, BY_MODULE], ids=["by name", "by module"])
+@pytest.mark.parametrize("named", [["."], ["train.py", "common.py"]], ids=["all named", "the other not read"])
+def test_what_another_program_uses_stays_as_it_is(convert, named, other):
+    output, after = convert(named, train=TRAIN, common=COMMON, test=other)
+    assert after["common"] == textwrap.dedent(COMMON).lstrip()
+    assert after["test"] == textwrap.dedent(other).lstrip()
+    assert "accelerator.backward(loss)" in after["train"]
+    assert "evaluate(net, test_loader, device)" in after["train"]
+    assert "by another program" in output  # every process evaluates in full, and the report says why
+
+
+def test_a_function_that_others_import_does_not_read_a_global_that_only_the_script_makes(convert):
+    _, after = convert(["."], train=TRAIN, common=COMMON, test=BY_NAME)
+    save = next(n for n in ast.parse(after["train"]).body if isinstance(n, ast.FunctionDef))
+    assert "accelerator" not in ast.unparse(save)
+    assert "save(accelerator.unwrap_model(net)" in after["train"]
+
+
+def test_without_another_program_the_functions_follow(convert):
+    _, after = convert(["."], train=TRAIN, common=COMMON)
+    assert ".cuda()" not in after["common"]
+    assert "gather_for_metrics" in after["common"]
+    assert "evaluate(net, test_loader, accelerator)" in after["train"]
+
+
+def test_training_in_a_function_of_others_is_refused_with_the_place(convert):
+    common = (
+        COMMON
+        + """
+
+    def step(model, optimizer, x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+    )
+    lines = TRAIN.replace("import evaluate, get_network", "import evaluate, get_network, step").splitlines()
+    start = next(i for i, line in enumerate(lines) if "optimizer.zero_grad()" in line)
+    train = "\n".join([*lines[:start], "            step(net, optimizer, x, y)", *lines[start + 4 :], ""])
+    other = "from common import step\n\n\ndef again(*given):\n    step(*given)\n"
+    output, after = convert(["."], train=train, common=common, other=other)
+    assert "accelerator" not in after["train"] + after["common"]
+    assert "step() needs the accelerator, and other.py:5" in " ".join(output.split())
+
+
+def test_a_wrapper_that_stays_where_others_need_it_refuses_the_program(convert):
+    common = COMMON.replace("net = net.cuda()", "net = nn.DataParallel(net).cuda()")
+    output, after = convert(["."], train=TRAIN, common=common, test=BY_NAME)
+    assert "accelerator" not in after["train"] + after["common"]
+    assert "wrapped in DataParallel in common.py:17" in " ".join(output.split())
+
+
+def test_a_function_whose_callees_alone_speak_is_left(convert):
+    common = (
+        COMMON
+        + """
+
+    def download(folder="data"):
+        print("downloading")
+        return folder
+
+
+    def get_data(size):
+        return download(), size
+"""
+    )
+    train = TRAIN.replace("get_network\n", "get_data, get_network\n").replace(
+        "        net = get_network", "        get_data(3)\n        net = get_network"
+    )
+    _, after = convert(["."], train=train, common=common)
+    assert "def get_data(size):" in after["common"]
+    assert "get_data(3)" in after["train"]
