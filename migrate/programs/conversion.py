@@ -23,6 +23,8 @@ from migrate.programs.program import Named, Program, Refusal
 from migrate.programs.schedulers import Horizon, Pace, Schedule, schedules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
 
@@ -91,6 +93,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         placement, with_schedulers = _place(facts, loops, program, loaders, planned, units)
     except NoPlace as error:
         program.refusals.append(error.refusal)
+        return None
+    program.refusals += _several(facts, program, loaders, placement)
     if program.refusals:
         return None
     return Conversion(
@@ -106,7 +110,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         with_schedulers,
         tuple(shared),
         tuple(in_full),
-        tuple(moves(facts, program, prepared, units)),
+        tuple(moves(facts, program, prepared, units, placement.prepare.statement)),
         placement,
     )
 
@@ -203,6 +207,23 @@ def _place(
     mixed = [s for s in per_batch if s not in taken and any(_line(m) <= at for m in s.measured)]
     taken += mixed
     return placement, tuple(schedule.named for schedule in taken)
+
+
+def _several(facts: Facts, program: Program, loaders: tuple[Named, ...], placement: Placement) -> Iterator[Refusal]:
+    """Objects that the analysis cannot tell apart: one of them would be prepared, and all taken for prepared."""
+    assert program.home is not None
+    for named in (*loaders, *program.models, *program.optimizers, *program.schedulers):
+        for origin in sorted(named.origins, key=_line):
+            again = facts.singles.again(origin, program.home, placement.prepare.statement)
+            if again is not None:
+                yield Refusal(
+                    facts.source(origin),
+                    "MIG104",
+                    f"several objects are made here (line {_line(again)} makes further ones), and only {named.target} "
+                    "would be prepared",
+                    "make each of them by a call of its own, and give each a name",
+                )
+                break
 
 
 def _line(node: ast.AST) -> int:

@@ -11,6 +11,7 @@ from migrate.analysis.known.distributed import DISTRIBUTED_DATA_PARALLEL
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.analysis.units import Function, Unit
 from migrate.programs.devices import is_move
+from migrate.programs.early import needs_device
 from migrate.programs.program import Program, Refusal
 
 if TYPE_CHECKING:
@@ -42,13 +43,15 @@ class Move:
         return self.fate in (Fate.MODEL, Fate.BATCH, Fate.CRITERION)
 
 
-def moves(facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Unit]) -> list[Move]:
+def moves(
+    facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Unit], prepare: ast.stmt
+) -> list[Move]:
     """The moves in the units of a program; `prepared` is where the prepared loaders were made."""
     return [
         Move(
             use.node,
             use.unit,
-            _fate(facts, program, prepared, use.node)
+            _fate(facts, program, prepared, use.node, prepare)
             if use.unit in inside and not is_in_left_branch(facts, use.node)
             else Fate.UNTOUCHED,
         )
@@ -91,12 +94,14 @@ def _nearest_branch(tree: Tree, node: ast.AST) -> list[ast.stmt] | None:
     return None
 
 
-def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call) -> Fate:
+def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call, prepare: ast.stmt) -> Fate:
     receiver = facts.receiver(node)
     found = roles(receiver)
     if Role.MODEL in found and found <= {Role.MODEL, Role.TENSOR}:
         mine = origins(receiver, Role.MODEL)
+        assert program.home is not None
         stays = _draws_on_device(facts, node, mine) or _leaves_device(facts, mine)
+        stays = stays or needs_device(facts, node, mine, program.home, prepare)
         return Fate.MODEL if mine <= program.model_origins and not stays else Fate.ELSEWHERE
     if found == {Role.CRITERION}:
         return Fate.CRITERION if not _holds_tensors(facts, node) else Fate.ELSEWHERE
