@@ -14,6 +14,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Function
 from migrate.programs.access import Access
+from migrate.programs.captures import kept_raw
 from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
 from migrate.programs.loops import Loops
@@ -95,6 +96,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         program.refusals.append(error.refusal)
         return None
     program.refusals += _several(facts, program, loaders, placement)
+    objects = (*loaders, *program.models)
+    program.refusals += kept_raw(facts, program, objects, units, placement.prepare.statement)
     if program.refusals:
         return None
     return Conversion(
@@ -153,6 +156,8 @@ def _prepared_loaders(program: Program, in_full: list[InFull], handed_out: set[a
 
 #: Library functions that only look at a loader or pass it through.
 _HARMLESS = ("builtins.", "tqdm.", "itertools.")
+#: Those that take its batches out, each process its own.
+_TAKING = frozenset(f"builtins.{name}" for name in "next list tuple set sorted sum dict max min any all".split())
 
 
 def _handed_out(facts: Facts) -> set[ast.AST]:
@@ -160,12 +165,16 @@ def _handed_out(facts: Facts) -> set[ast.AST]:
     found: set[ast.AST] = set()
     for use in facts.calls:
         names = facts.called(use.node)
-        if any(name.startswith(_HARMLESS) and name != "builtins.next" for name in names):
+        if any(name.startswith(_HARMLESS) and name not in _TAKING for name in names):
             continue
         if any(isinstance(value.unit, (Function, Class)) for value in facts.values(use.node.func)):
             continue  # the project's own: what becomes of the loader there is seen
         for argument in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
             found |= facts.loaders(facts.values(argument))
+    for module in facts.editable:  # `[y for x, y in loader]` is a loop, too
+        for node in facts.tree_of(module).nodes:
+            if isinstance(node, ast.comprehension):
+                found |= facts.loaders(facts.values(node.iter))
     return found
 
 

@@ -41,10 +41,16 @@ def _between(facts: Facts, unit: Unit, home: Unit, prepare: ast.stmt) -> Iterato
             yield use
 
 
+#: What makes tensors of their own of a model's, where they are.
+_COPIES = frozenset({"clone", "detach", "deepcopy", "copy"})
+
+
 def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
     """Whether a call copies one of the models, or runs it, itself or in a function of the project."""
     if origins(facts.values(call.func), Role.MODEL) & mine:
         return True
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _COPIES:
+        return not facts.called(call) or any(origins(facts.values(given), Role.MODEL) & mine for given in call.args)
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     if isinstance(call.func, ast.Attribute):
         given.append(call.func.value)

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DISTRIBUTED_DATA_PARALLEL
-from migrate.analysis.roles import ROWS, Role, origins, roles
+from migrate.analysis.roles import FROM_LOADER, ROWS, Role, origins, roles
 from migrate.analysis.units import Function, Unit
 from migrate.programs.devices import is_move
 from migrate.programs.early import needs_device
@@ -106,8 +106,21 @@ def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call
     if found == {Role.CRITERION}:
         return Fate.CRITERION if not _holds_tensors(facts, node) else Fate.ELSEWHERE
     if found and found <= ROWS and origins(receiver, *ROWS) <= prepared:
-        return Fate.BATCH
+        return Fate.ELSEWHERE if _is_early(facts, program, node, prepare) else Fate.BATCH
     return Fate.ELSEWHERE
+
+
+def _is_early(facts: Facts, program: Program, node: ast.Call, prepare: ast.stmt) -> bool:
+    """Whether a batch may have been taken from its loader before that was prepared: `x, y = next(iter(loader))`."""
+    if facts.unit(node) is not program.home or any(True for _ in facts.tree(node).loops(node)):
+        return False
+    read = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    end = prepare.end_lineno or prepare.lineno
+    return node.lineno <= end or any(
+        binding.target in read and binding.statement.lineno <= end
+        for binding in facts.bindings_in(program.home)
+        if roles(binding.values) & FROM_LOADER
+    )
 
 
 def _draws_on_device(facts: Facts, node: ast.Call, mine: set[ast.AST]) -> bool:
