@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis.members import PROPERTIES, decorators
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function, Module, Unit
 
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _DEEPEST = 12  # calls inside calls
+
+
+def _is_entered_unseen(unit: Function) -> bool:
+    """Whether a function is entered without a call that names it: a lambda, a property, `__getitem__`."""
+    return isinstance(unit.node, ast.Lambda) or unit.name[:2] == "__" or bool(decorators(unit) & PROPERTIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +62,7 @@ class Singles:
         """The unit, or the copy of it, that makes an object."""
         if origin in self._copies:
             return self._copies[origin]
-        state = self._state
-        return state.calls.get(origin) or state.literals.get(origin)  # type: ignore[call-overload, no-any-return]
+        return self._state.calls.get(origin)  # type: ignore[call-overload, no-any-return]
 
     @cached_property
     def _copies(self) -> dict[ast.AST, Unit]:
@@ -85,7 +90,7 @@ class Singles:
             return _Way(is_home, again)
         entries = self._entries.get(unit, [])
         if not entries:
-            return _Way(is_home=False, again=unit.node if isinstance(unit.node, ast.Lambda) else None)
+            return _Way(is_home=False, again=unit.node if _is_entered_unseen(unit) else None)
         if unit in seen or len(seen) >= _DEEPEST:
             return _Way(is_home=False, again=entries[0][0])
         for site, _ in entries:

@@ -14,7 +14,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Function
 from migrate.programs.access import Access
-from migrate.programs.captures import kept_raw
+from migrate.programs.captures import called_around, kept_raw
 from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
 from migrate.programs.loops import Loops
@@ -98,6 +98,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += _several(facts, program, loaders, placement)
     objects = (*loaders, *program.models)
     program.refusals += kept_raw(facts, program, objects, units, placement.prepare.statement)
+    program.refusals += called_around(facts, program, units)
+    program.refusals += _taken_apart(facts, program, units, placement)
     if program.refusals:
         return None
     return Conversion(
@@ -216,6 +218,25 @@ def _place(
     mixed = [s for s in per_batch if s not in taken and any(_line(m) <= at for m in s.measured)]
     taken += mixed
     return placement, tuple(schedule.named for schedule in taken)
+
+
+def _taken_apart(facts: Facts, program: Program, units: set[Unit], placement: Placement) -> Iterator[Refusal]:
+    """`sum(... for x, y in loader)` after prepare: each process has its own share of what is trained on."""
+    end = placement.prepare.statement.end_lineno or 0
+    for module in facts.editable:
+        for node in facts.tree_of(module).nodes:
+            if not isinstance(node, ast.comprehension) or not (
+                facts.loaders(facts.values(node.iter)) & program.training_loaders
+            ):
+                continue
+            unit = facts.unit(node.iter)
+            if unit in units and not (unit is program.home and node.iter.lineno <= end):
+                yield Refusal(
+                    node.iter,
+                    "MIG114",
+                    "a comprehension runs over a loader that is trained on, and would see one process's share",
+                    "make a second DataLoader over the same data for it",
+                )
 
 
 def _several(facts: Facts, program: Program, loaders: tuple[Named, ...], placement: Placement) -> Iterator[Refusal]:

@@ -37,7 +37,7 @@ def needs_device(facts: Facts, move: ast.Call, mine: set[ast.AST], home: Unit, p
 def _between(facts: Facts, unit: Unit, home: Unit, prepare: ast.stmt) -> Iterator[Use]:
     end = prepare.end_lineno or prepare.lineno
     for use in facts.calls:
-        if use.unit is home and use.node.lineno <= end or use.unit is unit is not home:
+        if (use.unit is home and use.node.lineno <= end) or use.unit is unit is not home:
             yield use
 
 

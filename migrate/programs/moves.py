@@ -43,9 +43,7 @@ class Move:
         return self.fate in (Fate.MODEL, Fate.BATCH, Fate.CRITERION)
 
 
-def moves(
-    facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Unit], prepare: ast.stmt
-) -> list[Move]:
+def moves(facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Unit], prepare: ast.stmt) -> list[Move]:
     """The moves in the units of a program; `prepared` is where the prepared loaders were made."""
     return [
         Move(

@@ -188,7 +188,7 @@ def _unseen(facts: Facts, first: ast.AST, likely: Sequence[ast.AST]) -> Refusal:
 
 
 def _unnamed_models(facts: Facts, program: Program, models: set[ast.AST]) -> list[Refusal]:
-    """Models that are trained and that no name at home stands for, nor is any of them a part of one that has."""
+    """What is trained and belongs to no model with a name at home."""
     assert program.home is not None
     left = models - program.model_origins
     if left:
@@ -204,7 +204,17 @@ def _unnamed_models(facts: Facts, program: Program, models: set[ast.AST]) -> lis
             "give each model that is trained a name where the optimizer is made",
         )
         for origin in left
-    ][:1]
+    ][:1] + [
+        Refusal(
+            facts.source(origin),
+            "MIG902",
+            "the optimizer also trains a tensor that belongs to no model: processes would not share its gradients",
+            "make it an nn.Parameter of the model",
+        )
+        for named in program.optimizers
+        for origin in named.origins
+        if facts.is_loose(origin)
+    ]
 
 
 def _without_optimizer(loops: Loops, program: Program) -> str:

@@ -27,7 +27,8 @@ def phases_in_turns(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
             yield Refusal(
                 loop.node,
                 "MIG114",
-                f"this loop trains or evaluates, by {ast.unparse(found.flag.test)}: its evaluation cannot be shared out",
+                f"this loop trains or evaluates by turns ({ast.unparse(found.flag.test)}), so its evaluation cannot be "
+                "shared out",
                 "write the evaluation as a loop of its own",
             )
 
@@ -41,7 +42,7 @@ def mixed_before_moved(facts: Facts, loops: Loops, program: Program) -> Iterator
                 continue
             read = [n for n in _operands(facts, node) if isinstance(n, ast.Name)]
             raw = [n for n in read if n.id in until and n.lineno < until[n.id]]
-            other = [n for n in read if n.id not in until and _is_on_host(facts, n, hosted)]
+            other: list[ast.expr] = [n for n in read if n.id not in until and _is_on_host(facts, n, hosted)]
             other += [n for n in _operands(facts, node) if _brings_back(n)]
             if raw and other:
                 yield Refusal(
