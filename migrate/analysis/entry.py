@@ -66,7 +66,7 @@ def hand(state: State, callee: Value, arguments: Arguments, frame: Frame) -> tup
             given[positional[0].arg] = frozenset({callee.receiver})
         positional = positional[1:]
     more = _bind(unit, positional, arguments, given)
-    unit = copy_for(state, unit, node, caller)
+    unit = state.entered[node, caller, unit.node] = copy_for(state, unit, node, caller)
     for name, values in given.items():
         state.join_parameter(unit, name, values)
     _keep_rest(state, unit, arguments.positional[len(positional) :], more, arguments)

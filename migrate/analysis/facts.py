@@ -12,6 +12,7 @@ from migrate.analysis.handing import entries
 from migrate.analysis.known import tensors
 from migrate.analysis.roles import NOTHING, Role, Values, origins
 from migrate.analysis.signatures import Signatures
+from migrate.analysis.singles import Singles
 from migrate.analysis.state import ANY, OVER, Binding, State
 from migrate.analysis.syntax import FUNCTIONS, Loop, Tree, own_nodes
 from migrate.analysis.units import Call, Class, Function, Module, Unit
@@ -152,6 +153,41 @@ class Facts:
         """What an object holds under an attribute or key."""
         return self._state.load(origin, key)
 
+    def inside(self, values: Values, role: Role, depth: int = 3) -> set[ast.AST]:
+        """Where the objects of a role were made that lie in lists, tuples and dictionaries."""
+        found: set[ast.AST] = set()
+        for value in values if depth else ():
+            if value.role is Role.CONTAINER and value.origin is not None:
+                for key, inner in self._state.held(value.origin).items():
+                    if key[:1] != "<":
+                        found |= origins(inner, role) | self.inside(inner, role, depth - 1)
+        return found
+
+    def is_loose(self, optimizer: ast.AST) -> bool:
+        """Whether an optimizer also trains tensors that belong to no model."""
+        return self._holds_tensor(self.over(optimizer), 4)
+
+    def _holds_tensor(self, values: Values, depth: int) -> bool:
+        return any(
+            value.role is Role.TENSOR
+            or (
+                value.role is Role.CONTAINER
+                and value.origin is not None
+                and depth > 0
+                and any(self._holds_tensor(inner, depth - 1) for inner in self._state.held(value.origin).values())
+            )
+            for value in values
+        )
+
+    def parts(self, owners: Iterable[ast.AST], depth: int = 6) -> set[ast.AST]:
+        """Where the models were made that are attributes of models, or lie in their lists; and the parts of those."""
+        found: set[ast.AST] = set()
+        for owner in owners if depth else ():
+            for values in self._state.held(owner).values():
+                inner = origins(values, Role.MODEL, Role.CONTAINER) - found
+                found |= inner | self.parts(inner, depth - 1)
+        return found
+
     def loaders(self, values: Values) -> set[ast.AST]:
         """Where the loaders behind an iterable were made."""
         return origins(self._state.loaders(values), Role.LOADER)
@@ -280,6 +316,11 @@ class Facts:
     def signatures(self) -> Signatures:
         """Who calls whom with what, and whether that can change."""
         return Signatures(self)
+
+    @cached_property
+    def singles(self) -> Singles:
+        """Which places make one object, and which make several."""
+        return Singles(self, self._state)
 
     def callers_known(self, unit: Function) -> bool:
         """Whether every use of a function is a call that was seen."""

@@ -9,7 +9,7 @@ from migrate.analysis.containers import of_container
 from migrate.analysis.iteration import following, iterate, iterator
 from migrate.analysis.known import tensors, training
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
-from migrate.analysis.state import ANY, ELEMENT, Frame, State
+from migrate.analysis.state import ANY, ELEMENT, OVER, Frame, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +76,8 @@ def _of_iterator(state: State, value: Value, name: str, arguments: Arguments) ->
 
 
 def _of_optimizer(state: State, value: Value, name: str, arguments: Arguments) -> Values:
+    if name == "add_param_group" and value.origin is not None:
+        state.store(value.origin, OVER, arguments.at(0, "param_group"))
     return frozenset({Value(Role.STATE, value.origin)}) if name == "state_dict" else NOTHING
 
 

@@ -89,6 +89,7 @@ class State:
     copies: dict[tuple[FunctionNode, ast.Call, Function | None], Function] = field(default_factory=dict)
     twins: dict[tuple[ast.expr, Unit], ast.expr] = field(default_factory=dict)  # see `factories`
     originals: dict[ast.AST, ast.expr] = field(default_factory=dict)  # a twin → what it is a twin of
+    entered: dict[tuple[ast.Call, Unit, FunctionNode], Function] = field(default_factory=dict)  # what calls enter
     values: dict[ast.expr, Values] = field(default_factory=dict)
     calls: dict[ast.Call, Unit] = field(default_factory=dict)  # those that were run, with what they stand in
     loops: dict[Loop, Unit] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Function
 from migrate.programs.access import Access
+from migrate.programs.captures import called_around, kept_raw
 from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
 from migrate.programs.host import unsafe_batches
@@ -26,6 +27,8 @@ from migrate.programs.program import Named, Program, Refusal
 from migrate.programs.schedulers import Horizon, Pace, Schedule, schedules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
 
@@ -95,6 +98,12 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         placement, with_schedulers = _place(facts, loops, program, loaders, planned, units)
     except NoPlace as error:
         program.refusals.append(error.refusal)
+        return None
+    program.refusals += _several(facts, program, loaders, placement)
+    objects = (*loaders, *program.models)
+    program.refusals += kept_raw(facts, program, objects, units, placement.prepare.statement)
+    program.refusals += called_around(facts, program, units)
+    program.refusals += _taken_apart(facts, program, units, placement)
     if program.refusals:
         return None
     return Conversion(
@@ -153,6 +162,8 @@ def _prepared_loaders(program: Program, in_full: list[InFull], handed_out: set[a
 
 #: Library functions that only look at a loader or pass it through.
 _HARMLESS = ("builtins.", "tqdm.", "itertools.")
+#: Those that take its batches out, each process its own.
+_TAKING = frozenset(f"builtins.{name}" for name in "next list tuple set sorted sum dict max min any all".split())
 
 
 def _handed_out(facts: Facts) -> set[ast.AST]:
@@ -160,12 +171,16 @@ def _handed_out(facts: Facts) -> set[ast.AST]:
     found: set[ast.AST] = set()
     for use in facts.calls:
         names = facts.called(use.node)
-        if any(name.startswith(_HARMLESS) and name != "builtins.next" for name in names):
+        if any(name.startswith(_HARMLESS) and name not in _TAKING for name in names):
             continue
         if any(isinstance(value.unit, (Function, Class)) for value in facts.values(use.node.func)):
             continue  # the project's own: what becomes of the loader there is seen
         for argument in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
             found |= facts.loaders(facts.values(argument))
+    for module in facts.editable:  # `[y for x, y in loader]` is a loop, too
+        for node in facts.tree_of(module).nodes:
+            if isinstance(node, ast.comprehension):
+                found |= facts.loaders(facts.values(node.iter))
     return found
 
 
@@ -223,6 +238,42 @@ def _place(
     mixed = [s for s in per_batch if s not in taken and any(_line(m) <= at for m in s.measured)]
     taken += mixed
     return placement, tuple(schedule.named for schedule in taken)
+
+
+def _taken_apart(facts: Facts, program: Program, units: set[Unit], placement: Placement) -> Iterator[Refusal]:
+    """`sum(... for x, y in loader)` after prepare: each process has its own share of what is trained on."""
+    end = placement.prepare.statement.end_lineno or 0
+    for module in facts.editable:
+        for node in facts.tree_of(module).nodes:
+            if not isinstance(node, ast.comprehension) or not (
+                facts.loaders(facts.values(node.iter)) & program.training_loaders
+            ):
+                continue
+            unit = facts.unit(node.iter)
+            if unit in units and not (unit is program.home and node.iter.lineno <= end):
+                yield Refusal(
+                    node.iter,
+                    "MIG114",
+                    "a comprehension runs over a loader that is trained on, and would see one process's share",
+                    "make a second DataLoader over the same data for it",
+                )
+
+
+def _several(facts: Facts, program: Program, loaders: tuple[Named, ...], placement: Placement) -> Iterator[Refusal]:
+    """Objects that the analysis cannot tell apart: one of them would be prepared, and all taken for prepared."""
+    assert program.home is not None
+    for named in (*loaders, *program.models, *program.optimizers, *program.schedulers):
+        for origin in sorted(named.origins, key=_line):
+            again = facts.singles.again(origin, program.home, placement.prepare.statement)
+            if again is not None:
+                yield Refusal(
+                    facts.source(origin),
+                    "MIG104",
+                    f"several objects are made here (line {_line(again)} makes further ones), and only {named.target} "
+                    "would be prepared",
+                    "make each of them by a call of its own, and give each a name",
+                )
+                break
 
 
 def _line(node: ast.AST) -> int:

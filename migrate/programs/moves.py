@@ -8,9 +8,10 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DISTRIBUTED_DATA_PARALLEL
-from migrate.analysis.roles import ROWS, Role, origins, roles
+from migrate.analysis.roles import FROM_LOADER, ROWS, Role, origins, roles
 from migrate.analysis.units import Unit
 from migrate.programs.devices import is_move
+from migrate.programs.early import needs_device
 from migrate.programs.program import Program
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def moves(
             continue
         fate = Fate.UNTOUCHED
         if use.unit in inside and not is_in_left_branch(facts, use.node):
-            fate = _fate(facts, program, prepared, use.node)
+            fate = _fate(facts, program, prepared, use.node, placement.prepare.statement)
             if fate is Fate.BATCH and use.unit is program.home and use.node.lineno < placement.prepare.statement.lineno:
                 fate = Fate.ELSEWHERE  # the loader is not prepared yet
                 if use.node.lineno < placement.accelerator.statement.lineno:
@@ -83,18 +84,33 @@ def _nearest_branch(tree: Tree, node: ast.AST) -> list[ast.stmt] | None:
     return None
 
 
-def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call) -> Fate:
+def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call, prepare: ast.stmt) -> Fate:
     receiver = facts.receiver(node)
     found = roles(receiver)
     if Role.MODEL in found and found <= {Role.MODEL, Role.TENSOR}:
         mine = origins(receiver, Role.MODEL)
+        assert program.home is not None
         stays = _draws_on_device(facts, node, mine) or _leaves_device(facts, mine)
+        stays = stays or needs_device(facts, node, mine, program.home, prepare)
         return Fate.MODEL if mine <= program.model_origins and not stays else Fate.ELSEWHERE
     if found == {Role.CRITERION}:
         return Fate.CRITERION if not _holds_tensors(facts, node) else Fate.ELSEWHERE
     if found and found <= ROWS and origins(receiver, *ROWS) <= prepared:
-        return Fate.BATCH
+        return Fate.ELSEWHERE if _is_early(facts, program, node, prepare) else Fate.BATCH
     return Fate.ELSEWHERE
+
+
+def _is_early(facts: Facts, program: Program, node: ast.Call, prepare: ast.stmt) -> bool:
+    """Whether a batch may have been taken from its loader before that was prepared: `x, y = next(iter(loader))`."""
+    if facts.unit(node) is not program.home or any(True for _ in facts.tree(node).loops(node)):
+        return False
+    read = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    end = prepare.end_lineno or prepare.lineno
+    return node.lineno <= end or any(
+        binding.target in read and binding.statement.lineno <= end
+        for binding in facts.bindings_in(program.home)
+        if roles(binding.values) & FROM_LOADER
+    )
 
 
 def _draws_on_device(facts: Facts, node: ast.Call, mine: set[ast.AST]) -> bool:

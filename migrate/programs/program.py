@@ -156,6 +156,7 @@ def _settle(facts: Facts, loops: Loops, program: Program) -> None:
     program.outsiders = outsiders(facts, program)
     program.optimizers = _named(facts, home, Role.OPTIMIZER, optimizers)
     program.models = _named(facts, home, Role.MODEL, models)
+    program.refusals += _unnamed_models(facts, program, models)
     program.loaders = _named(facts, home, Role.LOADER, None)
     program.schedulers = tuple(
         named
@@ -187,6 +188,36 @@ def _unseen(facts: Facts, first: ast.AST, likely: Sequence[ast.AST]) -> Refusal:
     parameters, verb = ("parameters", "are") if len(those) > 1 else ("parameter", "is")
     why = f"the {parameters} {what} of {name} ({place}) {verb} filled by nothing that was read"
     return Refusal(first, "MIG907", why, f"name the files that call {name}, too")
+
+
+def _unnamed_models(facts: Facts, program: Program, models: set[ast.AST]) -> list[Refusal]:
+    """What is trained and belongs to no model with a name at home."""
+    assert program.home is not None
+    left = models - program.model_origins
+    if left:
+        inside = program.optimizers[0].statements[0]
+        parts = facts.parts(program.model_origins)
+        left = {o for o in left if o not in parts or facts.singles.again(o, program.home, inside) is not None}
+    return [
+        Refusal(
+            program.training[0].node,
+            "MIG901",
+            f"an optimizer trains what is made at {facts.file(origin).path}:{getattr(origin, 'lineno', 0)}, which has "
+            "no name beside the optimizer",
+            "give each model that is trained a name where the optimizer is made",
+        )
+        for origin in left
+    ][:1] + [
+        Refusal(
+            facts.source(origin),
+            "MIG902",
+            "the optimizer also trains a tensor that belongs to no model: processes would not share its gradients",
+            "make it an nn.Parameter of the model",
+        )
+        for named in program.optimizers
+        for origin in named.origins
+        if facts.is_loose(origin)
+    ]
 
 
 def _without_optimizer(loops: Loops, program: Program) -> str:

@@ -47,6 +47,7 @@ def left_over(facts: Facts, loop: LoopFact, joined: Collection[Accumulator]) -> 
         if isinstance(statement, (ast.For, ast.While)):
             continue  # another loop sets its own names before it reads them
         read |= reads(statement) - writes(statement)
+        read |= {ast.unparse(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Subscript))}
     return sorted(_own_names(facts, loop, joined) & read)
 
 
@@ -63,7 +64,30 @@ def _own_names(facts: Facts, loop: LoopFact, joined: Collection[Accumulator]) ->
             for target in node.targets:
                 kept |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
     kept |= {name for name, added in appended(facts, loop).items() if any(is_own(facts, loop, v) for v in added)}
-    return kept - {accumulator.name for accumulator in joined}
+    return (kept | _own_places(facts, loop)) - {accumulator.name for accumulator in joined}
+
+
+def _own_places(facts: Facts, loop: LoopFact) -> set[str]:
+    """Attributes and items that the loop itself sets, adds to or appends to, as they are written: `self.losses`."""
+    found: set[str] = set()
+    for node in ast.walk(loop.node):
+        if isinstance(node, ast.Assign):
+            pairs = [(target, node.value) for target in node.targets]
+        elif isinstance(node, ast.AugAssign):
+            pairs = [(node.target, node.value)]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDING:
+            pairs = [(node.func.value, argument) for argument in node.args]
+        else:
+            continue
+        found |= {
+            ast.unparse(target)
+            for target, value in pairs
+            if isinstance(target, (ast.Attribute, ast.Subscript)) and is_own(facts, loop, value)
+        }
+    return found
+
+
+_ADDING = frozenset({"append", "extend"})
 
 
 @dataclass(slots=True)
@@ -113,6 +137,9 @@ class _Trail:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and inner.id in self.own and id(inner) not in same:
                 return inner.id
+            if isinstance(inner, (ast.Attribute, ast.Subscript)) and id(inner) not in same:
+                if (text := ast.unparse(inner)) in self.own:
+                    return text
             if id(inner) in self.calls:
                 return ast.unparse(inner)
         return None

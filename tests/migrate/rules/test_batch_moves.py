@@ -191,7 +191,7 @@ def test_a_batch_that_was_not_moved_yet_meets_a_tensor_on_the_cpu(refused, name)
     refused(
         "MIG103",
         MEETINGS[name].splitlines()[-1],
-        ["not moved yet", "onehot"],
+        ["CPU", "onehot"],
         start="onehot = torch.zeros(4, 2)",
         batch=batch,
     )

@@ -1,0 +1,138 @@
+"""Whether a place that makes objects makes one of them, or several that have only one name in the analysis.
+
+A value is told by where it was made. In `[DataLoader(d) for d in sets]`, in a function that is run once for all its
+callers, or in the `__init__` of a class with two objects, one place stands for several: what holds for the one that was
+looked at need not hold for the others. Asked is always for one run of a unit, the home of a program.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.analysis.members import PROPERTIES, decorators
+from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.units import Function, Module, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.state import State
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_DEEPEST = 12  # calls inside calls
+
+
+def _is_entered_unseen(unit: Function) -> bool:
+    """Whether a function is entered without a call that names it: a lambda, a property, `__getitem__`."""
+    return isinstance(unit.node, ast.Lambda) or unit.name[:2] == "__" or bool(decorators(unit) & PROPERTIES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One way up from where something is made: whether it comes by the home, and what repeats it."""
+
+    is_home: bool
+    again: ast.AST | None
+
+
+class Singles:
+    """How many objects a place makes."""
+
+    def __init__(self, facts: Facts, state: State) -> None:
+        self._facts = facts
+        self._state = state
+
+    def again(self, origin: ast.AST, home: Unit, inside: ast.AST) -> ast.AST | None:
+        """What makes a place make several objects in one run of `home`: a loop, a comprehension, a further call.
+
+        Loops that hold `inside`, a node of the home, go on with it: each round has an object of its own. None: there
+        is one object.
+        """
+        unit = self._maker(origin)
+        if unit is None:
+            return None
+        around = {*self._facts.tree(inside).up(inside), *self._around(home, frozenset())}
+        return self._way(self._facts.source(origin), unit, home, around, ()).again
+
+    def _maker(self, origin: ast.AST) -> Unit | None:
+        """The unit, or the copy of it, that makes an object."""
+        if origin in self._copies:
+            return self._copies[origin]
+        return self._state.calls.get(origin)  # type: ignore[call-overload, no-any-return]
+
+    @cached_property
+    def _copies(self) -> dict[ast.AST, Unit]:
+        return {made: unit for (_, unit), made in self._state.twins.items()}
+
+    @cached_property
+    def _entries(self) -> dict[Unit, list[tuple[ast.Call, Unit]]]:
+        """Who enters each unit, or each copy of one: the calls, with the unit or copy that makes them."""
+        found: dict[Unit, list[tuple[ast.Call, Unit]]] = {}
+        for (site, caller, _), unit in self._state.entered.items():
+            found.setdefault(unit, []).append((site, caller))
+        return found
+
+    def _around(self, home: Unit, seen: frozenset[int]) -> set[ast.AST]:
+        """What stands around the calls of a unit, and around those of its callers."""
+        found: set[ast.AST] = set()
+        for call in self._facts.callers(home) if isinstance(home, Function) and id(home) not in seen else ():
+            found |= {*self._facts.tree(call.node).up(call.node), *self._around(call.caller, seen | {id(home)})}
+        return found
+
+    def _way(self, node: ast.AST, unit: Unit, home: Unit, around: Container[ast.AST], seen: tuple[Unit, ...]) -> _Way:
+        is_home = unit.original is home
+        again = self._repeated(node, around)
+        if again is not None or is_home or isinstance(unit, Module):
+            return _Way(is_home, again)
+        entries = self._entries.get(unit, [])
+        if not entries:
+            return _Way(is_home=False, again=unit.node if _is_entered_unseen(unit) else None)
+        if unit in seen or len(seen) >= _DEEPEST:
+            return _Way(is_home=False, again=entries[0][0])
+        for site, _ in entries:
+            if self._facts.called(site) and unit.original not in self._facts.targets(site):
+                return _Way(is_home=False, again=site)  # `map` and its like call it as often as they will
+        ways = [(site, self._way(site, caller, home, around, (*seen, unit))) for site, caller in entries]
+        ways = [pair for pair in ways if pair[1].is_home] or ways
+        first = next((way for _, way in ways if way.again is not None), ways[0][1])
+        if first.again is None and not self._are_exclusive([site for site, _ in ways]):
+            return _Way(first.is_home, ways[1][0])
+        return first
+
+    def _repeated(self, node: ast.AST, around: Container[ast.AST]) -> ast.AST | None:
+        """The loop or comprehension of the same function that runs a node again and again."""
+        tree = self._facts.tree(node)
+        loop = next((loop for loop in tree.loops(node) if loop not in around), None)
+        if loop is not None:
+            return loop
+        below = node
+        for above in tree.up(node):
+            if isinstance(above, (*FUNCTIONS, ast.stmt)):
+                return None
+            if isinstance(above, _COMPREHENSIONS) and below is not above.generators[0]:
+                return above
+            if isinstance(above, ast.comprehension) and below is not above.iter:
+                return above.iter
+            below = above
+        return None
+
+    def _are_exclusive(self, sites: Sequence[ast.Call]) -> bool:
+        """Whether only one of several calls is made: each returns at once, or stands in another branch."""
+        return all(self._is_either(one, other) for i, one in enumerate(sites) for other in sites[i + 1 :])
+
+    def _is_either(self, one: ast.Call, other: ast.Call) -> bool:
+        tree = self._facts.tree(one)
+        if other not in tree or tree.function(one) is not tree.function(other):
+            return False
+        if all(isinstance(tree.statement(site), ast.Return) for site in (one, other)):
+            return tree.statement(one) is not tree.statement(other)
+        for above in tree.up(one):
+            if isinstance(above, ast.If) and tree.in_block(one, above.body) and tree.in_block(other, above.orelse):
+                return True
+            if isinstance(above, ast.If) and tree.in_block(one, above.orelse) and tree.in_block(other, above.body):
+                return True
+        return False

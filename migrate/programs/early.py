@@ -1,0 +1,65 @@
+"""What is done with a model before it is prepared: where that needs its device, its move must stay.
+
+`ema = copy.deepcopy(model)` copies the model where it is, and `model(torch.zeros(1, 3, device=device))` runs it there.
+Moving it in `prepare` would come too late.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import own_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts, Use
+    from migrate.analysis.units import Function, Unit
+
+#: What copies a module, or runs one, with its tensors where they are.
+_RUNNERS = ("copy.", "torch.jit.", "torch.onnx.", "torch.export.", "torch.fx.", "torch.optim.swa_utils.")
+_SUMMARIES = ("torchsummary.", "torchinfo.", "thop.", "ptflops.", "fvcore.", "torchstat.", "torchview.")
+_DEEPEST = 4  # calls inside calls
+
+
+def needs_device(facts: Facts, move: ast.Call, mine: set[ast.AST], home: Unit, prepare: ast.stmt) -> bool:
+    """Whether a model that `move` places is copied or run before `prepare`."""
+    unit = facts.unit(move)
+    return any(
+        _runs(facts, use.node, mine, _DEEPEST)
+        for use in _between(facts, unit, home, prepare)
+        if use.unit is not unit or use.node.lineno >= move.lineno
+    )
+
+
+def _between(facts: Facts, unit: Unit, home: Unit, prepare: ast.stmt) -> Iterator[Use]:
+    end = prepare.end_lineno or prepare.lineno
+    for use in facts.calls:
+        if (use.unit is home and use.node.lineno <= end) or use.unit is unit is not home:
+            yield use
+
+
+#: What makes tensors of their own of a model's, where they are.
+_COPIES = frozenset({"clone", "detach", "deepcopy", "copy"})
+
+
+def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
+    """Whether a call copies one of the models, or runs it, itself or in a function of the project."""
+    if origins(facts.values(call.func), Role.MODEL) & mine:
+        return True
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _COPIES:
+        return not facts.called(call) or any(origins(facts.values(given), Role.MODEL) & mine for given in call.args)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if isinstance(call.func, ast.Attribute):
+        given.append(call.func.value)
+    if not any(origins(facts.values(argument), Role.MODEL) & mine for argument in given):
+        return False
+    if any(name.startswith((*_RUNNERS, *_SUMMARIES)) for name in facts.called(call)):
+        return True
+    return depth > 0 and any(_enters(facts, target, mine, depth - 1) for target in facts.targets(call))
+
+
+def _enters(facts: Facts, unit: Function, mine: set[ast.AST], depth: int) -> bool:
+    return any(isinstance(node, ast.Call) and _runs(facts, node, mine, depth) for node in own_nodes(unit.node))

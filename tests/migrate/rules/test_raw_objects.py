@@ -1,0 +1,181 @@
+"""Programs in which an object that is not prepared would be taken for one that is: refused, with the reason."""
+
+import textwrap
+
+import pytest
+
+from migrate.options import Options
+from migrate.pipeline import run_text
+from migrate.report.model import Kind
+
+PROGRAM = """\
+import copy
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+class Holder:
+    def __init__(self, held):
+        self.held = held
+def train(model, loader, optimizer):
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+{make}
+model = nn.Linear(4, 2).to(device)
+{early}
+optimizer = optim.SGD({trained}, lr=0.1)
+for epoch in range(2):
+    {epoch}
+"""
+FILLINGS = {
+    "make": "loader = DataLoader(make_set(64), batch_size=16)",
+    "early": "",
+    "trained": "model.parameters()",
+    "epoch": "train(model, loader, optimizer)",
+}
+
+
+def _report(**holes):
+    text = PROGRAM
+    for hole, filling in {**FILLINGS, **holes}.items():
+        indent = "    " if hole == "epoch" else ""
+        text = text.replace("{" + hole + "}", textwrap.indent(filling, indent).lstrip())
+    return run_text(text.encode(), "program.py", Options())
+
+
+FACTORY = """\
+def make(n):
+    for _ in range(1):
+        loader = DataLoader(make_set(n), batch_size=16)
+    return loader
+"""
+TASK = """\
+class Task(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+    def forward(self, x):
+        return self.inner(x)
+"""
+REFUSED = {
+    "a comprehension": ("MIG104", {"make": "loaders = [DataLoader(s) for s in sets]\nloader = loaders[0]"}),
+    "a factory with a loop, called twice": ("MIG104", {"make": FACTORY + "loader = make(64)\ntest_loader = make(33)"}),
+    "a property": (
+        "MIG104",
+        {
+            "make": "class Data:\n    @property\n    def loader(self):\n        return DataLoader(make_set(1))\n"
+            "loader = Data().loader\ntest_loader = Data().loader"
+        },
+    ),
+    "two objects of a class": (
+        "MIG104",
+        {
+            "make": "class Data:\n    def __init__(self, n):\n        self.loader = DataLoader(make_set(n))\n"
+            "loader = Data(1).loader\ntest_loader = Data(2).loader"
+        },
+    ),
+    "a function that map() calls": ("MIG104", {"make": "loader, other = map(lambda s: DataLoader(s), sets)"}),
+    "an attribute": (
+        "MIG104",
+        {
+            "early": "box = Holder(loader)",
+            "epoch": "train(model, box.held, optimizer)\ntrain(model, loader, optimizer)",
+        },
+    ),
+    "a dictionary": ("MIG104", {"early": "box = {'a': loader}", "epoch": "train(model, box['a'], optimizer)"}),
+    "another name": ("MIG104", {"early": "other = loader", "epoch": "train(model, other, optimizer)"}),
+    "a default": (
+        "MIG104",
+        {
+            "early": "def run(it=loader):\n    train(model, it, optimizer)",
+            "epoch": "run()\ntrain(model, loader, optimizer)",
+        },
+    ),
+    "a model around the trained one": (
+        "MIG119",
+        {"early": TASK + "task = Task(model)", "epoch": "train(task, loader, optimizer)\nmodel.eval()"},
+    ),
+    "a parameter of no model": (
+        "MIG902",
+        {"early": "scale = torch.zeros(2, requires_grad=True)", "trained": "[*model.parameters(), scale]"},
+    ),
+    "training and evaluating by turns": (
+        "MIG114",
+        {
+            "epoch": "for phase in ['train', 'val']:\n"
+            "    for x, y in loader:\n"
+            "        loss = model(x.to(device)).sum()\n"
+            "        if phase == 'train':\n"
+            "            loss.backward()\n"
+            "            optimizer.step()"
+        },
+    ),
+    "what is brought back beside the batch": (
+        "MIG103",
+        {
+            "epoch": "for x, y in loader:\n"
+            "    out = model(x.to(device))\n"
+            "    out.sum().backward()\n"
+            "    optimizer.step()\n"
+            "    hits = (out.cpu().argmax(1) == y).sum()"
+        },
+    ),
+    "a comprehension over the training data": (
+        "MIG114",
+        {"epoch": "train(model, loader, optimizer)\nseen = sum(len(y) for x, y in loader)"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    code, holes = REFUSED[name]
+    report = _report(**holes)
+    assert not report.changes
+    assert code in {finding.code for finding in report.of(Kind.LEFT)}
+
+
+MOVED = {
+    "a copy": "ema = copy.deepcopy(model)",
+    "copies of its parameters": "start = [p.detach().clone() for p in model.parameters()]",
+    "a call": "width = model(torch.ones(1, 4).to(device)).shape[1]",
+    "a call in a function": "def width(net):\n    return net(torch.ones(1, 4).to(device)).shape\nprint(width(model))",
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_model_that_is_needed_on_its_device_before_prepare_stays_moved(name):
+    (change,) = _report(early=MOVED[name]).changes
+    assert "model = nn.Linear(4, 2).to(device)" in change.new.decode()
+
+
+LOOP_BESIDE = """\
+def make(n):
+    sets = []
+    for i in range(n):
+        sets.append(make_set(i))
+    return DataLoader(sets, batch_size=16)
+def other():
+    return make(33)
+"""
+ALLOWED = {
+    "a factory whose other call is not made here": {"make": LOOP_BESIDE + "loader = make(64)"},
+    "a dictionary that is made afterwards": {"epoch": "box = {'a': loader}\ntrain(model, box['a'], optimizer)"},
+    "its length, and its data": {
+        "early": "count, data = len(loader), loader.dataset",
+        "epoch": "train(model, loader, optimizer)\nprint(count, data)",
+    },
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_allowed(name):
+    assert _report(**ALLOWED[name]).changes
+
+
+def test_what_a_loop_makes_before_prepare_is_several():
+    assert not _report(make="loader = None\nfor n in range(1):\n    loader = DataLoader(make_set(n))").changes
