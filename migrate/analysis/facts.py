@@ -344,6 +344,34 @@ class Facts:
         """The bindings of one unit."""
         return self._bindings_of.get(id(unit), [])
 
+    @cached_property
+    def _naming(self) -> dict[ast.AST, dict[Unit, None]]:
+        """Where objects are made → the units that bind a name to them, in their order."""
+        found: dict[ast.AST, dict[Unit, None]] = {}
+        for unit in self.units:
+            for binding in self.bindings_in(unit):
+                for value in binding.values:
+                    if value.origin is not None:
+                        found.setdefault(value.origin, {})[unit] = None
+        return found
+
+    def units_naming(self, wanted: Iterable[ast.AST]) -> list[Unit]:
+        """The units that bind a name to each of the objects, modules first."""
+        several = [self._naming.get(origin, {}) for origin in wanted]
+        return [unit for unit in several[0] if all(unit in other for other in several)] if several else []
+
+    @cached_property
+    def _nested(self) -> dict[Function, list[Function]]:
+        found: dict[Function, list[Function]] = {}
+        for unit in self.functions:
+            if unit.parent is not None:
+                found.setdefault(unit.parent, []).append(unit)
+        return found
+
+    def nested(self, unit: Unit) -> list[Function]:
+        """The functions that are defined in a function."""
+        return self._nested.get(unit, []) if isinstance(unit, Function) else []
+
     def own(self, unit: Unit) -> Iterator[ast.AST]:
         """The nodes of a unit without nested functions."""
         return own_nodes(unit.tree if isinstance(unit, Module) else unit.node)

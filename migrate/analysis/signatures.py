@@ -94,6 +94,20 @@ class Signatures:
         self._facts = facts
         self._known: dict[Function, Signature] = {}
 
+    @cached_property
+    def called_in_unread(self) -> dict[Function, str]:
+        """Functions that are called by name in code that was not run, since nothing calls it; with such a place."""
+        run = {use.node for use in self._facts.calls_anywhere}
+        found: dict[Function, str] = {}
+        for module in self._facts.modules:
+            known = {name: values for name, values in module.names.items() if any(v.unit is not None for v in values)}
+            for node in self._facts.tree_of(module).nodes if known else ():
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node not in run:
+                    for value in known.get(node.func.id, ()):
+                        if isinstance(value.unit, Function):
+                            found[value.unit] = f"{module.path}:{node.lineno}"
+        return found
+
     def of(self, unit: Function) -> Signature:
         """The signature of a function."""
         if unit not in self._known:

@@ -28,7 +28,7 @@ def units_of(facts: Facts, program: Program) -> set[Unit]:
 def outsiders(facts: Facts, program: Program) -> Mapping[Function, str]:
     """The functions of a program that are entered from outside of it, each with the place of a call that does so."""
     reached = _reached(facts, program)
-    unread = {**dict(_unread(facts)), **dict(_imported(facts, reached))}
+    unread = {**facts.signatures.called_in_unread, **dict(_imported(facts, reached))}
     found: dict[Function, str] = {}
     waiting = [
         (unit, place)
@@ -63,7 +63,7 @@ def _reached(facts: Facts, program: Program) -> set[Unit]:
 
 
 def _entered(facts: Facts, unit: Unit) -> list[Unit]:
-    found: list[Unit] = [u for u in facts.functions if u.parent is unit]
+    found: list[Unit] = [*facts.nested(unit)]
     for node in facts.own(unit):
         if isinstance(node, ast.Call):
             found += [target for target in facts.targets(node) if not _is_model_code(facts, target)]
@@ -132,15 +132,3 @@ def _imported(facts: Facts, reached: set[Unit]) -> Iterator[tuple[Function, str]
                 elif isinstance(value.unit, Class):
                     members = (member.unit for values in value.unit.names.values() for member in values)
                     yield from ((unit.original, place) for unit in members if isinstance(unit, Function))
-
-
-def _unread(facts: Facts) -> Iterator[tuple[Function, str]]:
-    """Functions that are called by name in code that was not run, since nothing calls it."""
-    run = {use.node for use in facts.calls_anywhere}
-    for module in facts.modules:
-        known = {name: values for name, values in module.names.items() if any(v.unit is not None for v in values)}
-        for node in facts.tree_of(module).nodes if known else ():
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node not in run:
-                for value in known.get(node.func.id, ()):
-                    if isinstance(value.unit, Function):
-                        yield value.unit, f"{module.path}:{node.lineno}"

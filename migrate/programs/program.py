@@ -256,7 +256,7 @@ def _home(
     """The unit in which every object has a name; a function before a module, where there are both."""
     fitting = [
         unit
-        for unit in facts.units
+        for unit in facts.units_naming(optimizers)
         if (everywhere or facts.is_editable(unit))
         and _covers(_named(facts, unit, Role.OPTIMIZER, optimizers), optimizers)
         and _named(facts, unit, Role.MODEL, models)
