@@ -154,11 +154,6 @@ def _library_attribute(state: State, value: Value, name: str) -> Values:
 _OF_ROWS = frozenset({"data", "T", "grad", "input_ids", "labels", "x", "y"})
 
 
-def is_static(unit: Function) -> bool:
-    """Whether the first parameter is not filled by the receiver."""
-    return "staticmethod" in decorators(unit)
-
-
 def decorators(unit: Function) -> frozenset[str]:
     """The last names of what a function is decorated with: `property`, `cached_property`, `setter`."""
     listed = getattr(unit.node, "decorator_list", None)

@@ -125,7 +125,6 @@ class Function:
     first: tuple[ast.Call, Function | None] | None = None  # the call that needs no copy
     copies: int = 0
     is_maker: bool | None = None  # whether it gives what it has made; None: not known yet
-    escapes: bool = False  # used as a value in a way that hides its callers
 
     @property
     def name(self) -> str:

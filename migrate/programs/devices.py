@@ -68,6 +68,14 @@ def _has_other_device(facts: Facts, node: ast.AST) -> bool:
     )
 
 
+def names_cpu(node: ast.Call) -> bool:
+    """Whether the text "cpu" stands in what a call is passed: `.to("cpu")`, `.to(device="cpu")`."""
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return any(
+        isinstance(inner, ast.Constant) and inner.value == "cpu" for argument in given for inner in ast.walk(argument)
+    )
+
+
 def only_cpu(facts: Facts, node: ast.expr) -> bool:
     """Whether an expression is the CPU and can be no other device."""
     values = facts.values(node)

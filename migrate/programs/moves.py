@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.distributed import DISTRIBUTED_DATA_PARALLEL
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, origins, roles
 from migrate.analysis.units import Unit
-from migrate.programs.devices import is_move
+from migrate.programs.devices import is_move, names_cpu
 from migrate.programs.early import needs_device
 from migrate.programs.program import Program
 
@@ -127,15 +127,8 @@ def _draws_on_device(facts: Facts, node: ast.Call, mine: set[ast.AST]) -> bool:
 def _leaves_device(facts: Facts, mine: set[ast.AST]) -> bool:
     """Whether the program takes the model off the device (to save it, say) and so has to bring it back by hand."""
     return any(
-        origins(facts.receiver(use.node), Role.MODEL) & mine and (use.node.func.attr == "cpu" or _names_cpu(use.node))  # type: ignore[attr-defined]
+        origins(facts.receiver(use.node), Role.MODEL) & mine and (use.node.func.attr == "cpu" or names_cpu(use.node))  # type: ignore[attr-defined]
         for use in facts.method_calls("cpu", "to")
-    )
-
-
-def _names_cpu(node: ast.Call) -> bool:
-    given = [*node.args, *(keyword.value for keyword in node.keywords)]
-    return any(
-        isinstance(inner, ast.Constant) and inner.value == "cpu" for argument in given for inner in ast.walk(argument)
     )
 
 

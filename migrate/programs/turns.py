@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import writes
-from migrate.programs.devices import is_move
+from migrate.programs.devices import is_move, names_cpu
 from migrate.programs.phases import Phase, Phases
 from migrate.programs.program import Program, Refusal
 
@@ -94,16 +94,12 @@ def _brings_back(node: ast.AST) -> bool:
     return any(
         isinstance(inner, ast.Call)
         and isinstance(inner.func, ast.Attribute)
-        and (inner.func.attr == "cpu" or (inner.func.attr == "to" and _names_cpu(inner)))
+        and (inner.func.attr == "cpu" or (inner.func.attr == "to" and names_cpu(inner)))
         for inner in ast.walk(node)
     ) and not any(isinstance(inner, ast.Attribute) and inner.attr in _NO_TENSOR for inner in ast.walk(node))
 
 
 _NO_TENSOR = frozenset({"numpy", "item", "tolist"})
-
-
-def _names_cpu(call: ast.Call) -> bool:
-    return any(isinstance(inner, ast.Constant) and inner.value == "cpu" for arg in call.args for inner in ast.walk(arg))
 
 
 def _hosted(loop: LoopFact) -> set[str]:
