@@ -25,12 +25,17 @@ from migrate.programs.outsiders import units_of
 from migrate.programs.placement import NoPlace, Placement, place
 from migrate.programs.program import Named, Program, Refusal
 from migrate.programs.schedulers import Horizon, Pace, Schedule, schedules
+from migrate.programs.setup import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
+
+
+#: What Accelerate does not give at its top level.
+_IN_UTILS = frozenset({"GradientAccumulationPlugin", "broadcast_object_list", "gather_object", "reduce", "set_seed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,10 @@ class Conversion:
     in_full: tuple[InFull, ...]
     moves: tuple[Move, ...]
     placement: Placement
+
+    def home_of(self, name: str) -> str:
+        """The module that gives a name of the API, such as `set_seed`."""
+        return f"{self.package}.utils" if self.package == "accelerate" and name in _IN_UTILS else self.package
 
     @property
     def loader_origins(self) -> set[ast.AST]:
@@ -228,12 +237,13 @@ def _place(
     """
     objects = [*loaders, *program.models, *program.optimizers]
     per_batch = [schedule for schedule in planned if schedule.pace is Pace.BATCH]
-    first = place(facts, loops, program, objects, units)
+    asked = arguments(facts, loops, program)
+    first = place(facts, loops, program, objects, units, asked)
     at = first.prepare.statement.end_lineno or 0
     taken = [s for s in per_batch if s.horizon is Horizon.ABSOLUTE or any(_line(m) <= at for m in s.measured)]
     if not taken:
         return first, ()
-    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)], units)
+    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)], units, asked)
     at = placement.prepare.statement.end_lineno or 0
     mixed = [s for s in per_batch if s not in taken and any(_line(m) <= at for m in s.measured)]
     taken += mixed

@@ -10,8 +10,9 @@ from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit
-from migrate.programs.devices import Choice, choices, flag, guard_flag, is_move, needs, negated
+from migrate.programs.devices import Choice, choices, flag, guard_flag, is_move, needs, negated, same_name
 from migrate.programs.program import Named, Program, Refusal
+from migrate.programs.setup import Argument
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -36,9 +37,15 @@ class Placement:
     """The decisions about one program."""
 
     accelerator: Spot
-    cpu: str | None  # the value of Accelerator(cpu=...)
+    arguments: tuple[Argument, ...]  # of the constructor
     choice: Choice | None  # the device choice that the accelerator replaces
     prepare: Spot
+    takes_choice: bool  # whether the device choice goes to where the accelerator is
+
+    @property
+    def cpu(self) -> str | None:
+        """The condition under which the accelerator stays on the CPU; None: it takes the best device there is."""
+        return next((argument.expression for argument in self.arguments if argument.name == "cpu"), None)
 
 
 class NoPlace(Exception):
@@ -49,8 +56,15 @@ class NoPlace(Exception):
         self.refusal = refusal
 
 
-def place(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named], units: Container[Unit]) -> Placement:
-    """The places for the accelerator and for prepare.
+def place(
+    facts: Facts,
+    loops: Loops,
+    program: Program,
+    prepared: Iterable[Named],
+    units: Container[Unit],
+    asked: tuple[Argument, ...] = (),
+) -> Placement:
+    """The places for the accelerator, which is made with what is `asked` for, and for prepare.
 
     Raises:
         NoPlace: something is used before everything that prepare needs is there.
@@ -63,8 +77,10 @@ def place(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named
     top = _top_block(program, tree, prepare.statement)
     choice = next((c for c in choices(facts, program.home) if tree.in_block(c.statement, top) is not None), None)
     cpu, required = _cpu(facts, units, choice or _module_choice(facts, program))
-    accelerator = _accelerator_spot(facts, program, tree, top, choice, cpu, required)
-    return Placement(accelerator, cpu, choice, prepare)
+    arguments = (*((Argument("cpu", cpu, required),) if cpu is not None else ()), *asked)
+    accelerator, takes_choice = _accelerator_spot(facts, program, tree, top, choice, arguments)
+    _check_before(accelerator, prepare, asked)
+    return Placement(accelerator, arguments, choice, prepare, takes_choice)
 
 
 # --- prepare --------------------------------------------------------------------------------------------------------
@@ -195,20 +211,53 @@ def _accelerator_spot(
     tree: Tree,
     top: list[ast.stmt],
     choice: Choice | None,
-    cpu: str | None,
-    required: frozenset[str],
-) -> Spot:
+    arguments: tuple[Argument, ...],
+) -> tuple[Spot, bool]:
+    """Where the accelerator is made, and whether the device choice goes there."""
     earliest = _start(tree, top)
-    if cpu is not None:
-        earliest = max(earliest, _after_names(facts, program, tree, top, choice, required))
+    for argument in arguments:
+        limit = choice.statement.lineno if choice is not None and argument.name == "cpu" else None
+        earliest = max(earliest, _after_names(facts, program, tree, top, argument.needs, limit))
     in_module = isinstance(program.home, Module) and top is tree.root.body
-    if choice is not None and (cpu is not None or not in_module or _is_first(program, choice)):
+    if choice is not None and (arguments or not in_module or _is_first(program, choice)):
         at = _index(top, _held(tree, choice.statement, top))
         if choice.statement is top[at] and not any(_speaks(facts, s) for s in top[earliest:at]):
-            return Spot(choice.statement, "instead", spaced=False)
+            if earliest <= at:
+                return Spot(choice.statement, "instead", spaced=False), True
+            _check_later(choice, arguments, top[at + 1 : earliest])
+            return Spot(top[earliest - 1], "after", spaced=False), True
     if earliest < len(top):
-        return Spot(top[earliest], "before", spaced=in_module or cpu is not None)
-    return Spot(top[-1], "after", spaced=True)
+        return Spot(top[earliest], "before", spaced=in_module or bool(arguments)), False
+    return Spot(top[-1], "after", spaced=True), False
+
+
+def _check_before(accelerator: Spot, prepare: Spot, asked: tuple[Argument, ...]) -> None:
+    """The accelerator is made before prepare is called."""
+    if asked and accelerator.statement.lineno > prepare.statement.lineno:
+        needed = ", ".join(sorted({name for argument in asked for name in argument.needs if "." not in name}))
+        raise NoPlace(
+            Refusal(
+                accelerator.statement,
+                "MIG100",
+                f"the accelerator needs {needed}, which gets its value after the models are made",
+                f"set {needed} before",
+            )
+        )
+
+
+def _check_later(choice: Choice, arguments: tuple[Argument, ...], between: list[ast.stmt]) -> None:
+    """The device can be chosen later, where what the accelerator needs is there, if nothing asks for it before."""
+    for statement in between:
+        if any(same_name(node, choice.target) for node in ast.walk(statement) if isinstance(node, ast.expr)):
+            needed = ", ".join(sorted({name for argument in arguments for name in argument.needs if "." not in name}))
+            raise NoPlace(
+                Refusal(
+                    statement,
+                    "MIG100",
+                    f"{choice.target} is read here, before {needed}, which the accelerator needs, has its value",
+                    f"set {needed} above the device",
+                )
+            )
 
 
 def _is_first(program: Program, choice: Choice) -> bool:
@@ -245,11 +294,10 @@ def _is_super_init(statement: ast.stmt) -> bool:
 
 
 def _after_names(
-    facts: Facts, program: Program, tree: Tree, top: list[ast.stmt], choice: Choice | None, required: frozenset[str]
+    facts: Facts, program: Program, tree: Tree, top: list[ast.stmt], required: frozenset[str], limit: int | None
 ) -> int:
-    """The position after the last statement that gives the condition's names their values."""
+    """The position after the last statement, above a line, that gives the names of an argument their values."""
     assert program.home is not None
-    limit = choice.statement.lineno if choice is not None else None
     position = 0
     for binding in facts.bindings_in(program.home):
         if binding.target in required and (limit is None or binding.statement.lineno < limit):

@@ -18,6 +18,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.programs.access import NAME, Parameter
+from migrate.programs.setup import written
 from migrate.rules.device_choice import argument_for, device_line
 from migrate.rules.rule import rule
 
@@ -42,17 +43,21 @@ def _create(conversion: Conversion, draft: Draft) -> None:
     home = conversion.program.home
     assert home is not None
     name = conversion.access.of(home)
-    arguments = draft.quoted(spot.statement, f"cpu={placement.cpu}") if placement.cpu is not None else ""
+    arguments = draft.quoted(spot.statement, written(placement.arguments))
     code = f"{name} = Accelerator({arguments})"
-    if spot.where == "instead":
+    if placement.takes_choice:
         assert placement.choice is not None
         device = device_line(conversion, placement.choice)
-        draft.replace(spot.statement, code if device is None else f"{code}\n{device}")
+        code = code if device is None else f"{code}\n{device}"
+    if spot.where == "instead":
+        draft.replace(spot.statement, code)
     elif spot.where == "before":
         draft.before(spot.statement, code, spaced=spot.spaced)
     else:
         draft.after(spot.statement, code, spaced=spot.spaced)
     draft.add_import(spot.statement, conversion.package, "Accelerator")
+    for imported in sorted({name for argument in placement.arguments for name in argument.imports}):
+        draft.add_import(spot.statement, conversion.home_of(imported), imported)
 
 
 def _hand_over(conversion: Conversion, draft: Draft, parameter: Parameter, passed: set[ast.Call]) -> None:

@@ -91,11 +91,11 @@ def _settle(conversion: Conversion, draft: Draft, choice: Choice) -> None:
     if line is None:
         for node in left:
             draft.rewrite(node, f"{conversion.access.name(node)}.device.type")
-    if conversion.placement.accelerator.where == "instead" and choice is conversion.placement.choice:
-        return  # the accelerator takes its place
-    if conversion.placement.choice is not None and choice.statement is conversion.placement.choice.statement:
-        if conversion.placement.accelerator.where == "instead":
-            return
+    placement = conversion.placement
+    if placement.takes_choice and placement.choice is not None and choice.statement is placement.choice.statement:
+        if placement.accelerator.where != "instead":  # else the accelerator takes its place
+            draft.remove(choice.statement)
+        return
     if line is None:
         draft.remove(choice.statement)
     else:

@@ -1,0 +1,53 @@
+"""What the accelerator is made with: the arguments of its constructor, from what the program did by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.programs.program import Program
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import Loops
+
+HANDLERS = "kwargs_handlers"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """`Accelerator(name=expression)`.
+
+    The expression is Python source with single quotes that means the same at home. Several `kwargs_handlers` are
+    gathered in one list: each gives one handler.
+    """
+
+    name: str
+    expression: str
+    needs: frozenset[str] = frozenset()  # names and attributes that must have their values before: "args", "args.amp"
+    imports: tuple[str, ...] = ()  # what the expression takes from the package of the accelerator
+
+
+Decider = Callable[["Facts", "Loops", Program], Iterable[Argument]]
+
+#: Each gives the arguments that its subject asks for.
+DECIDERS: tuple[Decider, ...] = ()
+
+
+def arguments(facts: Facts, loops: Loops, program: Program) -> tuple[Argument, ...]:
+    """The arguments that a program asks for, beside `cpu`; the first of each name counts."""
+    found: dict[str, Argument] = {}
+    for decide in DECIDERS:
+        for argument in decide(facts, loops, program):
+            key = argument.expression if argument.name == HANDLERS else argument.name
+            found.setdefault(key, argument)
+    return tuple(found.values())
+
+
+def written(given: Iterable[Argument]) -> str:
+    """The arguments as they are written between the parentheses of the constructor."""
+    given = list(given)
+    handlers = [argument.expression for argument in given if argument.name == HANDLERS]
+    single = [f"{argument.name}={argument.expression}" for argument in given if argument.name != HANDLERS]
+    return ", ".join([*single, *([f"{HANDLERS}=[{', '.join(handlers)}]"] if handlers else [])])
