@@ -245,7 +245,8 @@ def _print_diff(report: Report, style: Style) -> None:
 
 def _kinds(mode: Mode, style: Style) -> frozenset[Kind]:
     """Which findings a mode shows."""
-    shown = {Kind.LOOP, Kind.LEFT} if mode is Mode.CHECK else {Kind.LOOP, Kind.LEFT, Kind.NOTE}
+    shown = {Kind.LOOP, Kind.LEFT, Kind.FAULT}
+    shown |= set() if mode is Mode.CHECK else {Kind.NOTE}
     return frozenset({*shown, Kind.NOTE, Kind.EDIT} if style.verbose else shown)
 
 

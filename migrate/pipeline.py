@@ -202,6 +202,10 @@ def _second_run(
     flagged = Counter(loop.path for loop in _loops(second))
     for path in flagged - allowed:
         failures.setdefault(path, _Failure("a second run still finds a plain training loop that was to be converted"))
+    there = Counter(fault.path for fault in planned.conversion.outcome.faults)
+    for path in Counter(fault.path for fault in second.outcome.faults) - there:
+        fault = next(fault for fault in second.outcome.faults if fault.path == path)
+        failures.setdefault(path, _Failure(f"in line {fault.line} of the result {fault.message}"))
     return {path: failure for path, failure in failures.items() if path in changes}
 
 

@@ -93,6 +93,12 @@ _SIDES = {
 _RANKS = frozenset({Quantity.RANK, Quantity.LOCAL_RANK})
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 _INITIALIZED = frozenset({"torch.distributed.is_initialized", "torch.distributed.is_torchelastic_launched"})
+#: What an accelerator says of the process.
+_ASKED = {
+    "is_main_process": Side.MAIN,
+    "is_local_main_process": Side.LOCAL_MAIN,
+    "use_distributed": Side.SEVERAL,
+}
 _AVAILABLE = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 
 
@@ -178,6 +184,9 @@ class Branches:
                 return _both(Side.SEVERAL)
             if names and names <= _AVAILABLE:
                 return _both(Side.CUDA)
+        if isinstance(test, ast.Attribute) and test.attr in _ASKED:
+            if Role.ACCELERATOR in roles(self._facts.values(test.value)):
+                return _both(_ASKED[test.attr])
         quantity = self._places.quantity(test)
         if quantity in _RANKS:
             return _both(_SIDES[quantity][1])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import TABLES, distributed
 from migrate.analysis.known.table import Makes
-from migrate.analysis.roles import Role
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
@@ -41,6 +41,12 @@ _QUANTITIES = {
 _COUNTS = frozenset({"torch.cuda.device_count", "torch.accelerator.device_count"})
 #: What `torch.distributed.launch` passes to a script.
 _OPTIONS = {"local_rank": Quantity.LOCAL_RANK}
+#: What an accelerator tells.
+_ASKED = {
+    "process_index": Quantity.RANK,
+    "local_process_index": Quantity.LOCAL_RANK,
+    "num_processes": Quantity.WORLD_SIZE,
+}
 _JOINED = {"rank": Quantity.RANK, "world_size": Quantity.WORLD_SIZE}
 #: Values that stand for "only one process".
 _ALONE = {
@@ -111,6 +117,9 @@ class Places:
                 return kinds.pop()
         if (variable := self.variable(node)) is not None:
             return _QUANTITIES.get(distributed.ENVIRONMENT.get(variable, Role.UNKNOWN))
+        if isinstance(node, ast.Attribute) and node.attr in _ASKED:
+            if Role.ACCELERATOR in roles(self._facts.values(node.value)):
+                return _ASKED[node.attr]
         if self._sources.option(node) is not None and isinstance(node, ast.Attribute) and node.attr in _OPTIONS:
             return _OPTIONS[node.attr]
         if not isinstance(node, (ast.Name, ast.Attribute)):

@@ -22,6 +22,7 @@ class Kind(Enum):
     LEFT = "left"  # something left to a person
     NOTE = "note"  # worth knowing, nothing to do
     EDIT = "edit"  # a change that is made
+    FAULT = "fault"  # a mistake in code that uses an accelerator already
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Outcome:
 
     findings: tuple[Finding, ...] = ()
     summaries: tuple[Summary, ...] = ()
+    faults: tuple[Finding, ...] = ()  # those of the findings' kind FAULT, whatever is selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,5 +102,5 @@ class Report:
             return 2
         if mode is Mode.WRITE:
             unconverted = any(not loop.converts for loop in self.of(Kind.LOOP))
-            return int(unconverted or bool(self.of(Kind.LEFT)))
-        return int(bool(self.touched) or bool(self.of(Kind.LOOP)))
+            return int(unconverted or bool(self.of(Kind.LEFT)) or bool(self.of(Kind.FAULT)))
+        return int(bool(self.touched) or bool(self.of(Kind.LOOP)) or bool(self.of(Kind.FAULT)))

@@ -29,6 +29,7 @@ from migrate.rules.clipping import gradient_clipping
 from migrate.rules.data_parallel import data_parallel
 from migrate.rules.device_choice import device_choice
 from migrate.rules.draft import Draft, finding
+from migrate.rules.guarded import faults, guarded_collective
 from migrate.rules.host import to_the_host
 from migrate.rules.loading import loading
 from migrate.rules.metrics import metrics
@@ -55,6 +56,7 @@ from migrate.rules.rule import Rule
 #: out at last, when nobody asks any more.
 RULES: tuple[Rule, ...] = (
     unconverted,
+    guarded_collective,
     prepare,
     model_placement,
     batch_moves,
@@ -108,14 +110,18 @@ def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
         )
     findings += [_out_of_sight(facts, use) for use in loops.out_of_sight]
     findings += _unnamed(facts, loops)
+    mistakes = tuple(faults(facts))
+    findings += mistakes
     findings += [_cut_short(path) for path in facts.cut_short]
     findings.sort(key=lambda f: (f.path, f.line, f.column, f.code))
-    return Outcome(tuple(f for f in findings if _is_wanted(f, options)), tuple(summaries))
+    return Outcome(tuple(f for f in findings if _is_wanted(f, options)), tuple(summaries), mistakes)
 
 
 def _is_wanted(found: Finding, options: Options) -> bool:
-    """What is selected; a loop, and what keeps it from being converted, unless it is ignored by its code."""
-    always = found.kind in (Kind.LOOP, Kind.LEFT) and not any(found.code.startswith(code) for code in options.ignore)
+    """What is selected; a loop, what keeps it from being converted, a mistake, unless it is ignored by its code."""
+    always = found.kind in (Kind.LOOP, Kind.LEFT, Kind.FAULT) and not any(
+        found.code.startswith(code) for code in options.ignore
+    )
     return always or options.wants(found.code)
 
 
@@ -161,7 +167,8 @@ def _write(conversion: Conversion, plan: Plan, options: Options, group: str, sai
 
 
 def _all_selected(program: Program, options: Options) -> bool:
-    missing = [each for each in RULES if not each.optional and not options.wants(each.code) and each is not unconverted]
+    only_find = (unconverted, guarded_collective)
+    missing = [r for r in RULES if not r.optional and not options.wants(r.code) and r not in only_find]
     for each in missing[:1]:
         program.refusals.append(
             Refusal(

@@ -15,7 +15,7 @@ else:
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 KEYS = {
     "why", "runnable", "processes", "arguments", "frozen", "halved", "evaluation", "schedule", "target",
-    "roles", "left", "note",
+    "roles", "left", "note", "fault",
 }  # fmt: skip
 
 
@@ -46,9 +46,14 @@ class Case:
         return list(self.table.get("left", ()))
 
     @property
+    def faults(self) -> list[dict[str, Any]]:
+        """The mistakes that are found in code that uses an accelerator already, and nothing else."""
+        return list(self.table.get("fault", ()))
+
+    @property
     def is_noop(self) -> bool:
         """Nothing to convert, and nothing to say."""
-        return not self.after and not self.left
+        return not self.after and not self.left and not self.faults
 
     def script(self, version: str) -> Path:
         """What is run: the only file, or the one called `train.py`."""

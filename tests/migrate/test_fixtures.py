@@ -145,11 +145,20 @@ def test_roles_are_found(case):
 
 
 @named(ALL)
+def test_mistakes_are_found(case):
+    report, _ = converted(case, case.before)
+
+    found = [says(finding) for finding in report.of(Kind.FAULT)]
+    assert [(line, code) for line, code, _ in found] == [(fault["line"], fault["code"]) for fault in case.faults]
+    assert all(fault["says"] in message for fault, (_, _, message) in zip(case.faults, found, strict=True))
+
+
+@named(ALL)
 def test_loops_are_flagged(case):
     report, _ = converted(case, case.before)
 
     loops = report.of(Kind.LOOP)
-    assert bool(loops) is not case.is_noop
+    assert bool(loops) is not (case.is_noop or bool(case.faults))
     assert all(loop.converts is bool(case.after) for loop in loops)
 
 
