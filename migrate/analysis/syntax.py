@@ -106,6 +106,14 @@ def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
         yield case.body
 
 
+def own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:
+    """What a statement evaluates itself, outside of the blocks in it; nothing of definitions."""
+    if not isinstance(statement, _DEFINITIONS):
+        inside = {id(inner) for block in blocks(statement) for inner in block}
+        skipped = (ast.ExceptHandler, ast.match_case)
+        yield from (n for n in children(statement) if id(n) not in inside and not isinstance(n, skipped))
+
+
 def reads(node: ast.AST) -> set[str]:
     """Names that are read in a node, nested functions included."""
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} | {

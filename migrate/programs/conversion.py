@@ -20,6 +20,7 @@ from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
 from migrate.programs.host import unsafe_batches
 from migrate.programs.loops import Loops
+from migrate.programs.modes import Modes
 from migrate.programs.moves import Move, moves
 from migrate.programs.outsiders import units_of
 from migrate.programs.placement import NoPlace, Placement, place
@@ -135,7 +136,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
 
 def _evaluation(facts: Facts, program: Program, handed_out: set[ast.AST]) -> tuple[list[Shared], list[InFull]]:
     """Which evaluation loops are shared out. A loader is used in one way only, so one loop can keep others back."""
-    decided = [decide_evaluation(facts, program, loop) for loop in program.evaluation]
+    modes = Modes(facts, program)
+    decided = [decide_evaluation(facts, program, modes, loop) for loop in program.evaluation]
     named = {origin for loader in program.loaders for origin in loader.origins}
     while True:
         kept_whole = {o for d in decided if isinstance(d, InFull) for o in d.loop.loaders} - program.training_loaders

@@ -17,14 +17,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
-from migrate.analysis.known.training import NO_GRAD
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
-from migrate.analysis.syntax import FUNCTIONS, is_docstring, writes
-from migrate.analysis.units import Class, Function, FunctionNode
+from migrate.analysis.syntax import blocks, is_docstring, own_expressions, writes
+from migrate.analysis.units import Class, Function
+from migrate.programs.accumulators import statements_after
+from migrate.programs.modes import Mode, unsteady
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
+    from migrate.programs.modes import Modes
     from migrate.programs.program import Program
 
 
@@ -50,16 +54,15 @@ class NotShared(Exception):
     """The loop cannot be shared out; the argument says why."""
 
 
-def decide(facts: Facts, program: Program, loop: LoopFact) -> Shared | InFull:
+def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shared | InFull:
     """How one evaluation loop is made exact."""
     try:
         _check_reach(facts, program, loop)
         _check_data(facts, loop)
         _check_models(facts, program)
-        _check_mode(facts, program, loop)
+        _check_mode(facts, program, modes, loop)
         forward = _forward(facts, loop)
         _check_before(facts, forward.before)
-        _check_later(facts, forward.later)
         names = _names(facts, loop, forward)
     except NotShared as reason:
         return InFull(loop, str(reason))
@@ -131,46 +134,16 @@ def is_draw(facts: Facts, call: ast.Call) -> bool:
     return any(name.startswith(data.RANDOM_PREFIXES) and name not in data.RANDOM_SEEDS for name in facts.called(call))
 
 
-def _check_mode(facts: Facts, program: Program, loop: LoopFact) -> None:
-    """The runtime takes a pass for an evaluation if gradients are off or every model is in eval mode at its start."""
-    if without_gradients(facts, loop.node):
-        return
-    if len(program.models) == 1 and _is_in_eval_mode(facts, loop):
-        return
-    raise NotShared("it is not seen to run under torch.no_grad() or with the model in eval mode")
+def _check_mode(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> None:
+    """The runtime takes a pass for an evaluation if gradients are off or every model is in eval mode at its start.
 
-
-def without_gradients(facts: Facts, node: ast.AST) -> bool:
-    """Whether a node stands under `with torch.no_grad()`, or in a function that is decorated with it."""
-    for above in facts.tree(node).up(node):
-        if isinstance(above, (ast.With, ast.AsyncWith)):
-            given = (item.context_expr for item in above.items)
-            if any(isinstance(context, ast.Call) and facts.called(context) & NO_GRAD for context in given):
-                return True
-        if isinstance(above, FUNCTIONS) and is_decorated_without(facts, above):
-            return True
-    return False
-
-
-def is_decorated_without(facts: Facts, node: FunctionNode) -> bool:
-    """Whether a function is decorated with `@torch.no_grad()`."""
-    decorators = (d.func if isinstance(d, ast.Call) else d for d in getattr(node, "decorator_list", ()))
-    return any(facts.names(decorator) & NO_GRAD for decorator in decorators)
-
-
-def _is_in_eval_mode(facts: Facts, loop: LoopFact) -> bool:
-    """Whether the last train() or eval() call on a model before the loop, in the same function, is eval()."""
-    last = ""
-    for node in facts.own(loop.unit):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in ("train", "eval")
-            and Role.MODEL in roles(facts.receiver(node))
-            and node.lineno < loop.node.lineno
-        ):
-            last = node.func.attr if not node.args else ""
-    return last == "eval"
+    Without eval mode, a batch that is cut gives other statistics and draws other numbers.
+    """
+    mode = modes.at(loop.node)
+    if mode is Mode.UNKNOWN:
+        raise NotShared("it is not seen to run under torch.no_grad() or with the model in eval mode")
+    if mode is Mode.NO_GRADIENTS and (layer := unsteady(facts, program)):
+        raise NotShared(f"the model, with {layer}, is not seen to be in eval mode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,17 +229,6 @@ def _check_before(facts: Facts, before: list[ast.stmt]) -> None:
             raise NotShared(f"line {statement.lineno} looks at the batch before the model's result is there")
 
 
-def _check_later(facts: Facts, later: list[ast.stmt]) -> None:
-    """The model must not run again on rows that were gathered."""
-    for statement in later:
-        for node in ast.walk(statement):
-            if not isinstance(node, ast.Call):
-                continue
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            if any(Role.MODEL in roles(facts.values(argument)) for argument in given):
-                raise NotShared(f"the model is handed to another function at line {node.lineno}")
-
-
 def _looks_at_batch(facts: Facts, node: ast.AST) -> bool:
     return any(
         roles(facts.values(inner)) & FROM_LOADER
@@ -285,7 +247,7 @@ def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
         defined += sorted(writes(statement))
     names: list[str] = [_new_name(facts, loop)] if inside else []
     for name in dict.fromkeys(defined):
-        read = _first_read(name, forward.later, inside)
+        read = _first_read(name, forward.later, inside) or _read_after(facts, loop, name)
         if read is None:
             continue
         values = facts.values(read)
@@ -321,6 +283,28 @@ def _first_read(name: str, later: list[ast.stmt], inside: set[int]) -> ast.Name 
         if isinstance(statement, ast.Assign) and found:
             return None
     return None
+
+
+def _read_after(facts: Facts, loop: LoopFact, name: str) -> ast.Name | None:
+    """The first place after the loop that reads the last batch, or its results, under a name."""
+    read, _ = _met(statements_after(facts, loop.node), name)
+    return read
+
+
+def _met(statements: Sequence[ast.stmt], name: str) -> tuple[ast.Name | None, bool]:
+    """The first place that reads a name, and whether the name is certainly given another value before."""
+    for statement in statements:
+        header = [n for part in own_expressions(statement) for n in _names_of(part) if n.id == name]
+        for node in header:
+            if isinstance(node.ctx, ast.Load):
+                return node, False
+        if header:
+            return None, True
+        for block in blocks(statement):
+            read, is_new = _met(block, name)
+            if read is not None or (is_new and isinstance(statement, (ast.With, ast.AsyncWith))):
+                return read, is_new
+    return None, False
 
 
 #: Fields of a model's output that are not all rows.

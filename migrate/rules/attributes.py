@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
-from migrate.programs.evaluation import is_decorated_without, without_gradients
+from migrate.programs.modes import is_decorated_without, without_gradients
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
 

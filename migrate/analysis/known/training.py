@@ -21,6 +21,10 @@ AUTOGRAD_BACKWARD = frozenset({"torch.autograd.backward", "torch.distributed.aut
 NO_GRAD = frozenset(
     {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad"}
 )
+#: These are told whether gradients are on.
+SETS_GRADIENTS = frozenset({"torch.set_grad_enabled", "torch.autograd.set_grad_enabled"})
+#: Layers and functions whose result for a sample depends on the rest of the batch, or is drawn, in training mode.
+UNSTEADY = ("BatchNorm", "Dropout", "dropout", "batch_norm", "InstanceNorm", "RReLU", "rrelu")
 #: A file that imports one of these has to do with PyTorch: its `backward` may be that of a loss.
 TORCH_PACKAGES = frozenset(
     {"torch", "torchvision", "torchtext", "torchaudio", "transformers", "timm", "fastai", "pytorch_lightning"}
@@ -36,6 +40,8 @@ __all__ = [
     "FLUENT",
     "NO_GRAD",
     "RUN_ELSEWHERE",
+    "SETS_GRADIENTS",
     "THROUGH_WRAPPER",
     "TORCH_PACKAGES",
+    "UNSTEADY",
 ]

@@ -40,6 +40,8 @@ SHARED = {
     "a name that is replaced before it is read": ("out = net(x)\ny = 3\ncorrect += out.sum() * y", ("out",)),
     "a count of steps before": ("correct += 1\nout = net(x)\nfound.append(out)", ("out",)),
     "a result without a name": ("correct += (net(x).argmax(1) == y).sum()", ("outputs", "y")),
+    "the model handed on": ("out = net(x)\nfound.append(measure(net, out))", ("out",)),
+    "the last batch read after the loop": ("out = net(x)\nfound.append(out)", ("out", "x")),
     "a loss at once": ("correct += crit(net(x), y).item()", ("outputs", "y")),
 }
 
@@ -47,7 +49,8 @@ SHARED = {
 @pytest.mark.parametrize("name", SHARED)
 def test_shared_out(decide, name):
     body, names = SHARED[name]
-    _, conversion = decide(source(body))
+    after = "if found:\n    show(x)\nfor y in found:\n    show(y)" if "after the loop" in name else ""
+    _, conversion = decide(source(body) + after)
 
     (shared,) = conversion.shared
     assert shared.names == names
@@ -60,7 +63,6 @@ IN_FULL = {
     "a count of the batch before the result": ("correct += x.size(0)\nout = net(x)\nfound.append(out)", "before"),
     "a size kept from before": ("n = x.size(0)\nout = net(x)\ncorrect += out.sum() / n", "folds the rows"),
     "the model under a condition": ("if y is not None:\n    out = net(x)\n    found.append(out)", "another block"),
-    "the model handed on": ("out = net(x)\nfound.append(measure(net, out))", "handed to another function"),
     "no model": ("found.append(y)", "not called in the loop"),
 }
 
@@ -133,7 +135,7 @@ def test_dictionary_batches_are_not_gathered_whole(decide):
 
 
 def test_evaluating_on_the_training_loader_in_a_way_that_cannot_be_shared_is_refused(decide):
-    text = source("found.append(measure(net, net(x)))").replace("in test:", "in train:")
+    text = source("found.append(net(x) - net(y))").replace("in test:", "in train:")
     program, conversion = decide(text)
 
     assert conversion is None

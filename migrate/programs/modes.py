@@ -1,0 +1,305 @@
+"""What is certain about the mode of a program wherever a loop begins: gradients off, models in eval mode.
+
+The code is run on states: what holds on every way to a place. `model.eval()` and `with torch.no_grad()` count wherever
+they stand, in the loop's function, in those that call it or in those that were called before.
+"""
+
+from __future__ import annotations
+
+import ast
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.training import NO_GRAD, SETS_GRADIENTS, UNSTEADY
+from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import FUNCTIONS, blocks, own_nodes
+from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import FunctionNode, Unit
+    from migrate.programs.program import Program
+
+GRADIENTS_OFF = "gradients are off"
+
+
+class Mode(Enum):
+    """What is certain about the models where a loop begins."""
+
+    EVAL = "all of them are in eval mode"
+    NO_GRADIENTS = "gradients are off"
+    UNKNOWN = "nothing"
+
+
+#: What holds on one way to a place: that gradients are off, and the targets of the models in eval mode.
+State = frozenset[str]
+#: What holds on each way; empty: no way leads here.
+States = frozenset[State]
+_NOWHERE: States = frozenset()
+_NOTHING: States = frozenset({frozenset()})
+_MANY = 32
+_DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
+
+
+class Modes:
+    """The modes of one program's models."""
+
+    def __init__(self, facts: Facts, program: Program) -> None:
+        self._facts = facts
+        self._models = {named.target: named.origins for named in program.models}
+        self._seen: dict[Unit, dict[ast.AST, States]] = {}
+        self._effects: dict[tuple[Function, State], States] = {}
+        self._changing = _changing(facts)
+
+    def at(self, loop: ast.AST) -> Mode:
+        """What holds whenever a loop begins."""
+        states = self._before(loop, self._facts.unit(loop))
+        if all(self._models.keys() <= state for state in states):
+            return Mode.EVAL
+        are_sure = all(GRADIENTS_OFF in state or self._models.keys() <= state for state in states)
+        return Mode.NO_GRADIENTS if are_sure else Mode.UNKNOWN
+
+    def _before(self, node: ast.AST, unit: Unit) -> States:
+        if unit not in self._seen:
+            self._seen[unit] = {}  # a function that leads to itself: nothing is certain
+            self._seen[unit] = _Run(self).of(unit, self._entry(unit))
+        return self._seen[unit].get(node, _NOTHING)
+
+    def _entry(self, unit: Unit) -> States:
+        if not isinstance(unit, Function):
+            return _NOTHING
+        found = [self._before(call.node, call.caller) for call in self._facts.callers(unit)]
+        known = found if self._facts.callers_known(unit) else []
+        return _decorated(self._facts, unit, _joined(known) or _NOTHING)
+
+    def after(self, call: ast.Call, states: States) -> States:
+        """What holds after a call."""
+        return _joined(self._after(call, state) for state in states)
+
+    def _after(self, call: ast.Call, state: State) -> States:
+        facts = self._facts
+        changed = self._set_gradients(call, state)
+        if changed is not None:
+            return frozenset({changed})
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "eval"):
+            if Role.MODEL in roles(facts.receiver(call)):
+                return frozenset({self._set_mode(call, call.func.attr, state)})
+        ways = [self._effect(target, state) for target in facts.targets(call) if target in self._changing]
+        if ways:
+            return _joined(ways)
+        made = {target for target, places in self._models.items() if call in places}
+        return frozenset({state - made - self._handed_out(call)})
+
+    def _set_gradients(self, call: ast.Call, state: State) -> State | None:
+        """`torch.set_grad_enabled(False)` as a statement of its own."""
+        is_statement = isinstance(self._facts.tree(call).parents[call], ast.Expr)
+        if not is_statement or not self._facts.called(call) & SETS_GRADIENTS:
+            return None
+        return state | {GRADIENTS_OFF} if turns_off(self._facts, call) else state - {GRADIENTS_OFF}
+
+    def _set_mode(self, call: ast.Call, method: str, state: State) -> State:
+        receiver = origins(self._facts.receiver(call), Role.MODEL)
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        is_eval = method == "eval" or (bool(given) and isinstance(given[0], ast.Constant) and given[0].value is False)
+        mine = {target for target, places in self._models.items() if receiver & places}
+        if not is_eval:
+            return state - (mine or self._models.keys())
+        certain = {target for target in mine if receiver <= self._models[target]}
+        return state | certain
+
+    def _handed_out(self, call: ast.Call) -> set[str]:
+        """The models that are given to code which nobody reads, and may come back in another mode."""
+        facts = self._facts
+        if facts.targets(call) or all(name.startswith(("torch.", "builtins.")) for name in facts.called(call)):
+            return set()
+        given = {o for argument in call.args for o in origins(facts.values(argument), Role.MODEL)}
+        return {target for target, places in self._models.items() if places & given}
+
+    def _effect(self, unit: Function, state: State) -> States:
+        """What holds after a function of the project, called in a state."""
+        key = (unit, state)
+        if key not in self._effects:
+            self._effects[key] = _NOTHING
+            run = _Run(self)
+            run.of(unit, _decorated(self._facts, unit, frozenset({state})))
+            is_decorated = is_decorated_without(self._facts, unit.node)
+            after = _joined(run.returned)
+            self._effects[key] = _restored(after, state) if is_decorated else after
+        return self._effects[key]
+
+    def without(self, item: ast.withitem) -> bool | None:
+        """Whether a context turns gradients off (True) or on (False); None: neither."""
+        call = item.context_expr
+        if not isinstance(call, ast.Call):
+            return None
+        called = self._facts.called(call)
+        if called & NO_GRAD:
+            return True
+        if called & SETS_GRADIENTS:
+            return turns_off(self._facts, call)
+        return False if "torch.enable_grad" in called else None
+
+
+class _Run:
+    """One run through a function or module, which notes the states before every loop and every call."""
+
+    def __init__(self, modes: Modes) -> None:
+        self._modes = modes
+        self._noted: dict[ast.AST, States] = {}
+        self._leaving: list[tuple[list[States], list[States]]] = []  # break, continue of the loops around
+        self.returned: list[States] = []
+
+    def of(self, unit: Unit, states: States) -> dict[ast.AST, States]:
+        """The states before the loops and calls of a unit."""
+        body = getattr(unit.node if isinstance(unit, Function) else unit.tree, "body", [])
+        if isinstance(body, list):
+            self.returned.append(self._block(body, states))
+        else:
+            self.returned.append(self._expressions(body, states))
+        return self._noted
+
+    def _block(self, statements: Sequence[ast.stmt], states: States) -> States:
+        for statement in statements:
+            states = self._statement(statement, states)
+        return states
+
+    def _statement(self, statement: ast.stmt, states: States) -> States:
+        if isinstance(statement, _DEFINITIONS) or not states:
+            return states
+        if isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
+            return self._loop(statement, states)
+        if isinstance(statement, (ast.With, ast.AsyncWith)):
+            return self._with(statement, states)
+        if isinstance(statement, ast.If):
+            after = self._expressions(statement.test, states)
+            return _joined([self._block(statement.body, after), self._block(statement.orelse, after)])
+        if isinstance(statement, ast.Try):
+            return self._try(statement, states)
+        if inner := list(blocks(statement)):  # match
+            return _joined([states, *(self._block(block, states) for block in inner)])
+        after = self._expressions(statement, states)
+        if isinstance(statement, (ast.Return, ast.Raise)):
+            self.returned += [after] if isinstance(statement, ast.Return) else []
+            return _NOWHERE
+        if isinstance(statement, (ast.Break, ast.Continue)) and self._leaving:
+            self._leaving[-1][isinstance(statement, ast.Continue)].append(after)
+            return _NOWHERE
+        return after
+
+    def _loop(self, loop: ast.For | ast.AsyncFor | ast.While, states: States) -> States:
+        """Loops are taken to run at least once: after epochs of training, what the last of them leaves behind holds."""
+        header = loop.test if isinstance(loop, ast.While) else loop.iter
+        before = self._expressions(header, states)
+        while True:
+            self._note(loop, before)
+            self._leaving.append(([], []))
+            again = self._block(loop.body, before)
+            left, continued = self._leaving.pop()
+            ended = _joined([again, *continued])
+            if ended <= before:
+                return _joined([self._block(loop.orelse, ended), *left])
+            before = _joined([before, ended])
+
+    def _with(self, statement: ast.With | ast.AsyncWith, states: States) -> States:
+        ways = []
+        for state in states:
+            inner = frozenset({state})
+            turned = [self._modes.without(item) for item in statement.items]
+            for item, off in zip(statement.items, turned, strict=True):
+                inner = self._expressions(item.context_expr, inner)
+                if off is not None:
+                    inner = frozenset(s | {GRADIENTS_OFF} if off else s - {GRADIENTS_OFF} for s in inner)
+            after = self._block(statement.body, inner)
+            ways.append(after if all(off is None for off in turned) else _restored(after, state))
+        return _joined(ways)
+
+    def _try(self, statement: ast.Try, states: States) -> States:
+        after = self._block(statement.body, states)
+        failed = _joined([states, after])
+        ways = [self._block(statement.orelse, after), *(self._block(h.body, failed) for h in statement.handlers)]
+        return self._block(statement.finalbody, _joined(ways))
+
+    def _expressions(self, node: ast.AST, states: States) -> States:
+        """What holds after the calls in an expression, or in a statement without blocks; inner ones run first."""
+        for call in reversed([n for n in (node, *own_nodes(node)) if isinstance(n, ast.Call)]):
+            self._note(call, states)
+            states = self._modes.after(call, states)
+        return states
+
+    def _note(self, node: ast.AST, states: States) -> None:
+        self._noted[node] = _joined([self._noted.get(node, _NOWHERE), states])
+
+
+def _joined(ways: Iterable[States]) -> States:
+    joined: States = _NOWHERE.union(*ways)
+    return joined if len(joined) <= _MANY else frozenset({frozenset.intersection(*joined)})
+
+
+def _restored(states: States, before: State) -> States:
+    """The states with gradients as they were."""
+    kept = before & {GRADIENTS_OFF}
+    return frozenset((state - {GRADIENTS_OFF}) | kept for state in states)
+
+
+def _decorated(facts: Facts, unit: Function, states: States) -> States:
+    is_decorated = is_decorated_without(facts, unit.node)
+    return frozenset(state | {GRADIENTS_OFF} for state in states) if is_decorated else states
+
+
+def is_decorated_without(facts: Facts, node: FunctionNode) -> bool:
+    """Whether a function is decorated with `@torch.no_grad()`."""
+    for decorator in getattr(node, "decorator_list", ()):
+        named = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if facts.names(named) & NO_GRAD:
+            return True
+    return False
+
+
+def turns_off(facts: Facts, call: ast.Call) -> bool:
+    """`set_grad_enabled(False)`."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return bool(given) and isinstance(given[0], ast.Constant) and given[0].value is False
+
+
+def _changing(facts: Facts) -> set[Function]:
+    """The functions in which, or in what they call, a mode is set."""
+    waiting: list[Function] = []
+    for use in facts.calls_anywhere:
+        sets_mode = isinstance(use.node.func, ast.Attribute) and use.node.func.attr in ("train", "eval")
+        if isinstance(use.unit, Function) and (sets_mode or facts.called(use.node) & SETS_GRADIENTS):
+            waiting.append(use.unit)
+    found: set[Function] = set()
+    while waiting:
+        unit = waiting.pop()
+        if unit not in found:
+            found.add(unit)
+            waiting += [call.caller for call in facts.callers(unit) if isinstance(call.caller, Function)]
+    return found
+
+
+def without_gradients(facts: Facts, node: ast.AST) -> bool:
+    """Whether a node stands under `with torch.no_grad()`, or in a function that is decorated with it."""
+    for above in facts.tree(node).up(node):
+        if isinstance(above, (ast.With, ast.AsyncWith)):
+            given = (item.context_expr for item in above.items)
+            if any(isinstance(context, ast.Call) and facts.called(context) & NO_GRAD for context in given):
+                return True
+        if isinstance(above, FUNCTIONS) and is_decorated_without(facts, above):
+            return True
+    return False
+
+
+def unsteady(facts: Facts, program: Program) -> str:
+    """A layer by which the models of a program are others in training mode; empty: there is none, as the code tells."""
+    for origin in sorted(program.model_origins, key=lambda node: getattr(node, "lineno", 0)):
+        for value in facts.values(origin) if isinstance(origin, ast.expr) else ():
+            if value.role is Role.MODEL and value.unit is None and not value.name.startswith("torch.nn."):
+                return f"layers of {value.name or 'a library'}"
+    modules = facts.imported(program.module)
+    for use in facts.calls_anywhere:
+        for name in sorted(facts.called(use.node)) if use.unit.module in modules else ():
+            if name.startswith("torch.nn.") and name.rpartition(".")[2].startswith(UNSTEADY):
+                return name.rpartition(".")[2]
+    return ""

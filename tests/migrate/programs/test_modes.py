@@ -1,0 +1,107 @@
+"""In which mode loops begin, whoever sets it."""
+
+import textwrap
+
+import pytest
+
+TRAINING = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+train, test = DataLoader(a, shuffle=True), DataLoader(b)
+net = nn.Sequential(nn.Linear(1, 1){layer})
+opt = optim.SGD(net.parameters(), lr=0.1)
+crit = nn.MSELoss()
+{before}
+
+def measure(model, loader):
+    right = 0
+    for x, y in loader:
+        right += (model(x) == y).sum()
+    return right
+
+for epoch in range(3):
+    net.train()
+    for x, y in train:
+        opt.zero_grad()
+        crit(net(x), y).backward()
+        opt.step()
+{calls}
+{after}"""
+
+
+def source(calls, before="", layer="", after=""):
+    """A program that trains, and evaluates at the end of each epoch with these calls."""
+    return TRAINING.format(calls=textwrap.indent(calls, "    "), before=before, layer=layer, after=after)
+
+
+SEEN = {
+    "no_grad at the call": "with torch.no_grad():\n    print(measure(net, test))",
+    "set_grad_enabled at the call": "with torch.set_grad_enabled(False):\n    print(measure(net, test))",
+    "set_grad_enabled before": "torch.set_grad_enabled(False)\nmeasure(net, test)\ntorch.set_grad_enabled(True)",
+    "eval mode at the call": "net = net.eval()\nprint(measure(net, test))",
+    "train(False)": "net.train(False)\nprint(measure(net, test))",
+    "both branches": "if epoch:\n    net.eval()\nelse:\n    net.eval()\nmeasure(net, test)",
+    "every call": "net.eval()\nmeasure(net, train)\nmeasure(net, test)\nnet.train()",
+    "each call in its own way": "net.eval()\nmeasure(net, test)\nnet.train()\nwith torch.no_grad():\n    measure(net, test)",
+    "in the epoch loop": "if epoch % 2:\n    net.eval()\n    measure(net, test)\n    net.train()",
+}
+
+NOT_SEEN = {
+    "nothing": "measure(net, test)",
+    "one of two calls": "measure(net, test)\nnet.eval()\nmeasure(net, test)",
+    "one branch": "if epoch:\n    net.eval()\nmeasure(net, test)",
+    "training again": "net.eval()\nnet.train()\nmeasure(net, test)",
+    "gradients on again": "with torch.no_grad():\n    print(1)\nmeasure(net, test)",
+    "a flag": "with torch.set_grad_enabled(epoch > 2):\n    measure(net, test)",
+    "enable_grad": "with torch.no_grad():\n    with torch.enable_grad():\n        measure(net, test)",
+    "given to others": "import lib\nnet.eval()\nlib.fit(net)\nmeasure(net, test)",
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_seen(decide, name):
+    _, conversion = decide(source(SEEN[name]))
+
+    assert len(conversion.shared) == 1
+
+
+@pytest.mark.parametrize("name", NOT_SEEN)
+def test_not_seen(decide, name):
+    _, conversion = decide(source(NOT_SEEN[name]))
+
+    assert "not seen" in conversion.in_full[0].why
+
+
+HELPERS = """
+def freeze(model):
+    model.eval()
+
+def thaw(model):
+    model.train()
+"""
+
+
+@pytest.mark.parametrize(("calls", "shares"), [("freeze(net)\nmeasure(net, test)", True), ("thaw(net)", False)])
+def test_functions_that_set_the_mode(decide, calls, shares):
+    text = source(calls if shares else "net.eval()\nthaw(net)\nmeasure(net, test)", before=HELPERS)
+    _, conversion = decide(text)
+
+    assert bool(conversion.shared) is shares
+
+
+def test_layers_that_are_others_in_training_mode_need_eval_mode(decide):
+    calls = "with torch.no_grad():\n    measure(net, test)"
+    _, conversion = decide(source(calls, layer=", nn.Dropout(0.1)"))
+
+    assert conversion.in_full[0].why == "the model, with Dropout, is not seen to be in eval mode"
+    _, conversion = decide(source("net.eval()\n" + calls, layer=", nn.Dropout(0.1)"))
+    assert conversion.shared
+
+
+def test_what_an_epoch_leaves_behind_holds_after_it(decide):
+    _, conversion = decide(
+        source("net.eval()\nmeasure(net, train)", after="measure(net, test)", layer=", nn.Dropout(0.1)")
+    )
+
+    assert conversion.shared
