@@ -54,7 +54,7 @@ def _attribute(state: State, node: ast.Attribute, frame: Frame) -> Values:
 
 
 _NUMBER = frozenset({Value(Role.NUMBER)})
-LONGEST_TEXT = 40  # what is longer names nothing
+LONGEST_TEXT = 80  # what is longer names nothing
 
 
 def constant(value: object) -> Values:
@@ -281,12 +281,13 @@ def _yield(state: State, node: ast.expr, frame: Frame) -> Values:
 
 
 def _joined(state: State, node: ast.JoinedStr, frame: Frame) -> Values:
-    """A text of which the beginning may be known: f"cuda:{rank}"."""
+    """A text of which the beginning is known: f"cuda:{rank}", f"models.{kind}.{name}"."""
     _parts(state, node, frame)
-    first = node.values[0] if node.values else None
-    if isinstance(first, ast.Constant) and isinstance(first.value, str) and len(first.value) < LONGEST_TEXT:
-        return _begins(first.value)
-    return NOTHING
+    known = [part.value if isinstance(part, ast.Constant) else ANY for part in node.values]
+    text = "".join(map(str, known))
+    if text.startswith(ANY) or not text or len(text) >= LONGEST_TEXT:
+        return NOTHING
+    return frozenset({Value(Role.TEXT, name=text)})
 
 
 def _slice(state: State, node: ast.expr, frame: Frame) -> Values:

@@ -184,13 +184,19 @@ def _package(arguments: Arguments, text: str) -> tuple[str, int]:
 
 
 def _matching(state: State, before: str, after: str, level: int, frame: Frame) -> Iterator[str]:
-    """The names of a package's modules that begin and end so."""
+    """The names of a package's modules that begin and end so; of its packages' where a part in between is unknown."""
     package, _, start = before.rpartition(".")
     if not package and not level:
         return  # any module at all
     file, project = module_of(frame.unit).file, state.project
     folder = project.resolve(package, level, file) or project.folder(package, level, file)
-    names = [name for name in project.modules_in(folder) if name.startswith(start)] if folder is not None else []
-    names = [name for name in names if name.endswith(after)]
-    if len(names) <= WIDEST:
-        yield from (f"{package}.{name}" if package else name for name in names)
+    if folder is None:
+        return
+    between, computed, rest = after.partition(ANY)
+    listed = project.packages_in(folder) if computed and between.startswith(".") else project.modules_in(folder)
+    names = [f"{package}.{name}" if package else name for name in listed if name.startswith(start)]
+    if computed:
+        for name in names if between.startswith(".") else ():
+            yield from _matching(state, f"{name}{between}", rest, level, frame)
+    elif len(names) <= WIDEST:
+        yield from (name for name in names if name.endswith(after))

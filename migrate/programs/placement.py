@@ -214,7 +214,7 @@ def _accelerator_spot(
     arguments: tuple[Argument, ...],
 ) -> tuple[Spot, bool]:
     """Where the accelerator is made, and whether the device choice goes there."""
-    earliest = _start(tree, top)
+    earliest = _start(facts, tree, top)
     for argument in arguments:
         limit = choice.statement.lineno if choice is not None and argument.name == "cpu" else None
         earliest = max(earliest, _after_names(facts, program, tree, top, argument.needs, limit))
@@ -266,23 +266,41 @@ def _is_first(program: Program, choice: Choice) -> bool:
     return all(choice.statement.lineno < statement.lineno for name in named for statement in name.statements)
 
 
-def _start(tree: Tree, top: list[ast.stmt]) -> int:
+def _start(facts: Facts, tree: Tree, top: list[ast.stmt]) -> int:
     """The first position where the accelerator could stand: after the docstring, the imports, super().__init__()."""
     position = 0
+    in_module = top is tree.root.body
     for index, statement in enumerate(top):
         if is_docstring(statement) and index == 0:
             position = 1
-        elif top is tree.root.body and isinstance(statement, (*_IMPORTS, ast.Try)):
-            if isinstance(statement, ast.Try) and not any(isinstance(s, _IMPORTS) for s in statement.body):
-                break
+        elif _imports(statement) if in_module else _opens_function(statement):
             position = index + 1
-        elif _is_super_init(statement) or (
-            top is not tree.root.body and isinstance(statement, (*_IMPORTS, ast.Global, ast.Nonlocal))
-        ):
-            position = index + 1
-        else:
+        elif not in_module or not _may_stand_among_imports(facts, statement):
             break
     return position
+
+
+def _opens_function(statement: ast.stmt) -> bool:
+    return isinstance(statement, (*_IMPORTS, ast.Global, ast.Nonlocal)) or _is_super_init(statement)
+
+
+def _imports(statement: ast.stmt) -> bool:
+    """An import, also one that may fail."""
+    if isinstance(statement, ast.Try):
+        return any(isinstance(inner, _IMPORTS) for inner in statement.body)
+    return isinstance(statement, _IMPORTS)
+
+
+def _may_stand_among_imports(facts: Facts, statement: ast.stmt) -> bool:
+    """`__author__ = ...`, `sys.path.append(...)`, `os.environ[...] = ...`: more imports may follow."""
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)) or _speaks(facts, statement):
+        return False
+    return not any(
+        value.role in (Role.MODEL, Role.LOADER, Role.OPTIMIZER, Role.DEVICE)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call)
+        for value in facts.values(node)
+    )
 
 
 def _is_super_init(statement: ast.stmt) -> bool:

@@ -190,6 +190,11 @@ class Project:
         names = self._names_in(package.folder)
         return tuple(sorted(n[:-3] for n in names if n.endswith(".py") and n[:-3].isidentifier() and n[0] != "_"))
 
+    def packages_in(self, package: SourceFile) -> tuple[str, ...]:
+        """The names of the folders in the folder of a package that may be packages, in order."""
+        names = self._names_in(package.folder)
+        return tuple(sorted(n for n in names if n.isidentifier() and n[0] != "_" and (package.folder / n).is_dir()))
+
     def _places(self, parts: tuple[str, ...], level: int, from_file: SourceFile) -> tuple[Path, ...]:
         if level:
             return (from_file.folder, *from_file.folder.parents)[level - 1 : level]

@@ -59,3 +59,16 @@ def test_training_before_everything_is_made_is_refused(decide):
 
     assert conversion is None
     assert program.refusals[0].code == "MIG104"
+
+
+@pytest.mark.parametrize(
+    "between",
+    ['__author__ = "me"', 'sys.path.append("..")', 'os.environ["CUDA_VISIBLE_DEVICES"] = "1"', '"""text"""\nX = 3'],
+)
+def test_the_accelerator_stands_below_all_imports(decide, between):
+    text = PROGRAM.format(choice="").replace("import argparse\n", f"import argparse, os, sys\n{between}\n")
+    _, conversion = decide(text.replace("device", '"cuda"'))
+
+    spot = conversion.placement.accelerator
+    assert spot.where == "before"
+    assert spot.statement.lineno == text.split("\n").index("args = argparse.ArgumentParser().parse_args()") + 1

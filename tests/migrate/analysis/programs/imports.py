@@ -332,6 +332,29 @@ from torch import nn
 def make():
     return nn.Linear(9, 9)
 
+# === a module of a package that is not known
+# --- main.py
+import argparse, torch
+from importlib import import_module
+args = argparse.ArgumentParser().parse_args()
+nets = import_module("models" f".{args.kind}.{args.model}")
+net = nets.make()  #: model@models/large/deep.py:3, model@models/small/flat.py:3
+# --- models/__init__.py
+# --- models/other.py
+from torch import nn
+def make():
+    return nn.Linear(5, 5)
+# --- models/small/__init__.py
+# --- models/small/flat.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+# --- models/large/__init__.py
+# --- models/large/deep.py
+from torch import nn
+def make():
+    return nn.Linear(9, 9)
+
 # === any class of a module
 # --- main.py
 import argparse, torch

@@ -1,0 +1,234 @@
+"""Real programs, run before and after they were converted: the second half of `coverage.py`.
+
+Every program runs in a fresh copy of its repository, on synthetic data, under the corpus's own `record.py`, which fixes
+the seeds and writes down the loss of the first backward calls and the norm of the parameters after each optimizer step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from corpus import joined
+
+Record = dict[str, Any]
+HERE = Path(__file__).resolve().parent
+SECONDS = 300
+TIMES = re.compile(r"\d+\.\d+ ?s\b|[Tt]ime\S* *\S+")  # what differs from run to run
+#: What a program prints about an evaluation, and what its run takes: nothing is learned, and the sizes are odd.
+EVALUATIONS = {
+    "ex-mnist": (r"Test set", ["--epochs", "1", "--no-accel", "--test-batch-size", "50"], 133),
+    "ex-mnist-rnn": (r"Test set", ["--epochs", "1", "--test-batch-size", "50"], 133),
+    "ex-siamese": (r"Test set", ["--epochs", "1", "--dry-run"], 133),
+    "ex-imagenet-dummy": (
+        r"\* +Acc",
+        ["--dummy", "-b", "4", "--epochs", "1", "-a", "resnet18", "--no-accel", "-j", "0"],
+        64,
+    ),
+    "cifar100-squeezenet": (r"Test set", ["-net", "squeezenet", "-b", "64"], 133),
+    "tcn-adding": (r"Test set", None, 0),
+    "tcn-copy": (r"Validation|Test set|Average", None, 0),
+    "pyGAT": (r"Test set|loss_val", None, 0),
+    "informer-ett": (r"mse:|Vali Loss", None, 0),
+    "rasbt-cnn-basic": (r"accuracy|Accuracy", None, 0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One program: `None` where the question does not arise."""
+
+    name: str
+    script: str
+    converts: bool
+    why: str = ""  # not converted, or not run
+    losses: int = 0
+    is_same: bool | None = None  # E1: losses and parameters, to the last bit
+    ranks_agree: bool | None = None  # the parameters after each step, on two processes
+    evaluation: str = ""
+
+
+def measure(tree: Path, corpus: Path, only: str = "") -> list[Result]:
+    """Every program of the corpus that can be run."""
+    programs = json.loads((corpus / "runnable.json").read_text())["programs"]
+    chosen = [program for program in programs if only in program["repo"] and (tree / program["dir"]).is_dir()]
+    with tempfile.TemporaryDirectory() as work:
+        bench = Bench(tree, corpus, Path(work), chosen)
+        return [bench.result(program) for program in bench.programs]
+
+
+class Bench:
+    """Copies of the originals and of the converted programs, and the runs over them."""
+
+    def __init__(self, tree: Path, corpus: Path, work: Path, programs: Sequence[Record]) -> None:
+        self._corpus, self._work = corpus, work
+        self.programs = [dict(program) for program in programs]
+        for program in self.programs:
+            for side in ("before", "after"):
+                target = work / side / program["dir"]
+                if not target.exists():
+                    shutil.copytree(tree / program["dir"], target)
+            if program["script"].endswith(".ipynb"):
+                self._export(program)
+        (work / "runnable.json").write_text(json.dumps({"programs": self.programs}))
+
+    def _export(self, program: Record) -> None:
+        exported = program["script"].removesuffix(".ipynb") + "__nb.py"
+        for side in ("before", "after"):
+            folder = self._work / side / program["dir"]
+            (folder / exported).write_text(joined((folder / program["script"]).read_text()))
+        program["script"] = exported
+
+    def result(self, program: Record) -> Result:
+        """Convert one program and run it."""
+        name, script = program["id"], program["script"]
+        converted, why = self._convert(program)
+        print(f"{name}: {'converts' if converted else why}", flush=True)
+        if not converted:
+            return Result(name, script, False, why)
+        before, after = (self._recorded(program, side) for side in ("before", "after"))
+        if not before.get("ok"):
+            return Result(name, script, True, f"the original does not run: {before.get('error', '')[-120:]}")
+        is_same = _trace(before) == _trace(after)
+        error = "" if after.get("ok") else f"stops: {after.get('error', '')[-200:]}"
+        two = self._ranks(program)
+        agree = len(two) == 2 and bool(two[0]["losses"]) and two[0]["steps"] == two[1]["steps"]
+        told = self._evaluated(program)
+        made = Result(name, script, True, error, len(before["losses"]), is_same, agree, told)
+        print(f"  same {is_same}, ranks agree {agree}, evaluation {told or '-'} {error}", flush=True)
+        return made
+
+    def _convert(self, program: Record) -> tuple[bool, str]:
+        """Whether a program converts with the whole repository, or with what its script needs; else the reason."""
+        folder = self._work / "after" / program["dir"]
+        wide = "." if sum(1 for _ in folder.rglob("*.py")) < 60 else program["script"]
+        for named in dict.fromkeys((program["script"], wide)):
+            run = self._migrate(folder, named)
+            if self._differs(program):
+                return True, ""
+        left = next((line for line in run.stderr.splitlines() if re.search(r"MIG[19]\d\d", line)), "nothing changed")
+        return False, " ".join(left.split())[:160]
+
+    def _migrate(self, folder: Path, named: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "migrate", "--write", named]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+    def _differs(self, program: Record) -> bool:
+        """Whether anything of the program changed: other scripts of the repository may have been converted before."""
+        script = self._work / "after" / program["dir"] / program["script"]
+        if "ccelerator" in script.read_text():
+            return True
+        imported = re.findall(r"^\s*(?:from|import) ([\w.]+)", script.read_text(), re.MULTILINE)
+        parts = {name.rpartition(".")[2] for name in imported}
+        return any(p.stem in parts and "Accelerator(" in p.read_text() for p in script.parents[0].rglob("*.py"))
+
+    # --- runs -------------------------------------------------------------------------------------------------------
+
+    def _recorded(self, program: Record, side: str) -> Record:
+        """What `record.py` writes about the first steps."""
+        self._run_all(program, side, Path(sys.executable))
+        return json.loads((self._work / "out.json").read_text()).get(program["id"], {})
+
+    def _ranks(self, program: Record) -> list[Record]:
+        """The records of two processes."""
+        ranks = self._started(program, "after", 2, {})
+        return [json.loads(path.read_text()) for path in sorted(ranks.glob("rank*.json"))]
+
+    def _evaluated(self, program: Record) -> str:
+        """What is printed about the evaluation, on one process of the original and on two of the converted program."""
+        if program["id"] not in EVALUATIONS:
+            return ""
+        pattern, argv, size = EVALUATIONS[program["id"]]
+        whole = {**program, "n": 10**6, "argv": argv or program["argv"]}
+        extra = ["--verbose", *(["--synth-n", str(size)] if size else [])]
+        whole["record_args"] = [*program.get("record_args", []), *extra]
+        printed = []
+        for side, processes in (("before", 1), ("after", 2)):
+            ranks = self._started(whole, side, processes, {"FROZEN": "1", "SYNTH_N": str(size or "")})
+            lines = (ranks / "stdout").read_text().replace("\r", "\n").splitlines()
+            printed.append(
+                [re.sub(r"\d+\.\d+ ?s\b|[Tt]ime\S* *\S+", "", line) for line in lines if re.search(pattern, line)]
+            )
+        if not printed[0]:
+            return "nothing printed"
+        return (
+            f"same ({len(printed[0])} lines)"
+            if printed[0] == printed[1]
+            else f"DIFFERS: {printed[0][:1]} {printed[1][:1]}"
+        )
+
+    def _started(self, program: Record, side: str, processes: int, variables: dict[str, str]) -> Path:
+        """Run `record.py` in every process; the folder with one record a process, and what was printed."""
+        ranks = self._work / "ranks"
+        shutil.rmtree(ranks, ignore_errors=True)
+        ranks.mkdir()
+        start = f'"{sys.executable}" -m runtime launch --num_processes {processes} --cpu'
+        shim = self._work / "python"
+        shim.write_text(
+            "#!/bin/sh\n"
+            'case "$1" in\n'
+            f'*record.py) exec {start} "{HERE / "rank.py"}" "$@" > "{ranks}/stdout" 2> "{ranks}/stderr" ;;\n'
+            f'*) exec "{sys.executable}" "$@" ;;\n'
+            "esac\n"
+        )
+        shim.chmod(0o755)
+        self._run_all(program, side, shim, {"RANKS": str(ranks), **variables})
+        return ranks
+
+    def _run_all(self, program: Record, side: str, python: Path, variables: dict[str, str] | None = None) -> None:
+        listed, out = self._work / "one.json", self._work / "out.json"
+        listed.write_text(json.dumps({"programs": [program]}))
+        out.unlink(missing_ok=True)
+        command = [
+            sys.executable,
+            str(self._corpus / "run_all.py"),
+            "--tree",
+            str(self._work / side),
+            "--out",
+            str(out),
+        ]
+        command += ["--programs", str(listed), "--timeout", str(SECONDS), "--python", str(python)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", **(variables or {})}
+        subprocess.run(command, env=environment, capture_output=True, check=False)
+        if not out.exists():
+            out.write_text("{}")
+
+
+def _trace(record: Record) -> tuple[list[float], list[float]]:
+    return record.get("losses", []), [step["norm"] for step in record.get("steps", [])]
+
+
+def table(results: Sequence[Result]) -> Iterator[str]:
+    """The lines of the document."""
+    yield "## Programs that were run"
+    yield ""
+    yield "On one process: the losses of the first backward calls and the norm of the parameters after each step,"
+    yield "original against converted, to the last bit. On two processes (gloo): both have the same parameters after each"
+    yield "step; and, with every step undone and sizes that two does not divide, the evaluation prints what the original"
+    yield "prints on one."
+    yield ""
+    converted = [result for result in results if result.converts]
+    yield f"{len(converted)} of {len(results)} convert; {sum(bool(r.is_same) for r in converted)} compute the same."
+    yield ""
+    yield "| program | converts | E1 | same on both processes | evaluation on two |"
+    yield "|---|---|---|---|---|"
+    for result in results:
+        if not result.converts:
+            yield f"| {result.name} | no: {result.why.replace('|', ' ')} | | | |"
+            continue
+        same = f"same, {result.losses} losses" if result.is_same else f"NO {result.why}"
+        same = "not run: " + result.why if result.is_same is None else same
+        yield f"| {result.name} | yes | {same} | {_said(result.ranks_agree)} | {result.evaluation or 'none'} |"
+
+
+def _said(answer: bool | None) -> str:
+    return "" if answer is None else "yes" if answer else "NO"
