@@ -18,7 +18,7 @@ from migrate.programs.access import Access
 from migrate.programs.captures import called_around, kept_raw
 from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
-from migrate.programs.host import unsafe_batches
+from migrate.programs.host import on_host
 from migrate.programs.loops import Loops
 from migrate.programs.modes import Modes
 from migrate.programs.moves import Move, moves
@@ -29,10 +29,11 @@ from migrate.programs.schedulers import Horizon, Pace, Schedule, schedules
 from migrate.programs.setup import arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator, Mapping
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
+    from migrate.programs.whereabouts import Need
 
 
 #: What Accelerate does not give at its top level.
@@ -55,6 +56,7 @@ class Conversion:
     prepared_schedulers: tuple[Named, ...]
     shared: tuple[Shared, ...]
     in_full: tuple[InFull, ...]
+    on_host: Mapping[ast.AST, Need]  # where loaders were made whose batches stay on the CPU until they are moved
     moves: tuple[Move, ...]
     placement: Placement
 
@@ -66,6 +68,11 @@ class Conversion:
     def loader_origins(self) -> set[ast.AST]:
         """Where the prepared loaders were made."""
         return {origin for named in self.loaders for origin in named.origins}
+
+    @property
+    def placed_origins(self) -> set[ast.AST]:
+        """Where the prepared loaders were made that bring their batches to the device."""
+        return self.loader_origins - self.on_host.keys()
 
     @property
     def ordered_units(self) -> list[Unit]:
@@ -97,10 +104,12 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         return None
     handed_out = _handed_out(facts) - program.training_loaders
     shared, in_full = _evaluation(facts, program, handed_out)
+    hosted = on_host(facts, program)
+    if package == "accelerate":
+        shared, in_full = _gathered_on_device(shared, in_full, hosted)
     loaders = _prepared_loaders(program, in_full, handed_out)
     prepared = {origin for named in loaders for origin in named.origins}
     program.refusals += _evaluated_in_full(program, in_full)
-    program.refusals += unsafe_batches(facts, program, prepared)
     planned = tuple(schedules(facts, loops, program))
     units = units_of(facts, program)
     program.refusals += _wrapped_elsewhere(facts, program, units)
@@ -129,7 +138,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         with_schedulers,
         tuple(shared),
         tuple(in_full),
-        tuple(moves(facts, program, prepared, units, placement)),
+        hosted,
+        tuple(moves(facts, program, prepared - hosted.keys(), units, placement)),
         placement,
     )
 
@@ -146,6 +156,15 @@ def _evaluation(facts: Facts, program: Program, handed_out: set[ast.AST]) -> tup
             break
         decided = again
     return [d for d in decided if isinstance(d, Shared)], [d for d in decided if isinstance(d, InFull)]
+
+
+def _gathered_on_device(
+    shared: list[Shared], in_full: list[InFull], hosted: Container[ast.AST]
+) -> tuple[list[Shared], list[InFull]]:
+    """Accelerate gathers only what is on the device."""
+    kept = [s for s in shared if any(loader in hosted for loader in s.loop.loaders)]
+    why = "its batches stay on the CPU, where Accelerate cannot gather them"
+    return [s for s in shared if s not in kept], [*in_full, *(InFull(s.loop, why) for s in kept)]
 
 
 def _held_back(

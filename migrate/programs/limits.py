@@ -17,7 +17,7 @@ from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
 from migrate.programs.shares import decisions
 from migrate.programs.starters import is_users_choice, started
-from migrate.programs.turns import mixed_before_moved, phases_in_turns
+from migrate.programs.turns import phases_in_turns
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 
 Check = Callable[[Facts, Loops, Program], Iterable[Refusal]]
@@ -383,7 +383,6 @@ CHECKS: tuple[Check, ...] = (
     _lone_decisions,
     _beside_the_loader,
     phases_in_turns,
-    mixed_before_moved,
     _closures,
     _unknown_moves,
 )

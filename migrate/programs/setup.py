@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.programs.argument import HANDLERS, Argument
+from migrate.programs.host import stays_on_cpu
 from migrate.programs.program import Program
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
 
-HANDLERS = "kwargs_handlers"
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """`Accelerator(name=expression)`.
-
-    The expression is Python source with single quotes that means the same at home. Several `kwargs_handlers` are
-    gathered in one list: each gives one handler.
-    """
-
-    name: str
-    expression: str
-    needs: frozenset[str] = frozenset()  # names and attributes that must have their values before: "args", "args.amp"
-    imports: tuple[str, ...] = ()  # what the expression takes from the package of the accelerator
-
-
 Decider = Callable[["Facts", "Loops", Program], Iterable[Argument]]
 
 #: Each gives the arguments that its subject asks for.
-DECIDERS: tuple[Decider, ...] = ()
+DECIDERS: tuple[Decider, ...] = (stays_on_cpu,)
 
 
 def arguments(facts: Facts, loops: Loops, program: Program) -> tuple[Argument, ...]:
@@ -51,3 +35,6 @@ def written(given: Iterable[Argument]) -> str:
     handlers = [argument.expression for argument in given if argument.name == HANDLERS]
     single = [f"{argument.name}={argument.expression}" for argument in given if argument.name != HANDLERS]
     return ", ".join([*single, *([f"{HANDLERS}=[{', '.join(handlers)}]"] if handlers else [])])
+
+
+__all__ = ["DECIDERS", "HANDLERS", "Argument", "arguments", "written"]

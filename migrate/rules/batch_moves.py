@@ -6,7 +6,9 @@
     noise = torch.randn(n, 8).cuda()                        ->   noise = torch.randn(n, 8).to(accelerator.device)
 
 Dropped only where the value provably comes from a prepared loader; every other tensor goes to the accelerator's device.
-In a program that never chose a device, tensors made inside its loops are made on the accelerator's device.
+In a program that never chose a device, tensors made inside its loops are made on the accelerator's device; if its batches
+meet other tensors, which are on the CPU, it goes on running there: Accelerator(cpu=True).
+Kept: the moves of batches that the program needs on the CPU first (see MIG104).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.programs.devices import device_argument, is_choice
+from migrate.programs.host import met_on_cpu
 from migrate.programs.moves import Fate, Move
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import drop, kept_moves, variables
@@ -34,7 +37,9 @@ def batch_moves(conversion: Conversion, draft: Draft) -> None:
     for move in kept_moves(conversion):
         _redirect(conversion, draft, move)
     _fixed_devices(conversion, draft)
-    if not any(move.unit in conversion.units for move in conversion.moves):
+    if (need := met_on_cpu(conversion.facts, conversion.program)) is not None:
+        draft.note(need.node, f"a batch {need.reason.value} here, so the program stays on the CPU")
+    elif not any(move.unit in conversion.units for move in conversion.moves):
         _factories(conversion, draft)
 
 

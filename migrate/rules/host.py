@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 def to_the_host(conversion: Conversion, draft: Draft) -> None:
     """Add `.cpu()` where tensors of the program meet NumPy and its friends."""
     facts = conversion.facts
+    if conversion.placement.cpu == "True":
+        return
     for use in conversion.uses:
         func = use.node.func
         if isinstance(func, ast.Attribute) and func.attr == "numpy" and _is_on_device(conversion, func.value):
@@ -50,8 +52,8 @@ def _is_on_device(conversion: Conversion, node: ast.expr) -> bool:
 
 def _is_placed(conversion: Conversion, value: Value) -> bool:
     if value.role is Role.BATCH:
-        return value.origin in conversion.loader_origins
+        return value.origin in conversion.placed_origins
     if value.role is Role.SAMPLES:
-        return True
+        return value.origin not in conversion.on_host  # else the program says itself what comes to the CPU
     made = value.origin
     return isinstance(made, ast.Call) and Role.MODEL in roles(conversion.facts.values(made.func))

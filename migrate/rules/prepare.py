@@ -4,6 +4,11 @@
 
 It stands after the last constructor that it needs and before the first use; a scheduler takes part if it counts the
 batches of one process (see MIG118). Evaluation loaders take part if their loops can be shared out (see MIG114).
+A loader whose batches the program needs on the CPU first (it augments them in NumPy, joins them with tensors that are
+there, pins them) is prepared without moving them, and the program goes on moving them itself:
+
+    loader, model, optimizer = accelerator.prepare(loader, model, optimizer, device_placement=[False, True, True])
+
 Refused: programs that train or evaluate before everything is made.
 Safe: on one process the objects come back as they are, the model on the accelerator's device.
 """
@@ -29,4 +34,17 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
     targets = [named.target for named in conversion.prepared]
     accelerator = conversion.access.of(home)
     at = place(conversion.facts.file(spot.statement), spot.statement)
-    draft.after(spot.statement, assignment(targets, f"{accelerator}.prepare", targets, at), spaced=True)
+    given = [*targets, *_placement(conversion)]
+    draft.after(spot.statement, assignment(targets, f"{accelerator}.prepare", given, at), spaced=True)
+    for loader in conversion.loaders:
+        for need in [conversion.on_host[o] for o in loader.origins if o in conversion.on_host][:1]:
+            draft.note(
+                need.node,
+                f"the batches of {loader.target} stay on the CPU until they are moved: one {need.reason.value}",
+            )
+
+
+def _placement(conversion: Conversion) -> list[str]:
+    """The argument that keeps the batches of some loaders on the CPU."""
+    kept = [any(origin in conversion.on_host for origin in named.origins) for named in conversion.prepared]
+    return [f"device_placement={[not is_kept for is_kept in kept]}"] if any(kept) else []

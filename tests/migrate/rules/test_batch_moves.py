@@ -136,6 +136,16 @@ def test_made_in_a_loop_of_a_program_without_a_device(changed, name):
     changed(batch=MADE[name])
 
 
+def test_a_batch_that_meets_a_tensor_made_elsewhere_keeps_a_program_without_a_device_on_the_cpu(changed):
+    report = changed(
+        accelerator="accelerator = Accelerator(cpu=True)",
+        setup="noise = torch.randn(4, 2)",
+        batch="x = x + noise\nz = torch.zeros(4, 2)",
+        step="shown = output.detach().numpy()",
+    )
+    assert any("stays on the CPU" in finding.message for finding in report.findings)
+
+
 def test_made_outside_of_loops_stays(unchanged):
     unchanged(setup="z = torch.zeros(4, 2)")
 
@@ -154,46 +164,63 @@ def test_in_a_function_the_moves_go(changed):
     )
 
 
-REFUSED = {
-    "pinned": ("x = x.pin_memory().cuda()", "pinned"),
-    "put together before the move": ("x = (x + noise).cuda()", "put together"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused(refused, name):
-    batch, mention = REFUSED[name]
-    refused("MIG103", batch, [mention], start="noise = torch.randn(4, 2)", batch=batch)
-
-
-TOGETHER = {
-    "in one expression": "x = (x + torch.randn(4, 2)).cuda()",
-    "in a call": "x = torch.cat([x, torch.randn(4, 2)]).cuda()",
-}
-
-
-@pytest.mark.parametrize("name", TOGETHER)
-def test_put_together_with_a_tensor_without_a_name(refused, name):
-    refused("MIG103", TOGETHER[name], ["put together"], batch=TOGETHER[name])
-
-
-MEETINGS = {
-    "an index": "rows = onehot[y.long()]",
+KEPT_ON_HOST = (
+    "loader, model, optimizer = accelerator.prepare(\n"
+    "    loader, model, optimizer, device_placement=[False, True, True]\n"
+    ")"
+)
+#: What happens to a batch before it is moved; `noise` and `onehot` are on the CPU.
+ON_HOST = {
+    "pinned": "x = x.pin_memory()",
+    "arithmetic": "x = x + noise",
+    "joined with what is made here": "x = torch.cat([x, torch.ones(4, 2)])",
+    "an index into a tensor there": "rows = onehot[y.long()]",
     "a view of the batch": "flat = y.view(-1)\nrows = onehot.scatter_(0, flat.long(), 1)",
-    "arithmetic": "noisy = x + onehot",
-    "an argument": "far = torch.dist(x, onehot)",
+    "in place": "x += noise",
+    "through NumPy": "x = torch.from_numpy(np.flip(x.numpy()))",
+    "a random number for each element": "x = x + torch.randn_like(x)",
+    "in a function": "rows = encoded(y)",
+    "in another library": "x = library.augment(x)",
+    "in a function of nobody knows what": "x = table['f'](x)",
+    "what the last batch left": "old = x if old is None else old\nx = x + noise",
+    "computed with": "x = torch.fft.fft(x).real",
+    "lengths of a packed sequence": "rows = torch.nn.utils.rnn.pack_padded_sequence(x.cuda(), y)",
 }
 
 
-@pytest.mark.parametrize("name", MEETINGS)
-def test_a_batch_that_was_not_moved_yet_meets_a_tensor_on_the_cpu(refused, name):
-    batch = f"{MEETINGS[name]}\nx = x.cuda()\ny = y.cuda()"
-    refused(
-        "MIG103",
-        MEETINGS[name].splitlines()[-1],
-        ["CPU", "onehot"],
-        start="onehot = torch.zeros(4, 2)",
-        batch=batch,
+@pytest.mark.parametrize("name", ON_HOST)
+def test_a_batch_that_the_program_needs_on_the_cpu_stays_there(changed, name):
+    step = f"{ON_HOST[name]}\nx, y = x.cuda(), y.cuda()"
+    report = changed(
+        imports="import library\nimport numpy as np",
+        setup="def encoded(y):\n    return torch.zeros(4, 2).scatter_(1, y.long(), 1)\n"
+        "noise = torch.randn(4, 2)\nonehot = torch.zeros(4, 2)\nold = None",
+        batch=(step, step.replace(".cuda()", ".to(accelerator.device)")),
+        prepare=KEPT_ON_HOST,
+    )
+    assert any("stay on the CPU until they are moved" in finding.message for finding in report.findings)
+
+
+#: What gives the same wherever the batch is.
+ANYWHERE = {
+    "a view": "x = x.view(-1, 2)",
+    "arithmetic with a number": "x = x / 255",
+    "a size": "count = x.size(0) + noise.size(0)",
+    "a part": "x = x[:, :2]",
+    "its own parts together": "x = torch.cat([x[:2], x[2:]])",
+    "kept in a list": "kept = []\nkept.append(x)",
+    "shown": "print(x.shape, y.item() if len(y) == 1 else '')",
+    "a number of it": "top = x.max().item()",
+    "in a function": "x = halved(x)",
+}
+
+
+@pytest.mark.parametrize("name", ANYWHERE)
+def test_a_batch_that_may_be_anywhere_is_moved_by_its_loader(changed, name):
+    show = ANYWHERE[name].replace("print(", "accelerator.print(")
+    changed(
+        setup="def halved(x):\n    return x.float() / 2\nnoise = torch.randn(4, 2)",
+        batch=(f"{ANYWHERE[name]}\nx, y = x.cuda(), y.cuda()", show),
     )
 
 

@@ -114,16 +114,6 @@ REFUSED = {
             "            optimizer.step()"
         },
     ),
-    "what is brought back beside the batch": (
-        "MIG103",
-        {
-            "epoch": "for x, y in loader:\n"
-            "    out = model(x.to(device))\n"
-            "    out.sum().backward()\n"
-            "    optimizer.step()\n"
-            "    hits = (out.cpu().argmax(1) == y).sum()"
-        },
-    ),
     "a comprehension over the training data": (
         "MIG114",
         {"epoch": "train(model, loader, optimizer)\nseen = sum(len(y) for x, y in loader)"},
