@@ -212,9 +212,9 @@ def table(results: Sequence[Result]) -> Iterator[str]:
     yield "## Programs that were run"
     yield ""
     yield "On one process: the losses of the first backward calls and the norm of the parameters after each step,"
-    yield "original against converted, to the last bit. On two processes (gloo): both have the same parameters after each"
-    yield "step; and, with every step undone and sizes that two does not divide, the evaluation prints what the original"
-    yield "prints on one."
+    yield "original against converted, to the last bit. On two processes (gloo): both have the same parameters after"
+    yield "each step; and, with every step undone and sizes that two does not divide, the evaluation prints what the"
+    yield "original prints on one."
     yield ""
     converted = [result for result in results if result.converts]
     yield f"{len(converted)} of {len(results)} convert; {sum(bool(r.is_same) for r in converted)} compute the same."

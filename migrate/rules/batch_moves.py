@@ -6,8 +6,8 @@
     noise = torch.randn(n, 8).cuda()                        ->   noise = torch.randn(n, 8).to(accelerator.device)
 
 Dropped only where the value provably comes from a prepared loader; every other tensor goes to the accelerator's device.
-In a program that never chose a device, tensors made inside its loops are made on the accelerator's device; if its batches
-meet other tensors, which are on the CPU, it goes on running there: Accelerator(cpu=True).
+In a program that never chose a device, tensors made inside its loops are made on the accelerator's device; if its
+batches meet other tensors, which are on the CPU, it goes on running there: Accelerator(cpu=True).
 Kept: the moves of batches that the program needs on the CPU first (see MIG104).
 """
 

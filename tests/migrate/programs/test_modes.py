@@ -43,7 +43,8 @@ SEEN = {
     "train(False)": "net.train(False)\nprint(measure(net, test))",
     "both branches": "if epoch:\n    net.eval()\nelse:\n    net.eval()\nmeasure(net, test)",
     "every call": "net.eval()\nmeasure(net, train)\nmeasure(net, test)\nnet.train()",
-    "each call in its own way": "net.eval()\nmeasure(net, test)\nnet.train()\nwith torch.no_grad():\n    measure(net, test)",
+    "each call in its own way": "net.eval()\nmeasure(net, test)\nnet.train()\n"
+    "with torch.no_grad():\n    measure(net, test)",
     "in the epoch loop": "if epoch % 2:\n    net.eval()\n    measure(net, test)\n    net.train()",
 }
 
