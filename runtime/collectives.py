@@ -229,7 +229,7 @@ def reduce(world: World, data: Any, reduction: str = "sum", scale: float = 1.0) 
     """`data` summed or averaged over the processes; new tensors, also on one process.
 
     Python numbers keep their type: an int stays exact (int64), a float is reduced in float64. The mean of whole
-    numbers is a floating-point number.
+    numbers is a floating-point number. Numbers and arrays of NumPy come back as such.
 
     Raises:
         ConfigurationError: `reduction` is neither "sum" nor "mean".
@@ -251,7 +251,14 @@ def _as_summand(leaf: Any) -> Tensor | None:
         return leaf.detach().to(torch.int64) if leaf.dtype is torch.bool else leaf.detach().clone()
     if isinstance(leaf, (int, float)):
         return torch.tensor(leaf, dtype=torch.float64 if isinstance(leaf, float) else torch.int64)
+    if _is_numpy(leaf):
+        tensor = torch.as_tensor(leaf)
+        return tensor.to(torch.int64) if tensor.dtype is torch.bool else tensor.clone()
     raise TypeError(f"reduce takes tensors and numbers, and got a {type(leaf).__name__}.")
+
+
+def _is_numpy(leaf: Any) -> bool:
+    return type(leaf).__module__ == "numpy" and hasattr(leaf, "dtype")
 
 
 def _finished(tensor: Tensor | None, leaf: Any, reduction: str, size: int, scale: float) -> Any:
@@ -261,7 +268,9 @@ def _finished(tensor: Tensor | None, leaf: Any, reduction: str, size: int, scale
         tensor = tensor / size
     if scale != 1.0:
         tensor = tensor * scale
-    return tensor if isinstance(leaf, Tensor) else tensor.item()
+    if isinstance(leaf, Tensor):
+        return tensor
+    return tensor.numpy()[()] if _is_numpy(leaf) and not isinstance(leaf, float) else tensor.item()
 
 
 def _all_reduce(world: World, tensors: list[Tensor]) -> None:

@@ -281,7 +281,7 @@ def _parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
 def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """`scheduler.step(loss)`, `if loss < best: save` after the batches: every process has another loss."""
     for loop in program.training:
-        for decision in decisions(facts, loop, loops.accumulated(loop)):
+        for decision in decisions(facts, loop, loops.accumulated(loop), loops.joined(loop)):
             yield Refusal(
                 decision.node,
                 "MIG122",

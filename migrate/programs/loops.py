@@ -19,6 +19,8 @@ from migrate.analysis.syntax import Loop
 from migrate.analysis.units import Class, Function, Unit
 from migrate.programs.accumulators import Accumulator, accumulators
 from migrate.programs.frameworks import Frameworks
+from migrate.programs.joins import Join, joins
+from migrate.programs.meters import Meters
 from migrate.programs.updates import How, Updates
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ class Loops:
         self.updates = Updates(facts)
         self._stepped: dict[Loop, tuple[Update, ...]] = {}
         self._accumulated: dict[Loop, tuple[Accumulator, ...]] = {}
+        self._joined: dict[Loop, tuple[Join, ...]] = {}
+        self._meters = Meters(facts)
 
     @cached_property
     def backwards(self) -> tuple[Use, ...]:
@@ -232,6 +236,12 @@ class Loops:
         if loop.node not in self._accumulated:
             self._accumulated[loop.node] = tuple(accumulators(self._facts, loop))
         return self._accumulated[loop.node]
+
+    def joined(self, loop: LoopFact) -> tuple[Join, ...]:
+        """The meters that are joined after a training loop."""
+        if loop.node not in self._joined:
+            self._joined[loop.node] = tuple(joins(self._facts, self._meters, loop))
+        return self._joined[loop.node]
 
     def trained_by(self, loop: LoopFact) -> set[ast.AST]:
         """Where the optimizers were made that step in a training loop, functions it calls, or loops around it."""

@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import reads, writes
+from migrate.analysis.syntax import own_expressions, reads, writes
+from migrate.analysis.units import Class, Function
 from migrate.programs.accumulators import appended, is_own, statements_after
+from migrate.programs.joins import apart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.programs.accumulators import Accumulator
+    from migrate.programs.joins import Join
     from migrate.programs.loops import LoopFact
 
 _LEAVING: dict[type[ast.AST], str] = {
@@ -40,7 +43,9 @@ class Decision:
     name: str
 
 
-def left_over(facts: Facts, loop: LoopFact, joined: Collection[Accumulator]) -> list[str]:
+def left_over(
+    facts: Facts, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
+) -> list[str]:
     """Names that are not joined, hold something of the process's own batches, and are read after the loop."""
     read: set[str] = set()
     for statement in statements_after(facts, loop.node):
@@ -48,23 +53,38 @@ def left_over(facts: Facts, loop: LoopFact, joined: Collection[Accumulator]) -> 
             continue  # another loop sets its own names before it reads them
         read |= reads(statement) - writes(statement)
         read |= {ast.unparse(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Subscript))}
-    return sorted(_own_names(facts, loop, joined) & read)
+    return sorted(_own_names(facts, loop, accumulated, joined) & read)
 
 
-def decisions(facts: Facts, loop: LoopFact, joined: Collection[Accumulator]) -> Iterator[Decision]:
+def decisions(
+    facts: Facts, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
+) -> Iterator[Decision]:
     """What is decided after the loop by one process's own values, in its function and in those that call it."""
-    own = _own_names(facts, loop, joined)
+    own = _own_names(facts, loop, accumulated, joined)
     yield from _Trail(facts, own).follow(statements_after(facts, loop.node), loop.node)
 
 
-def _own_names(facts: Facts, loop: LoopFact, joined: Collection[Accumulator]) -> set[str]:
+def _own_names(
+    facts: Facts, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
+) -> set[str]:
     kept: set[str] = set()
     for node in ast.walk(loop.node):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 kept |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
     kept |= {name for name, added in appended(facts, loop).items() if any(is_own(facts, loop, v) for v in added)}
-    return (kept | _own_places(facts, loop)) - {accumulator.name for accumulator in joined}
+    kept |= _own_places(facts, loop) | apart(facts, loop, joined).keys()
+    return kept - {accumulator.name for accumulator in accumulated if not _is_read_early(accumulator)}
+
+
+def _is_read_early(accumulator: Accumulator) -> bool:
+    """Whether it goes on growing over an outer loop, and is read there before the shares are joined."""
+    within = {id(node) for node in ast.walk(accumulator.loop.node)}
+    return any(
+        isinstance(node, ast.Name) and node.id == accumulator.name and isinstance(node.ctx, ast.Load)
+        for node in ast.walk(accumulator.after)
+        if id(node) not in within
+    )
 
 
 def _own_places(facts: Facts, loop: LoopFact) -> set[str]:
@@ -87,7 +107,39 @@ def _own_places(facts: Facts, loop: LoopFact) -> set[str]:
     return found
 
 
-_ADDING = frozenset({"append", "extend"})
+_ADDING = frozenset({"append", "extend", "add", "insert"})
+
+
+def _written(target: ast.expr) -> set[str]:
+    """The names, attributes and items that a target gives a value, as they are written."""
+    if isinstance(target, (ast.Attribute, ast.Subscript)):
+        return {ast.unparse(target)}
+    return writes(target)
+
+
+def _entered(facts: Facts, call: ast.Call) -> Iterator[Function]:
+    """The functions of the project that a call may enter, `__call__` of its objects included."""
+    yield from facts.targets(call)
+    for value in facts.values(call.func):
+        if value.role is Role.INSTANCE and isinstance(value.unit, Class):
+            yield from (m.unit for m in value.unit.lookup("__call__") if isinstance(m.unit, Function))
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _is_stored_attribute(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+
+
+def _sets_rate(statement: ast.Assign | ast.AugAssign) -> bool:
+    """`group["lr"] = ...`."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return any(
+        isinstance(to, ast.Subscript) and isinstance(to.slice, ast.Constant) and to.slice.value == "lr"
+        for to in targets
+    )
 
 
 @dataclass(slots=True)
@@ -116,10 +168,13 @@ class _Trail:
         if isinstance(statement, ast.For):
             self.own -= writes(statement.target)
         yield from self._schedules(statement)
+        yield from self._judged(statement)
         if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
             self._hand_on(statement, statement.value)
         elif isinstance(statement, ast.AugAssign) and self._name(statement.value):
-            self.own |= writes(statement.target)
+            self.own |= _written(statement.target)
+        elif isinstance(statement, ast.Expr):
+            self._kept(statement.value)
         elif isinstance(statement, ast.Return) and statement.value is not None:
             yield from self._return(statement.value)
         for block in (getattr(statement, part, ()) for part in ("body", "orelse", "finalbody")):
@@ -144,14 +199,25 @@ class _Trail:
                 return ast.unparse(inner)
         return None
 
-    def _done(self, statement: ast.If) -> Iterator[str]:
+    def _done(self, statement: ast.If, *, leaving: bool = True) -> Iterator[str]:
         for inner in (n for part in (*statement.body, *statement.orelse) for n in ast.walk(part)):
-            if type(inner) in _LEAVING:
+            if leaving and type(inner) in _LEAVING:
                 yield _LEAVING[type(inner)]
                 return
-            if isinstance(inner, ast.Call) and self.facts.called(inner) & _SAVING:
+            if isinstance(inner, ast.Call) and (self.facts.called(inner) & _SAVING or self._saves(inner)):
                 yield f"{ast.unparse(inner.func)}()"
                 return
+            if isinstance(inner, (ast.Assign, ast.AugAssign)) and _sets_rate(inner):
+                yield "the learning rate"
+                return
+
+    def _saves(self, call: ast.Call) -> bool:
+        """Whether a function of the project saves."""
+        return any(
+            isinstance(node, ast.Call) and self.facts.called(node) & _SAVING
+            for unit in self.facts.targets(call)
+            for node in ast.walk(unit.node)
+        )
 
     def _schedules(self, statement: ast.stmt) -> Iterator[Decision]:
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
@@ -162,6 +228,32 @@ class _Trail:
                 if name := self._name(argument):
                     yield Decision(call, f"{ast.unparse(call.func)}()", name)
 
+    def _judged(self, statement: ast.stmt) -> Iterator[Decision]:
+        """`early_stopping(loss, model)`: a function of the project that decides by what it is given."""
+        for part in own_expressions(statement):
+            for call in ast.walk(part):
+                if not isinstance(call, ast.Call) or not (
+                    name := next(filter(None, map(self._name, _given(call))), "")
+                ):
+                    continue
+                if any(self._is_judge(target, call) for target in _entered(self.facts, call)):
+                    yield Decision(call, f"{ast.unparse(call.func)}()", name)
+
+    def _is_judge(self, unit: Function, call: ast.Call) -> bool:
+        """Whether a function saves, or changes its object, under a test of a parameter that is given such a value."""
+        position = 1 if unit.owner is not None and unit.positional else 0
+        named = {k.arg for k in call.keywords if k.arg and self._name(k.value)}
+        placed = zip(unit.positional[position:], call.args, strict=False)
+        trail = _Trail(self.facts, named | {parameter.arg for parameter, given in placed if self._name(given)})
+        for node in ast.walk(unit.node):
+            if isinstance(node, ast.Assign):
+                trail._hand_on(node, node.value)
+            if isinstance(node, ast.If) and trail._name(node.test):
+                inside = [n for part in (*node.body, *node.orelse) for n in ast.walk(part)]
+                if any(True for _ in trail._done(node, leaving=False)) or any(map(_is_stored_attribute, inside)):
+                    return True
+        return False
+
     def _hand_on(self, statement: ast.Assign | ast.AnnAssign, value: ast.expr) -> None:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
@@ -170,20 +262,56 @@ class _Trail:
             else:
                 pairs = [(target, value)]
             for to, given in pairs:
-                if self._name(given):
-                    self.own |= writes(to)
+                if isinstance(given, ast.Dict):
+                    self._itemised(ast.unparse(to), given)
+                elif self._name(given):
+                    self.own |= _written(to)
                 else:
-                    self.own -= writes(to)
+                    self.own -= _written(to)
+
+    def _itemised(self, target: str, given: ast.Dict) -> None:
+        """`log = {"loss": loss, "val_loss": val_loss}`: one item may be one process's own, another not."""
+        self.own.discard(target)
+        for key, value in zip(given.keys, given.values, strict=True):
+            if self._name(value):
+                self.own.add(f"{target}[{ast.unparse(key)}]" if isinstance(key, ast.Constant) else target)
+
+    def _kept(self, node: ast.expr) -> None:
+        """`history["loss"].append(loss)`."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDING:
+            if any(self._name(given) for given in node.args):
+                self.own.add(ast.unparse(node.func.value))
 
     def _return(self, value: ast.expr) -> Iterator[Decision]:
         """Go on where the function was called, with what the result is given to."""
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
-        positions = [i for i, part in enumerate(parts) if self._name(part)]
+        positions = [i for i, part in enumerate(parts) if not isinstance(part, ast.Dict) and self._name(part)]
         unit = self.facts.unit(value)
-        if not positions or value in self.seen:
+        items = self._items(value)
+        if not (positions or items) or value in self.seen:
+            return
+        if items and not positions:
+            for caller in self.facts.callers(unit):  # type: ignore[arg-type]
+                yield from self._with_items(caller.node, items, value)
             return
         for caller in self.facts.callers(unit):  # type: ignore[arg-type]
             yield from self._caller(caller.node, positions, len(parts), value)
+
+    def _items(self, value: ast.expr) -> list[str]:
+        """The items of a dictionary that are one process's own, as they are written behind it: `["loss"]`."""
+        if isinstance(value, ast.Dict):
+            own = _Trail(self.facts, set(self.own), self.calls)
+            own._itemised("", value)
+            return sorted(text for text in own.own - self.own if text.startswith("["))
+        text = ast.unparse(value)
+        return sorted(own.removeprefix(text) for own in self.own if own.startswith(f"{text}["))
+
+    def _with_items(self, call: ast.Call, items: list[str], value: ast.expr) -> Iterator[Decision]:
+        statement = self.facts.tree(call).statement(call)
+        if isinstance(statement, ast.Assign) and statement.value is call:
+            own = {f"{ast.unparse(statement.targets[0])}{item}" for item in items}
+            trail = _Trail(self.facts, own, set(), self.seen | {value})
+            yield from trail.follow(statements_after(self.facts, statement), statement)
 
     def _caller(self, call: ast.Call, positions: list[int], count: int, value: ast.expr) -> Iterator[Decision]:
         tree = self.facts.tree(call)

@@ -14,6 +14,10 @@ says why. What a training loop adds up or collects and reads afterwards is joine
     total_loss += loss.item()     ->   total_loss = sum(accelerator.gather_for_metrics([total_loss]))
     losses.append(loss.item())    ->   losses = accelerator.gather_for_metrics(losses)
 
+So is a meter of the project, with what its class computes from its sums:
+
+    meter.update(loss.item())     ->   meter.sum, meter.count = accelerator.reduce((meter.sum, meter.count))
+
 Left alone: numbers that a training loop shows while it runs (progress bars) are those of one process's share; and where
 the processes cannot share the training data evenly, the samples that fill up the last batch count twice in such sums.
 """
@@ -23,17 +27,17 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.programs.accumulators import Accumulator, Joined
+from migrate.programs.joins import apart
 from migrate.programs.shares import left_over
-from migrate.rules.layout import assignment, place
+from migrate.rules.layout import Place, assignment, place
 from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
     from migrate.programs.evaluation import Shared
-    from migrate.programs.loops import LoopFact
+    from migrate.programs.joins import Join
     from migrate.rules.draft import Draft
 
 
@@ -48,14 +52,18 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
         if loop.loaders & conversion.loader_origins:
             found = conversion.loops.accumulated(loop)
             shown = [accumulator.name for accumulator in found if accumulator.read_inside]
-            shown += _meters(conversion, loop)
+            joined = conversion.loops.joined(loop)
+            shown += [join.target for join in joined if join.shown_inside]
+            shown += apart(conversion.facts, loop, joined)
             if shown:
                 verb = "shows" if len(shown) == 1 else "show"
                 draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
-            for name in left_over(conversion.facts, loop, found):
+            for name in left_over(conversion.facts, loop, found, joined):
                 draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
             for accumulator in found:
                 _join(conversion, draft, accumulator)
+            for after in dict.fromkeys(join.after for join in joined):
+                _join_meters(conversion, draft, after, [join for join in joined if join.after is after])
 
 
 def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
@@ -84,20 +92,34 @@ def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> Non
     draft.after(accumulator.after, _joining(accumulator, conversion.access.name(loop)))
 
 
-def _meters(conversion: Conversion, loop: LoopFact) -> list[str]:
-    """Objects of the project, such as an AverageMeter, that a training loop feeds with its batches."""
-    facts = conversion.facts
-    found = []
-    for node in ast.walk(loop.node):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and isinstance(node.func.value, ast.Name)
-        ):
-            fed = any(roles(facts.values(argument)) & FROM_LOADER for argument in node.args)
-            if fed and node.func.value.id != "self" and Role.INSTANCE in roles(facts.values(node.func.value)):
-                found.append(node.func.value.id)
-    return list(dict.fromkeys(found))
+def _join_meters(conversion: Conversion, draft: Draft, after: ast.stmt, joined: list[Join]) -> None:
+    """Two lines for a meter; for several meters of a kind a loop over them."""
+    accelerator = conversion.access.name(after)
+    at = place(conversion.facts.file(after), after)
+    lines: list[str] = []
+    for sums, derived in dict.fromkeys((join.sums, join.derived) for join in joined):
+        targets = [join.target for join in joined if (join.sums, join.derived) == (sums, derived)]
+        it = targets[0] if len(targets) == 1 else _meter_name(conversion, after)
+        names = [f"{it}.{name}" for name in sums]
+        code = _reduced(conversion, names, accelerator, at)
+        code += [f"{it}.{name} = {expression.format(it=it)}" for name, expression in derived]
+        if len(targets) > 1:
+            code = [f"for {it} in ({', '.join(targets)}):", *(at.unit + line for line in code)]
+        lines += code
+    draft.after(after, "\n".join(lines))
+
+
+def _reduced(conversion: Conversion, names: list[str], accelerator: str, at: Place) -> list[str]:
+    """Numbers or tensors of one element added up over the processes; Accelerate reduces tensors only."""
+    if conversion.package == "runtime":
+        return assignment(names, f"{accelerator}.reduce", names, at, as_tuple=True).splitlines()
+    tensor = f"torch.tensor([{', '.join(names)}], dtype=torch.float64, device={accelerator}.device)"
+    return [f"{', '.join(names)}{',' * (len(names) == 1)} = {accelerator}.reduce({tensor}).tolist()"]
+
+
+def _meter_name(conversion: Conversion, after: ast.stmt) -> str:
+    taken = {n.id for n in ast.walk(conversion.facts.tree(after).root) if isinstance(n, ast.Name)}
+    return next(name for name in ("meter", "each_meter", "fed_meter") if name not in taken)
 
 
 def _and(names: list[str]) -> str:

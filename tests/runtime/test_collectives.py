@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, namedtuple
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from ranks import run_ranks
@@ -106,6 +107,8 @@ def reduces():
     assert got["z"] is None
     assert a.reduce(3 + r, "mean") == 3.5
     assert a.reduce(torch.tensor([3 + r]), "mean").tolist() == [3.5]
+    single, array = a.reduce((np.float32(r + 0.5), np.array([r, 2])))
+    assert (type(single), single, array.tolist()) == (np.float32, 2.0, [1, 4])
     assert a.reduce(torch.ones(2, dtype=torch.bfloat16)).tolist() == [2, 2]
     assert a.reduce(torch.ones(2, dtype=torch.float16)).tolist() == [2, 2]
     return message(lambda: a.reduce(own, "max")), message(lambda: a.reduce("text"))

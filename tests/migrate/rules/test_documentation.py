@@ -56,6 +56,26 @@ def joined(before, after):
     }
 
 
+METER = """class Meter:
+    def __init__(self):
+        self.sum = self.count = 0
+
+    def update(self, value, n=1):
+        self.sum += value * n
+        self.count += n
+"""
+
+
+def metered(before, after):
+    """The meter is made before the loop, and read after it."""
+    return {
+        "setup": METER,
+        "start": "meter = Meter()",
+        "step": before,
+        "epoch": ("print(meter.sum)", f"{after}\naccelerator.print(meter.sum)"),
+    }
+
+
 def listed(before, after):
     """The list is filled in the loop and joined after it."""
     return {
@@ -155,6 +175,7 @@ AROUND = {
     ),
     ("metrics", "total_loss += loss.item()"): joined,
     ("metrics", "losses.append(loss.item())"): listed,
+    ("metrics", "meter.update(loss.item())"): metered,
     ("loading", "model.load_state_dict(torch.load(path))"): put("made"),
     ("model-attributes", "model.state_dict()"): put("end", "state = {}"),
     ("model-attributes", "model.decode(z)"): put("end", "z = x\nz = {}", **MODEL),

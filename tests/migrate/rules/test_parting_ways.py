@@ -99,3 +99,95 @@ def test_lists_of_predictions_are_joined(changed):
         step="found.extend(output.argmax(1).tolist())",
         epoch=("print(len(found))", "found = accelerator.gather_for_metrics(found)\naccelerator.print(len(found))"),
     )
+
+
+METERS = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+class Average:
+    def __init__(self):
+        self.total = 0
+        self.count = 0
+    def update(self, value, n=1):
+        self.total += value * n
+        self.count += n
+    @property
+    def mean(self):
+        return self.total / self.count
+class Smooth:
+    def __init__(self):
+        self.value = 0
+    def update(self, value):
+        self.value = 0.9 * self.value + 0.1 * value
+class Patience:
+    def __init__(self):
+        self.best = 9.0
+        self.stop = False
+    def __call__(self, value):
+        if value > self.best:
+            self.stop = True
+        self.best = value
+data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+loader = DataLoader(data, batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+schedule = optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+patience = Patience()
+history = {{"loss": [], "lr": []}}
+def train():
+    meter = {made}()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        meter.update(loss.item())
+    return {result}
+for epoch in range(2):
+    {use}
+"""
+
+BY_METERS = {
+    "a schedule": ("meter.value", "schedule.step(train())", "schedule.step("),
+    "an item": ('{"loss": meter.value}', 'log = train()\n    schedule.step(log["loss"])', "schedule.step("),
+    "a history": (
+        "meter.value",
+        'history["loss"].append(train())\n    if history["loss"][-1] > 3:\n        break',
+        "if history",
+    ),
+    "an object that judges": ("meter.value", "last = train()\n    patience(last)", "patience(last)"),
+    "the learning rate": (
+        "meter.value",
+        'if train() > 3:\n        for group in optimizer.param_groups:\n            group["lr"] *= 0.1',
+        "if train()",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_METERS)
+def test_a_meter_that_cannot_be_joined(refused_text, name):
+    result, use, at = BY_METERS[name]
+    refused_text(METERS.format(made="Smooth", result=result, use=use), "MIG122", at)
+
+
+@pytest.mark.parametrize("name", BY_METERS)
+def test_a_meter_that_is_joined(convert_text, name):
+    result, use, _ = BY_METERS[name]
+    text = METERS.format(made="Average", result=result.replace("value", "mean"), use=use)
+    report, converted = convert_text(text.lstrip())
+
+    assert "    meter.total, meter.count = accelerator.reduce((meter.total, meter.count))\n" in converted
+    assert not [finding for finding in report.findings if finding.code == "MIG114"]
+
+
+def test_an_item_that_is_the_same_on_all(convert_text):
+    use = 'log = train()\n    schedule.step(log["epoch"])'
+    text = METERS.format(made="Smooth", result='{"loss": meter.value, "epoch": 3}', use=use)
+    report, converted = convert_text(text.lstrip())
+
+    assert "accelerator.backward" in converted
+    assert [f.message for f in report.findings if f.code == "MIG114"] == [
+        "while this loop runs, meter shows one process's share of the data",
+        "meter, read after this loop, is of one process's share of the data",
+    ]
