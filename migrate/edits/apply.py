@@ -18,7 +18,6 @@ import libcst as cst
 
 from migrate.edits.blocks import PLACEHOLDER, Blocks, Item, as_line, comments_of, shortened
 from migrate.edits.build import (
-    LOOSE,
     Builder,
     Piece,
     add_alias,
@@ -27,6 +26,7 @@ from migrate.edits.build import (
     drop_aliases,
     edit_call,
     rename_parameter,
+    rooms,
     text_piece,
 )
 from migrate.edits.comments import lost
@@ -172,7 +172,7 @@ class _Apply(Join):
         self._todo: dict[int, Address] = {}  # by id of the original node: where something is to be done or taken
         self._first: dict[int, int] = {}  # by id of a block: number of its first statement
         self._captured: dict[Address, Piece] = {}
-        self._loose: set[int] = set()
+        self._rooms: dict[int, int] = {}
         self._numbers: dict[int, int] = {}  # by id of an `if`
         self._left = {*settled.nodes, *settled.captures, *map(Address, settled.statements)}
         self._left |= {Address(wrap.last) for wraps in settled.wraps.values() for wrap in wraps}
@@ -209,8 +209,7 @@ class _Apply(Join):
             self._first[id(node)] = self.next
         enters = super().on_visit(node)
         if enters:
-            for name in LOOSE.get(type(node), ()):
-                self._loose.add(id(getattr(node, name)))
+            self._rooms.update(rooms(node))
         return enters
 
     # -------------------------------------------------------------- on the way up
@@ -235,7 +234,7 @@ class _Apply(Join):
         if isinstance(first, Rewrite):
             new = self._builder.expression(first.template, self._pieces(first, node))
             old = cast("cst.BaseExpression", original)
-            return self._builder.seat(new, old, loose=id(original) in self._loose)
+            return self._builder.seat(new, old, room=self._rooms.get(id(original)))
         if isinstance(first, DropAlias):
             return drop_aliases(node, cast("list[DropAlias]", operations))
         if isinstance(node, cst.Call):

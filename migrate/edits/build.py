@@ -71,12 +71,26 @@ def tightness(node: cst.BaseExpression) -> int:
     if node.lpar:
         return ATOM
     if isinstance(node, cst.BinaryOperation):
-        return BINARY.get(type(node.operator), 13)
+        return tightness_of(node)
     if isinstance(node, cst.BooleanOperation):
         return 4 if isinstance(node.operator, cst.Or) else 5
     if isinstance(node, cst.UnaryOperation):
         return 6 if isinstance(node.operator, cst.Not) else 14
     return TIGHTNESS.get(type(node), ATOM)
+
+
+def rooms(node: cst.CSTNode) -> dict[int, int]:
+    """How tight each part of a node has to be, by its id, where less will do than what stands there."""
+    if isinstance(node, cst.Comparison):
+        return dict.fromkeys(map(id, (node.left, *(each.comparator for each in node.comparisons))), 8)
+    if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.Power):
+        return {id(node.left): tightness_of(node), id(node.right): tightness_of(node) + 1}
+    return {id(getattr(node, name)): LOOSEST for name in LOOSE.get(type(node), ())}
+
+
+def tightness_of(node: cst.BinaryOperation) -> int:
+    """How tightly an operator holds its operands together."""
+    return BINARY.get(type(node.operator), 13)
 
 
 @dataclass(slots=True)
@@ -124,11 +138,14 @@ class Builder:
 
     # -------------------------------------------------------------- where it goes
 
-    def seat(self, new: cst.BaseExpression, old: cst.BaseExpression, *, loose: bool) -> cst.BaseExpression:
-        """The new expression in the place of the old one: parentheses stay, and come where they must."""
+    def seat(self, new: cst.BaseExpression, old: cst.BaseExpression, *, room: int | None) -> cst.BaseExpression:
+        """The new expression in the place of the old one: parentheses stay, and come where they must.
+
+        `room` is how tight an expression has to be there; None: as tight as the old one.
+        """
         if old.lpar and not new.lpar:
             return new.with_changes(lpar=old.lpar, rpar=old.rpar)
-        needs = tightness(new) < (LOOSEST if loose else tightness(old))
+        needs = tightness(new) < (tightness(old) if room is None else min(room, tightness(old)))
         if not new.lpar and (needs or (self.is_cautious and self._touches(old)) or self._breaks(new)):
             return new.with_changes(lpar=(cst.LeftParen(),), rpar=(cst.RightParen(),))
         return new

@@ -25,8 +25,8 @@ from migrate.programs.moves import Move, moves
 from migrate.programs.outsiders import units_of
 from migrate.programs.placement import NoPlace, Placement, place
 from migrate.programs.program import Named, Program, Refusal
-from migrate.programs.schedulers import Horizon, Pace, Schedule, schedules
-from migrate.programs.setup import arguments
+from migrate.programs.rates import counted_in_batches, rates
+from migrate.programs.schedulers import Schedule, schedules
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -54,6 +54,7 @@ class Conversion:
     loaders: tuple[Named, ...]  # that are prepared
     schedules: tuple[Schedule, ...]
     prepared_schedulers: tuple[Named, ...]
+    scaled: tuple[ast.expr, ...]  # counts of steps that must count the batches of all processes
     shared: tuple[Shared, ...]
     in_full: tuple[InFull, ...]
     on_host: Mapping[ast.AST, Need]  # where loaders were made whose batches stay on the CPU until they are moved
@@ -118,6 +119,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     except NoPlace as error:
         program.refusals.append(error.refusal)
         return None
+    set_by_count = rates(facts, loops, program, units, planned, placement.prepare.statement.end_lineno or 0)
+    program.refusals += set_by_count.refusals
     program.refusals += _several(facts, program, loaders, placement)
     objects = (*loaders, *program.models)
     program.refusals += kept_raw(facts, program, objects, units, placement.prepare.statement)
@@ -136,6 +139,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         loaders,
         planned,
         with_schedulers,
+        set_by_count.scaled,
         tuple(shared),
         tuple(in_full),
         hosted,
@@ -257,17 +261,12 @@ def _place(
     A horizon measured with len(loader) after prepare already counts the batches of N processes: that scheduler stays.
     """
     objects = [*loaders, *program.models, *program.optimizers]
-    per_batch = [schedule for schedule in planned if schedule.pace is Pace.BATCH]
-    asked = arguments(facts, loops, program)
-    first = place(facts, loops, program, objects, units, asked)
-    at = first.prepare.statement.end_lineno or 0
-    taken = [s for s in per_batch if s.horizon is Horizon.ABSOLUTE or any(_line(m) <= at for m in s.measured)]
+    first = place(facts, loops, program, objects, units)
+    taken = counted_in_batches(facts, loops, program, planned, first.prepare.statement.end_lineno or 0)
     if not taken:
         return first, ()
-    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)], units, asked)
-    at = placement.prepare.statement.end_lineno or 0
-    mixed = [s for s in per_batch if s not in taken and any(_line(m) <= at for m in s.measured)]
-    taken += mixed
+    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)], units)
+    taken = counted_in_batches(facts, loops, program, planned, placement.prepare.statement.end_lineno or 0)
     return placement, tuple(schedule.named for schedule in taken)
 
 

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import reads
-from migrate.analysis.units import Function
+from migrate.analysis.roles import Role, origins
+from migrate.programs.lengths import lengths, reached
+from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
     from migrate.programs.program import Named, Program
 
@@ -28,6 +27,7 @@ class Pace(Enum):
     """When a scheduler is stepped."""
 
     BATCH = "per batch"
+    TOLD = "to the epoch that it is told"
     EPOCH = "per epoch"
     METRIC = "on a metric"
     NEVER = "never"
@@ -45,7 +45,8 @@ class Horizon(Enum):
 class Schedule:
     """A scheduler with how it is driven.
 
-    `measured` are the expressions that read a loader's length for its horizon, `steps` the calls of its `step`.
+    `measured` are the expressions that read a loader's length for its horizon, `steps` the calls of its `step`,
+    `given` what it was made with, with all that this was made of.
     """
 
     named: Named
@@ -53,6 +54,7 @@ class Schedule:
     horizon: Horizon
     measured: tuple[ast.AST, ...]
     steps: tuple[ast.Call, ...] = ()
+    given: tuple[ast.AST, ...] = ()
 
 
 #: Stepped on a metric, which their `step` is given.
@@ -63,11 +65,12 @@ def schedules(facts: Facts, loops: Loops, program: Program) -> list[Schedule]:
     """The schedulers of a program."""
     found = []
     for named in program.schedulers:
-        measured = tuple(_measured(facts, program, named))
+        given = _made_with(facts, named)
+        measured = tuple(length for node in given for length in lengths(facts, program, node))
         steps = tuple(_steps(facts, named))
         pace = _pace(facts, loops, program, named, steps)
-        horizon = Horizon.EPOCHS if pace in (Pace.EPOCH, Pace.METRIC) else Horizon.ABSOLUTE
-        found.append(Schedule(named, pace, Horizon.LOADER if measured else horizon, measured, steps))
+        horizon = Horizon.EPOCHS if pace in (Pace.EPOCH, Pace.METRIC, Pace.TOLD) else Horizon.ABSOLUTE
+        found.append(Schedule(named, pace, Horizon.LOADER if measured else horizon, measured, steps, given))
     return found
 
 
@@ -79,49 +82,15 @@ def _steps(facts: Facts, named: Named) -> Iterator[ast.Call]:
 
 def _pace(facts: Facts, loops: Loops, program: Program, named: Named, steps: Sequence[ast.Call]) -> Pace:
     training = {loop.node for loop in program.training}
-    if any(loop in training for call in steps for loop in loops.around(call, facts.unit(call))):
-        return Pace.BATCH
+    per_batch = [c for c in steps if any(loop in training for loop in loops.around(c, facts.unit(c)))]
+    if per_batch:
+        return Pace.TOLD if all(call.args or call.keywords for call in per_batch) else Pace.BATCH
     if steps and all(isinstance(o, ast.Call) and _ON_METRIC in facts.called(o) for o in named.origins):
         return Pace.METRIC
     return Pace.EPOCH if steps else Pace.NEVER
 
 
-def _measured(facts: Facts, program: Program, named: Named) -> list[ast.AST]:
-    """The `len(training loader)` expressions that reach the scheduler's constructor, through names and parameters."""
-    found: list[ast.AST] = []
-    for origin in named.origins:
-        if not isinstance(origin, ast.Call):
-            continue
-        waiting: list[tuple[ast.AST, Unit]] = [(given, facts.unit(origin)) for given in _given(origin)]
-        seen: set[tuple[str, int]] = set()
-        while waiting:
-            node, unit = waiting.pop()
-            found += [n for n in ast.walk(node) if _is_length(facts, program, n)]
-            for name in reads(node):
-                if (name, id(unit)) not in seen:
-                    seen.add((name, id(unit)))
-                    waiting += _sources(facts, name, unit)
-    return found
-
-
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
-
-
-def _sources(facts: Facts, name: str, unit: Unit) -> list[tuple[ast.AST, Unit]]:
-    """The expressions that a name of a unit is given: by assignment, or by the callers."""
-    found: list[tuple[ast.AST, Unit]] = [
-        (binding.statement.value, unit)
-        for binding in facts.bindings_in(unit)
-        if binding.target == name and isinstance(binding.statement, ast.Assign)
-    ]
-    if isinstance(unit, Function) and name in unit.parameter_names:
-        found += [(given, call.caller) for call in facts.callers(unit) for given in _given(call.node)]
-    return found
-
-
-def _is_length(facts: Facts, program: Program, node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call) or "builtins.len" not in facts.called(node) or not node.args:
-        return False
-    values = facts.values(node.args[0])
-    return Role.LOADER in roles(values) and bool(origins(values, Role.LOADER) & program.training_loaders)
+def _made_with(facts: Facts, named: Named) -> tuple[ast.AST, ...]:
+    made = [origin for origin in named.origins if isinstance(origin, ast.Call)]
+    given = [argument for call in made for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
+    return tuple(reached(facts, Sources(facts), given))

@@ -5,10 +5,21 @@
 | stepped per batch, horizon from len(loader) before prepare | prepared            |
 | stepped per batch, horizon from len(loader) after prepare  | not prepared        |
 | stepped per batch, horizon a plain number                  | prepared, reported  |
-| stepped per epoch                                          | not prepared        |
+| the same, in a training that ends after a number of steps  | not prepared, reported |
+| stepped per epoch, or told the epoch                       | not prepared        |
 | ReduceLROnPlateau                                          | not prepared        |
+| a rate set by a count of batches, horizon a number         | the count is multiplied |
 
-A prepared scheduler steps once for every process at each call, since N processes see N batches in one step.
+A prepared scheduler steps once for every process at each call, since N processes see N batches in one step. A rate that
+the program sets itself, or a scheduler that is told where it is, goes by a count of steps. Set against another such
+count 
+
+    adjust_learning_rate(optimizer, step)   ->   adjust_learning_rate(optimizer, step * accelerator.num_processes)
+
+A training that ends after a number of steps takes the same number on N processes, each with N batches: there the rate
+after k steps is that of the original. Refused: a rate that waits for a certain batch (`if step % 1000 == 0`), that
+changes by a factor at every batch, or that goes by both kinds of numbers at once.
+Safe: on one process a prepared scheduler is the scheduler itself, and a count is multiplied by one.
 """
 
 from __future__ import annotations
@@ -23,15 +34,20 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG118", "schedulers", optional=True)
+@rule("MIG118", "schedulers")
 def schedulers(conversion: Conversion, draft: Draft) -> None:
-    """Say what was decided; the decision itself shows in prepare's arguments."""
+    """Multiply counts, and say what was decided; what is prepared shows in prepare's arguments."""
+    for count in conversion.scaled:
+        draft.wrap(count, f"{{it}} * {conversion.access.name(count)}.num_processes")
+    prepared = {named.target for named in conversion.prepared_schedulers}
     for schedule in conversion.schedules:
-        place = schedule.named.statements[-1]
+        if schedule.pace is not Pace.BATCH or schedule.horizon is not Horizon.ABSOLUTE:
+            continue
         name = schedule.named.target
-        if schedule.pace is Pace.BATCH and schedule.horizon is Horizon.ABSOLUTE:
-            draft.note(
-                place,
-                f"{name} is stepped per batch over a fixed number of steps: prepared, so that N processes reach it "
-                "after the same number of samples",
-            )
+        if name in prepared:
+            what = "prepared, so that N processes reach it after the same number of samples"
+            message = f"{name} is stepped per batch over a fixed number of steps: {what}"
+        else:
+            what = "on N processes each step takes N batches"
+            message = f"{name} goes by the steps after which the training ends: {what}"
+        draft.note(schedule.named.statements[-1], message)

@@ -29,6 +29,7 @@ MOST = 4  # objects, loops or callers of a kind that are named one by one
 _PACES = {
     Pace.BATCH: "stepped per batch",
     Pace.EPOCH: "stepped per epoch",
+    Pace.TOLD: "stepped to where it is told",
     Pace.METRIC: "stepped on a metric",
     Pace.NEVER: "never stepped in sight",
 }

@@ -85,6 +85,13 @@ def listed(before, after):
     }
 
 
+def counted(before, after):
+    """The function sets the rate by a count of batches."""
+    lines = ("lr = 0.1 * 0.9 ** (step / 100)", "for group in optimizer.param_groups:", '    group["lr"] = lr')
+    function = "\n    ".join(["def adjust_learning_rate(optimizer, step):", *lines])
+    return {"setup": function, "made": "step = 0", "batch": (before, after), "step": "step += 1"}
+
+
 def guarded(before, after):
     call = before.replace('("done")', '("loss", loss.item(), epoch)')
     make = "if accelerator.is_main_process:\n    writer = SummaryWriter()"
@@ -180,6 +187,7 @@ AROUND = {
     ("model-attributes", "model.state_dict()"): put("end", "state = {}"),
     ("model-attributes", "model.decode(z)"): put("end", "z = x\nz = {}", **MODEL),
     ("model-attributes", "writer.add_graph(model, x)"): drawn,
+    ("schedulers", "adjust_learning_rate(optimizer, step)"): counted,
     ("saving", "torch.save(model.state_dict(), path)"): put("end"),
     ("output", "print(...)"): put("end"),
     ("output", "writer.add_scalar(...)"): guarded,

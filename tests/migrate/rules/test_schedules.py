@@ -59,9 +59,170 @@ def test_per_batch_over_a_number_of_steps_is_reported(changed, programs, remark)
     )
 
 
-def test_the_report_can_be_left_out_and_the_decision_stays(programs, convert_text):
+def test_left_out_the_program_is_left(programs, convert_text):
     before, _ = programs({**IMPORTS, **ABSOLUTE})
-    report, result = convert_text(before, ignore=("MIG118",))
+    _, result = convert_text(before, ignore=("MIG118",))
 
-    assert PREPARE in result
-    assert not [finding for finding in report.findings if finding.code == "MIG118"]
+    assert result == before
+
+
+N = "accelerator.num_processes"
+ADJUST = """
+def adjust(optimizer, step, total):
+    lr = 0.1 * (1 - step / total) ** 0.9
+    for group in optimizer.param_groups:
+        group["lr"] = lr
+"""
+NOAM = """
+def rate(step):
+    if step < 100:
+        return step / 100
+    return (step + 1) ** -0.5
+"""
+RESTARTS = "from torch.optim.lr_scheduler import CosineAnnealingWarmRestarts"
+NUMBERED = {"over": "enumerate(loader)", "target": "i, (x, y)"}
+COUNTED = {"made": "step = 0"}
+SET = 'for group in optimizer.param_groups:\n    group["lr"] = lr'
+
+SCALED = {
+    "a function, a plain horizon": {
+        **COUNTED,
+        "setup": ADJUST,
+        "batch": ("step += 1\nadjust(optimizer, step, 100)", f"step += 1\nadjust(optimizer, step * {N}, 100)"),
+    },
+    "a function that gives the rate": {
+        **COUNTED,
+        "setup": NOAM,
+        "batch": (f"lr = rate(step)\n{SET}", f"lr = rate(step * {N})\n{SET}"),
+        "step": "step += 1",
+    },
+    "a horizon measured before prepare": {
+        **NUMBERED,
+        "made": "total = 2 * len(loader)",
+        "batch": (
+            f"lr = 0.1 - 0.1 * (epoch * len(loader) + i) / total\n{SET}",
+            f"lr = 0.1 - 0.1 * ((epoch * len(loader) + i) * {N}) / total\n{SET}",
+        ),
+    },
+    "a warm-up by condition": {
+        **NUMBERED,
+        "batch": (
+            f"done = epoch * len(loader) + i\nlr = 0.1\nif done < 10:\n    lr *= done / 10\n{SET}",
+            f"done = epoch * len(loader) + i\nlr = 0.1\nif done * {N} < 10:\n    lr *= done * {N} / 10\n{SET}",
+        ),
+    },
+    "a part of an epoch, measured before prepare": {
+        **NUMBERED,
+        "imports": RESTARTS,
+        "made": "iters = len(loader)",
+        "ready": "schedule = CosineAnnealingWarmRestarts(optimizer, 2)",
+        "step": ("schedule.step(epoch + i / iters)", f"schedule.step(epoch + i * {N} / iters)"),
+    },
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_a_count_is_multiplied(changed, name):
+    changed(**SCALED[name])
+
+
+RIGHT_AS_IT_IS = {
+    "a part of an epoch": {
+        **NUMBERED,
+        "imports": RESTARTS,
+        "ready": "schedule = CosineAnnealingWarmRestarts(optimizer, 2)\niters = len(loader)",
+        "step": "schedule.step(epoch + i / iters)",
+    },
+    "a horizon measured after prepare": {
+        **NUMBERED,
+        "ready": "total = 2 * len(loader)",
+        "batch": f"lr = 0.1 * (1 - (epoch * len(loader) + i) / total) ** 0.9\n{SET}",
+    },
+    "a list as long as the training": {
+        **NUMBERED,
+        "ready": "rates = torch.linspace(0.1, 0, 2 * len(loader)).tolist()",
+        "batch": f"lr = rates[epoch * len(loader) + i]\n{SET}",
+    },
+    "the horizon of a function": {
+        **NUMBERED,
+        "setup": ADJUST,
+        "batch": "adjust(optimizer, epoch * len(loader) + i, 2 * len(loader))",
+    },
+    "by epochs": {"setup": ADJUST, "start": "adjust(optimizer, epoch, 10)"},
+    "by epochs, in each batch": {"setup": ADJUST, "batch": "adjust(optimizer, epoch, 10)"},
+    "told the epoch": {**IMPORTS, "ready": "schedule = StepLR(optimizer, 1)", "epoch": "schedule.step(epoch)"},
+    "a function of the horizon": {
+        **IMPORTS,
+        "imports": "from torch.optim.lr_scheduler import LambdaLR",
+        "ready": "total = 2 * len(loader)\ndef fall(step):\n    return 1 - step / total\n"
+        "schedule = LambdaLR(optimizer, fall)",
+        "step": "schedule.step()",
+    },
+    "the end of the training": {
+        **COUNTED,
+        "setup": ADJUST,
+        "batch": "adjust(optimizer, step, 100)",
+        "step": "step += 1\nif step == 100:\n    break",
+    },
+}
+
+
+@pytest.mark.parametrize("name", RIGHT_AS_IT_IS)
+def test_a_count_that_stays(unchanged, name):
+    unchanged(**RIGHT_AS_IT_IS[name])
+
+
+def test_a_schedule_over_the_steps_of_the_training_is_not_prepared(unchanged):
+    report = unchanged(
+        **IMPORTS,
+        made="done = 0",
+        ready="schedule = CosineAnnealingLR(optimizer, 100)",
+        step="schedule.step()\ndone += 1\nif done >= 100:\n    break",
+    )
+
+    (note,) = [finding for finding in report.of(Kind.NOTE) if finding.code == "MIG118"]
+    assert "the steps after which the training ends" in note.message
+
+
+FACTOR = 'for group in optimizer.param_groups:\n    group["lr"] *= 0.9'
+LEFT = {
+    "a factor at every batch": ("MIG118", '["lr"] *=', {"step": FACTOR}),
+    "a factor at certain batches": (
+        "MIG118",
+        "if step %",
+        {
+            **COUNTED,
+            "step": 'step += 1\nif step % 10 == 0:\n    for g in optimizer.param_groups:\n        g["lr"] *= 0.9',
+        },
+    ),
+    "both kinds of numbers": (
+        "MIG118",
+        "adjust(optimizer, done",
+        {
+            **NUMBERED,
+            "setup": ADJUST.replace("lr = 0.1", "lr = min(step, 10)"),
+            "batch": "done = epoch * len(loader) + i\nadjust(optimizer, done, 2 * len(loader))",
+        },
+    ),
+    "a plateau of one process": (
+        "MIG122",
+        "schedule.step(",
+        {**IMPORTS, "ready": "schedule = ReduceLROnPlateau(optimizer)", "step": "schedule.step(loss.item())"},
+    ),
+    "a number of steps, or a length": (
+        "MIG118",
+        "schedule = ",
+        {
+            **IMPORTS,
+            "made": "most, done = 0, 0\ntotal = most if most else 2 * len(loader)",
+            "ready": "schedule = CosineAnnealingLR(optimizer, total)",
+            "step": "schedule.step()\ndone += 1\nif 0 < most < done:\n    break",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_refused(refused, name):
+    code, at, holes = LEFT[name]
+    refused(code, at, **holes)
