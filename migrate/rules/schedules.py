@@ -12,7 +12,8 @@
 
 A prepared scheduler steps once for every process at each call, since N processes see N batches in one step. A rate that
 the program sets itself, or a scheduler that is told where it is, goes by a count of steps. Set against another such
-count 
+count (`step / len(loader)` after prepare) it is right as it is; set against a number of batches it is made to count
+those of all processes:
 
     adjust_learning_rate(optimizer, step)   ->   adjust_learning_rate(optimizer, step * accelerator.num_processes)
 
