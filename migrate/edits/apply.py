@@ -26,7 +26,6 @@ from migrate.edits.build import (
     drop_aliases,
     edit_call,
     rename_parameter,
-    rooms,
     text_piece,
 )
 from migrate.edits.comments import lost
@@ -42,6 +41,7 @@ from migrate.edits.edit import (
     Special,
 )
 from migrate.edits.join import Join, is_same
+from migrate.edits.tightness import rooms
 from migrate.errors import EditError
 from migrate.source.address import Address, Kind
 
