@@ -27,6 +27,7 @@ from migrate.programs.placement import NoPlace, Placement, place
 from migrate.programs.program import Named, Program, Refusal
 from migrate.programs.rates import counted_in_batches, rates
 from migrate.programs.schedulers import Schedule, schedules
+from migrate.programs.setup import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -261,11 +262,12 @@ def _place(
     A horizon measured with len(loader) after prepare already counts the batches of N processes: that scheduler stays.
     """
     objects = [*loaders, *program.models, *program.optimizers]
-    first = place(facts, loops, program, objects, units)
+    asked = arguments(facts, loops, program)
+    first = place(facts, loops, program, objects, units, asked)
     taken = counted_in_batches(facts, loops, program, planned, first.prepare.statement.end_lineno or 0)
     if not taken:
         return first, ()
-    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)], units)
+    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)], units, asked)
     taken = counted_in_batches(facts, loops, program, planned, placement.prepare.statement.end_lineno or 0)
     return placement, tuple(schedule.named for schedule in taken)
 
