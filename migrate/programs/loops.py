@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import amp
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD, RUN_ELSEWHERE
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import Loop
+from migrate.analysis.syntax import Loop, reads
 from migrate.analysis.units import Class, Function, Unit
 from migrate.programs.accumulators import Accumulator, accumulators
 from migrate.programs.frameworks import Frameworks
@@ -197,7 +197,7 @@ class Loops:
         found = []
         for node, unit in self._facts.loops:
             loaders = self.loaders(node) if not isinstance(node, ast.While) else ()
-            if loaders and not self.trains(node):
+            if loaders and not self.trains(node) and not _hands_on(node):
                 found.append(LoopFact(node, unit, Kind.EVALUATION, frozenset(loaders)))
         return tuple(found)
 
@@ -264,3 +264,12 @@ def is_scaling(facts: Facts, call: ast.Call) -> bool:
 def _is_library_object(value: Value) -> bool:
     """An object that another library than PyTorch made; no tensor, as far as anybody can tell."""
     return value.role is Role.UNKNOWN and "." in value.name and not value.name.startswith("torch.")
+
+
+def _hands_on(loop: Loop) -> bool:
+    """Whether a loop of a generator only passes its batches through: what runs over the generator works with them."""
+    if isinstance(loop, ast.While):
+        return False
+    batch = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    given = (node.value for node in ast.walk(loop) if isinstance(node, ast.Yield) and node.value is not None)
+    return any(reads(value) & batch for value in given)

@@ -275,3 +275,20 @@ def test_each_program_has_its_own_optimizer(tmp_path, monkeypatch):
         ["torch.optim.SGD"],
         ["torch.optim.Adam"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "evaluates"),
+    [("yield batch", False), ("yield i, batch", False), ("yield 1", True), ("net(batch)", True)],
+)
+def test_a_generator_that_passes_batches_on_evaluates_nothing(body, evaluates):
+    source = f"""
+        def logged(batches):
+            for i, batch in enumerate(batches):
+                {body}
+        for x in logged(loader):
+            net(x)
+    """
+    _, loops = analysed(HEAD + textwrap.dedent(source))
+
+    assert ("enumerate(batches)" in {ast.unparse(loop.node.iter) for loop in loops.evaluation}) is evaluates
