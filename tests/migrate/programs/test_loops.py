@@ -281,7 +281,7 @@ def test_each_program_has_its_own_optimizer(tmp_path, monkeypatch):
     ("body", "evaluates"),
     [("yield batch", False), ("yield i, batch", False), ("yield 1", True), ("net(batch)", True)],
 )
-def test_a_generator_that_passes_batches_on_evaluates_nothing(body, evaluates):
+def test_a_generator_that_passes_batches_on_evaluates_nothing(analysed, body, evaluates):
     source = f"""
         def logged(batches):
             for i, batch in enumerate(batches):
