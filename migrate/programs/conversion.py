@@ -18,7 +18,7 @@ from migrate.programs.access import Access
 from migrate.programs.captures import called_around, kept_raw
 from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
-from migrate.programs.host import on_host
+from migrate.programs.host import Whereabouts, whereabouts
 from migrate.programs.loops import Loops
 from migrate.programs.modes import Modes
 from migrate.programs.moves import Move, moves
@@ -58,7 +58,7 @@ class Conversion:
     scaled: tuple[ast.expr, ...]  # counts of steps that must count the batches of all processes
     shared: tuple[Shared, ...]
     in_full: tuple[InFull, ...]
-    on_host: Mapping[ast.AST, Need]  # where loaders were made whose batches stay on the CPU until they are moved
+    where: Whereabouts
     moves: tuple[Move, ...]
     placement: Placement
 
@@ -70,6 +70,11 @@ class Conversion:
     def loader_origins(self) -> set[ast.AST]:
         """Where the prepared loaders were made."""
         return {origin for named in self.loaders for origin in named.origins}
+
+    @property
+    def on_host(self) -> Mapping[ast.AST, Need]:
+        """Where the loaders were made whose batches stay on the CPU until they are moved, and why."""
+        return self.where.on_host
 
     @property
     def placed_origins(self) -> set[ast.AST]:
@@ -106,9 +111,9 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         return None
     handed_out = _handed_out(facts) - program.training_loaders
     shared, in_full = _evaluation(facts, program, handed_out)
-    hosted = on_host(facts, program)
+    where = whereabouts(facts, program)
     if package == "accelerate":
-        shared, in_full = _gathered_on_device(shared, in_full, hosted)
+        shared, in_full = _gathered_on_device(shared, in_full, where.on_host)
     loaders = _prepared_loaders(program, in_full, handed_out)
     prepared = {origin for named in loaders for origin in named.origins}
     program.refusals += _evaluated_in_full(program, in_full)
@@ -143,8 +148,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         set_by_count.scaled,
         tuple(shared),
         tuple(in_full),
-        hosted,
-        tuple(moves(facts, program, prepared - hosted.keys(), units, placement)),
+        where,
+        tuple(moves(facts, program, prepared - where.on_host.keys(), units, placement)),
         placement,
     )
 

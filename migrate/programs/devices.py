@@ -15,6 +15,7 @@ from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.state import ANY
 from migrate.analysis.syntax import is_main_guard
+from migrate.programs.tensor_types import casts_to_gpu, condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -279,9 +280,16 @@ def flag(facts: Facts, test: ast.expr) -> ast.expr | None:
     if isinstance(test, ast.BoolOp):
         rests = [flag(facts, value) for value in test.values]
         return None if None in rests else test
-    if isinstance(test, (ast.Name, ast.Attribute)) and Role.AVAILABLE in roles(facts.values(test)):
+    if isinstance(test, ast.IfExp) and _is_yes_or_no(test):  # `True if torch.cuda.is_available() else False`
+        return flag(facts, test.test)
+    if isinstance(test, (ast.Name, ast.Attribute)):
         return None if _only_availability(facts, test) else test
     return test
+
+
+def _is_yes_or_no(node: ast.IfExp) -> bool:
+    values = [each.value for each in (node.body, node.orelse) if isinstance(each, ast.Constant)]
+    return values in ([True, False], [1, 0])
 
 
 def _asks_torch(facts: Facts, test: ast.Call) -> bool:
@@ -301,7 +309,8 @@ def _only_availability(facts: Facts, name: ast.expr) -> bool:
         for binding in facts.bindings
         if binding.target == text and isinstance(binding.statement, ast.Assign)
     ]
-    return bool(assigned) and all(flag(facts, value) is None for value in assigned if not same_name(value, text))
+    asks = Role.AVAILABLE in roles(facts.values(name)) or all(isinstance(value, ast.IfExp) for value in assigned)
+    return bool(assigned) and asks and all(flag(facts, v) is None for v in assigned if not same_name(v, text))
 
 
 def same_name(node: ast.expr, text: str) -> bool:
@@ -331,7 +340,7 @@ def is_move(facts: Facts, node: ast.AST) -> bool:
         return False
     if facts.names(node.func.value) or facts.targets(node):
         return False
-    if node.func.attr in ("cuda", "xpu"):
+    if node.func.attr in ("cuda", "xpu") or casts_to_gpu(facts, node):
         return True
     return node.func.attr == "to" and device_argument(facts, node) is not None
 
@@ -371,6 +380,8 @@ def _says_dtype(node: ast.expr) -> bool:
 
 def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
     """The condition a device move stands under: `if use_cuda:` or `x.cuda() if use_cuda else x`."""
+    if isinstance(node, ast.Call) and casts_to_gpu(facts, node):
+        return condition(facts, node.args[0])
     tree = facts.tree(node)
     below = node
     for above in tree.up(node):

@@ -7,6 +7,7 @@ go to the accelerator's. That is always right; only where nothing of the kind ha
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.programs.argument import Argument
@@ -24,19 +25,28 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
 
 
-def on_host(facts: Facts, program: Program) -> Mapping[ast.AST, Need]:
-    """Where the loaders were made whose batches stay on the CPU, each with the first reason."""
-    if not moves_anything(facts, program):
-        return {}
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """What the batches of a program need."""
+
+    on_host: Mapping[ast.AST, Need]  # where loaders were made whose batches stay on the CPU, each with the first reason
+    casts: tuple[ast.Call, ...]  # of batches, to types of tensors that are on the CPU
+
+
+def whereabouts(facts: Facts, program: Program) -> Whereabouts:
+    """Which batches stay on the CPU, and which casts would bring the others back there."""
     found: dict[ast.AST, Need] = {}
-    for loaders, needs in _needs(facts, program, makes_on_device=False):
-        for loader in loaders if needs else ():
-            found.setdefault(loader, needs[0])
+    is_moved = moves_anything(facts, program)
+    walks = list(_walks(facts, program, makes_on_device=not is_moved))
+    for walk in walks if is_moved else ():
+        for loader in walk.loaders if walk.needs else ():
+            found.setdefault(loader, walk.needs[0])
     for named in program.loaders:  # prepare places what has one name in one way
         need = next((found[origin] for origin in named.origins if origin in found), None)
         if need is not None:
             found.update(dict.fromkeys(named.origins, need))
-    return found
+    casts = (call for walk in walks if not walk.loaders & found.keys() for call in walk.casts)
+    return Whereabouts(found, tuple(dict.fromkeys(casts)))
 
 
 def stays_on_cpu(facts: Facts, loops: Loops, program: Program) -> Iterator[Argument]:
@@ -49,7 +59,7 @@ def met_on_cpu(facts: Facts, program: Program) -> Need | None:
     """Where a batch meets a tensor that stays on the CPU, in a program that was written without any device."""
     if moves_anything(facts, program):
         return None
-    found = (need for _, needs in _needs(facts, program, makes_on_device=True) for need in needs)
+    found = (need for walk in _walks(facts, program, makes_on_device=True) for need in walk.needs)
     return next((need for need in found if need.reason in (Reason.MIXED, Reason.PINNED)), None)
 
 
@@ -59,7 +69,6 @@ def moves_anything(facts: Facts, program: Program) -> bool:
     return any(use.unit in units and is_move(facts, use.node) for use in facts.calls)
 
 
-def _needs(facts: Facts, program: Program, *, makes_on_device: bool) -> Iterator[tuple[frozenset[ast.AST], list[Need]]]:
+def _walks(facts: Facts, program: Program, *, makes_on_device: bool) -> Iterator[Walk]:
     for loop in (*program.training, *program.evaluation):
-        loaders = frozenset(loop.loaders)
-        yield loaders, Walk(facts, loaders, makes_on_device).through(loop)
+        yield Walk(facts, frozenset(loop.loaders), makes_on_device).through(loop)

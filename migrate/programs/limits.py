@@ -17,6 +17,7 @@ from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
 from migrate.programs.shares import decisions
 from migrate.programs.starters import is_users_choice, started
+from migrate.programs.tensor_types import hidden_types
 from migrate.programs.turns import phases_in_turns
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 
@@ -213,22 +214,6 @@ def _default_type(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
             )
 
 
-def _tensor_aliases(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """`Tensor = torch.cuda.FloatTensor if cuda else torch.Tensor`: a device hidden in a type."""
-    for module in {loop.unit.module for loop in program.training}:
-        for node in facts.tree(module.tree).nodes:
-            if isinstance(node, ast.Attribute) and any(
-                name.startswith("torch.cuda.") and name.endswith("Tensor") for name in facts.names(node)
-            ):
-                yield Refusal(
-                    node,
-                    "MIG120",
-                    f"{ast.unparse(node)} hides the device in a tensor type",
-                    "make tensors with torch.tensor(..., device=...) and cast with .float() or .to(dtype)",
-                )
-                return
-
-
 def _hidden_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """A redefined Variable, or a lambda, that moves: nothing says where its results live."""
     for module in {loop.unit.module for loop in program.training}:
@@ -376,7 +361,7 @@ CHECKS: tuple[Check, ...] = (
     started,
     _several_devices,
     _default_type,
-    _tensor_aliases,
+    hidden_types,
     _hidden_moves,
     _nested_loops,
     _parting_ways,

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import operations, tensors
 from migrate.analysis.known.table import Makes
-from migrate.analysis.roles import FROM_LOADER, Role, roles
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Class, Function
 from migrate.programs.devices import is_move, names_cpu
-from migrate.programs.whereabouts import Need, Reason, Where, elements, joined, names_device, passed
+from migrate.programs.tensor_types import casts_to_cpu
+from migrate.programs.whereabouts import Need, Reason, Where, elements, joined, names_device, outside, passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from migrate.programs.loops import LoopFact
 
 DEPTH = 5  # of functions that are followed
-_NO_TENSORS = frozenset(Role) - {*FROM_LOADER, Role.TENSOR, Role.INSTANCE, Role.CONTAINER, Role.HOLDER, Role.UNKNOWN}
 
 
 @dataclass(slots=True)
@@ -36,18 +36,19 @@ class Walk:
     loaders: frozenset[ast.AST]
     makes_on_device: bool  # tensors made in the loop will be made on the device: the program knows none yet
     needs: list[Need] = field(default_factory=list)
+    casts: list[ast.Call] = field(default_factory=list)  # of batches, to types that are on the CPU
     names: dict[str, Where] = field(default_factory=dict)  # by text: "x", "batch['x']", "self.real"
     returned: list[Where] = field(default_factory=list)
     inside: tuple[Function, ...] = ()
 
-    def through(self, loop: LoopFact) -> list[Need]:
-        """What one pass through the body of a loop over a loader needs."""
+    def through(self, loop: LoopFact) -> Walk:
+        """The walk itself, once it is through the body of a loop over a loader."""
         if not isinstance(loop.node, (ast.For, ast.AsyncFor)):
-            return []
+            return self
         for _ in range(2):  # what one batch leaves behind meets the next one
             self._bind(loop.node.target, self._element(loop.node.iter), loop.node.iter)
             self._run(loop.node.body)
-        return list(dict.fromkeys(self.needs))
+        return self
 
     def _element(self, iterable: ast.expr) -> Where:
         return Where.RAW if self.facts.loaders(self.facts.values(iterable)) & self.loaders else self.of(iterable)
@@ -146,7 +147,7 @@ class Walk:
         if isinstance(node, ast.Compare):
             return self._together([node.left, *node.comparators], node)
         if isinstance(node, ast.Name):
-            return self._outside(node)
+            return outside(self.facts, node)
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             return self._comprehension(node)
         if isinstance(node, ast.IfExp):
@@ -161,45 +162,12 @@ class Walk:
         places = [self.of(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
         return Where.NOWHERE if isinstance(node, (ast.JoinedStr, ast.FormattedValue)) else joined(places)
 
-    def _outside(self, node: ast.expr) -> Where:
-        """Of a name or attribute that the walk has given no value."""
-        values = self.facts.values(node)
-        if not values:
-            return Where.UNKNOWN
-        found = roles(values)
-        if found <= _NO_TENSORS:
-            return Where.NOWHERE
-        if Role.TENSOR in found:
-            made = [v.origin for v in values if v.role is Role.TENSOR]
-            return Where.HOST if all(self._is_made_on_host(o, node) for o in made) else Where.DEVICE
-        return Where.DEVICE if found & FROM_LOADER else Where.UNKNOWN
-
-    def _is_made_on_host(self, origin: ast.AST | None, read: ast.expr) -> bool:
-        """Whether a tensor was made without a device, is not moved where it is made, and nowhere by its name."""
-        if not isinstance(origin, ast.Call) or names_device(origin):
-            return False
-        tree = self.facts.tree(origin)
-        above: ast.AST = origin
-        for above in tree.up(origin):
-            if is_move(self.facts, above):
-                return False
-            if isinstance(above, ast.stmt):
-                break
-        text = ast.unparse(read)
-        return not any(
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and ast.unparse(node.func.value) == text
-            and is_move(self.facts, node)
-            for node in self.facts.tree(read).nodes
-        )
-
     def _attribute(self, node: ast.Attribute) -> Where:
         place = self.of(node.value) if not self.facts.names(node) else Where.NOWHERE
         if node.attr in operations.PLAIN:
             return Where.NOWHERE
         if place in (Where.NOWHERE, Where.UNKNOWN):
-            return self._outside(node)
+            return outside(self.facts, node)
         return place
 
     def _item(self, node: ast.Subscript) -> Where:
@@ -263,29 +231,35 @@ class Walk:
         return Where.UNKNOWN
 
     def _of_library(self, node: ast.Call, names: set[str], given: list[ast.expr]) -> Where:
-        name = min(names).rpartition(".")[2]
         places = [self.of(each) for each in elements(given)]
-        if names <= tensors.VARIABLE or any(n.startswith("copy.") for n in names):
-            return joined(places[:1])
-        if names <= operations.COUNTING:
-            return Where.NOWHERE
         if "builtins.map" in names and given and isinstance(given[0], ast.Lambda):
             return self._mapped(given[0], joined(places[1:]))
-        if any(n.startswith(tensors.HOST_PREFIXES) for n in names):
-            return Where.NUMPY if {Where.RAW, Where.NUMPY} & set(places) else Where.NOWHERE
+        if not all(n.startswith("torch.") for n in names):
+            return self._of_another(node, names, places)
+        if any(n.startswith("torch.cuda.") and n.endswith("Tensor") for n in names):
+            if Where.NUMPY in places:
+                self._need(node, Reason.NUMPY)
+            return Where.DEVICE
+        if names <= tensors.VARIABLE:
+            return joined(places[:1])
         if names & operations.LENGTHS_ON_CPU:
             if len(given) > 1 and self.of(given[1]) is Where.RAW:
                 self._need(given[1], Reason.MIXED)
-            return places[0] if places else Where.UNKNOWN
-        if all(n.startswith(operations.LOOKING) for n in names):
-            return joined(places)
-        if not all(n.startswith("torch.") for n in names):
-            if Where.RAW in places:
-                self._need(node, Reason.UNSEEN)
-            return Where.HOST if Where.RAW in places else joined(places)
+            return joined(places[:1])
         if any(isinstance(self.facts.row(n), Makes) for n in names) and Role.TENSOR in roles(self.facts.values(node)):
             return self._of_factory(node, places)
-        return self._operated(node, name, places)
+        return self._operated(node, min(names).rpartition(".")[2], places)
+
+    def _of_another(self, node: ast.Call, names: set[str], places: list[Where]) -> Where:
+        """A call of a library that is not PyTorch."""
+        if names <= operations.COUNTING:
+            return Where.NOWHERE
+        if any(n.startswith(tensors.HOST_PREFIXES) for n in names):
+            return Where.NUMPY if {Where.RAW, Where.NUMPY} & set(places) else Where.NOWHERE
+        if Where.RAW in places and not all(n.startswith(operations.LOOKING) for n in names):
+            self._need(node, Reason.UNSEEN)
+            return Where.HOST
+        return joined(places)
 
     def _of_factory(self, node: ast.Call, places: list[Where]) -> Where:
         if Where.NUMPY in places:
@@ -345,22 +319,11 @@ class Walk:
             held = {*places, self.names.get(text, Where.NOWHERE)} - {Where.UNKNOWN}
             self.names[text] = self._met(sorted(held, key=lambda each: each.value), node)
             return Where.NOWHERE
-        if func.attr == "numpy":
-            return Where.NUMPY if place in (Where.RAW, Where.NUMPY) else Where.NOWHERE
         if func.attr in operations.PLAIN and place is not Where.UNKNOWN:
             return Where.NOWHERE
-        if func.attr == "cpu" or (func.attr == "to" and names_cpu(node)):
-            return Where.NUMPY if place is Where.NUMPY else Where.HOST
-        if func.attr == "to" and given and isinstance(given[0], ast.Attribute) and given[0].attr == "device":
-            return self._named_device(given[0])
-        if func.attr in ("to", "type_as") and places and places[0] in (Where.RAW, Where.HOST, Where.DEVICE):
-            return places[0]
-        if func.attr in ("copy_", "resize_as_"):
-            return place
-        if place is Where.RAW and func.attr == "pin_memory":
-            self._need(node, Reason.PINNED)
-            return place
-        if place is Where.RAW and func.attr in ("items", "values", "keys", "get", "pop", "copy"):
+        if (brought := self._brought(node, func.attr, place, places)) is not None:
+            return brought
+        if place is Where.RAW and func.attr in operations.HANDING_OUT:
             return place
         if place is Where.RAW or (place is Where.HOST and Where.RAW in places):
             return self._operated(node, func.attr, [place, *places])
@@ -368,6 +331,24 @@ class Walk:
             self._need(node, Reason.UNSEEN)
             return Where.HOST
         return self._met([place, *places], node) if place is not Where.NOWHERE else joined(places)
+
+    def _brought(self, node: ast.Call, method: str, place: Where, places: list[Where]) -> Where | None:
+        """Where a tensor is after a method that may bring it elsewhere; None: it brings nothing anywhere."""
+        if method == "numpy":
+            return Where.NUMPY if place in (Where.RAW, Where.NUMPY) else Where.NOWHERE
+        if casts_to_cpu(self.facts, node):
+            if place is Where.RAW:
+                self.casts.append(node)
+            return place if place is Where.RAW else Where.HOST
+        if method == "cpu" or (method == "to" and names_cpu(node)):
+            return Where.NUMPY if place is Where.NUMPY else Where.HOST
+        if method == "to" and node.args and isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "device":
+            return self._named_device(node.args[0])
+        if method in ("to", "type_as") and places and places[0] in (Where.RAW, Where.HOST, Where.DEVICE):
+            return places[0]
+        if method == "pin_memory" and place is Where.RAW:
+            self._need(node, Reason.PINNED)
+        return place if method in ("copy_", "resize_as_", "pin_memory") else None
 
     def _enter(self, node: ast.Call, targets: list[Function]) -> Where:
         """Functions of the project, with what they are given here."""
@@ -377,7 +358,9 @@ class Walk:
             return joined(places)
         results = []
         for target in targets:
-            walk = Walk(self.facts, self.loaders, self.makes_on_device, self.needs, inside=(*self.inside, target))
+            walk = Walk(
+                self.facts, self.loaders, self.makes_on_device, self.needs, self.casts, inside=(*self.inside, target)
+            )
             walk.names = {name: place for name, place in self.names.items() if name.startswith("self.")}
             walk.names |= passed(node, target, places)
             walk._run(target.body)

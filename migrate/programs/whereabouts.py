@@ -1,4 +1,4 @@
-"""Where a tensor is, why a batch may have to stay on the CPU, and how a call hands places on to a function."""
+"""Where a tensor is, and why a batch may have to stay on the CPU."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import FROM_LOADER, Role, roles
+from migrate.programs.devices import is_move
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from migrate.analysis.facts import Facts
     from migrate.analysis.units import Function
 
 
@@ -83,3 +87,43 @@ def elements(given: Iterable[ast.expr]) -> Iterator[ast.expr]:
 def names_device(call: ast.Call) -> bool:
     """Whether a call says on which device it makes its tensor."""
     return any(keyword.arg in ("device", None) for keyword in call.keywords)
+
+
+_NO_TENSORS = frozenset(Role) - {*FROM_LOADER, Role.TENSOR, Role.INSTANCE, Role.CONTAINER, Role.HOLDER, Role.UNKNOWN}
+
+
+def outside(facts: Facts, node: ast.expr) -> Where:
+    """Where a name or attribute is that the code at hand gives no value."""
+    values = facts.values(node)
+    if not values:
+        return Where.UNKNOWN
+    found = roles(values)
+    if found <= _NO_TENSORS:
+        return Where.NOWHERE
+    if Role.TENSOR in found:
+        made = [v.origin for v in values if v.role is Role.TENSOR]
+        return Where.HOST if all(_is_made_on_host(facts, o, node) for o in made) else Where.DEVICE
+    return Where.DEVICE if found & FROM_LOADER else Where.UNKNOWN
+
+
+def _is_made_on_host(facts: Facts, origin: ast.AST | None, read: ast.expr) -> bool:
+    """Whether a tensor was made without a device, is not moved where it is made, and nowhere by its name."""
+    if not isinstance(origin, ast.Call) or names_device(origin):
+        return False
+    if any(name.startswith("torch.cuda.") for name in facts.called(origin)):
+        return False
+    tree = facts.tree(origin)
+    above: ast.AST = origin
+    for above in tree.up(origin):
+        if is_move(facts, above):
+            return False
+        if isinstance(above, ast.stmt):
+            break
+    text = ast.unparse(read)
+    return not any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and ast.unparse(node.func.value) == text
+        and is_move(facts, node)
+        for node in facts.tree(read).nodes
+    )

@@ -40,6 +40,7 @@ from migrate.rules.reasons import REASONS
 from migrate.rules.saving import saving
 from migrate.rules.schedules import schedulers
 from migrate.rules.summary import Narrator, tied
+from migrate.rules.tensor_types import tensor_types
 from migrate.rules.unconverted import unconverted
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ RULES: tuple[Rule, ...] = (
     prepare,
     model_placement,
     batch_moves,
+    tensor_types,
     to_the_host,
     backward_call,
     gradient_clipping,

@@ -21,7 +21,7 @@ from migrate.programs.devices import device_argument, is_choice
 from migrate.programs.host import met_on_cpu
 from migrate.programs.moves import Fate, Move
 from migrate.rules.imports import drop_unused
-from migrate.rules.placing import drop, kept_moves, variables
+from migrate.rules.placing import cast_of, drop, kept_moves, variables
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def _redirect(conversion: Conversion, draft: Draft, move: Move) -> None:
     if call.func.attr != "to":
         accelerator = conversion.access.name(call)
         options = "".join(f", {ast.unparse(k)}" for k in call.keywords if k.arg == "non_blocking")
-        draft.wrap_receiver(call, f"{{it}}.to({accelerator}.device{options})")
+        method = cast_of(conversion, call)
+        draft.wrap_receiver(call, f"{{it}}{f'.{method}()' if method else ''}.to({accelerator}.device{options})")
         return
     device = device_argument(conversion.facts, call)
     if device is not None and is_choice(conversion.facts, device):

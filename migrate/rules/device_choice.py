@@ -21,6 +21,7 @@ from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.devices import Choice, choices, is_move
 from migrate.programs.moves import is_in_left_branch
+from migrate.rules.idle import drop_idle_flags
 from migrate.rules.placing import dropped_arguments
 from migrate.rules.rule import rule
 
@@ -47,6 +48,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
                 inside |= {id(node) for node in ast.walk(choice.statement)}
     _redirect_globals(conversion, draft)
     _redirect_parameters(conversion, draft)
+    drop_idle_flags(conversion, draft)
     for use in conversion.facts.calls_to(SET_DEVICE):
         if use.unit not in conversion.units or id(use.node) in inside or is_in_left_branch(conversion.facts, use.node):
             continue

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import VARIABLE
 from migrate.analysis.known.training import DATA_PARALLEL
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, origins, roles
 from migrate.programs.devices import device_argument
 from migrate.programs.moves import Fate, Move
+from migrate.programs.tensor_types import cast, casts_to_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,7 +28,7 @@ def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> Non
     """Let the calls give way, and their statements where nothing is left of them."""
     gone = dropped(conversion)
     for statement, mine in _by_statement(conversion, calls).items():
-        if _says_nothing(statement, gone):
+        if says_nothing(statement, gone):
             draft.remove(statement)
             continue
         if (rest := _identity(statement, gone)) is not None:
@@ -98,6 +99,9 @@ def _give_way(conversion: Conversion, draft: Draft, call: ast.Call) -> None:
     if names & DATA_PARALLEL or names & VARIABLE:
         draft.unwrap_call(call)
         return
+    if (method := cast_of(conversion, call)) is not None:
+        draft.wrap_receiver(call, f"{{it}}.{method}()")
+        return
     kept = _kept_arguments(conversion, call)
     if not kept:
         draft.drop_method(call)
@@ -110,11 +114,25 @@ def _give_way(conversion: Conversion, draft: Draft, call: ast.Call) -> None:
 
 def _kept_arguments(conversion: Conversion, call: ast.Call) -> list[ast.expr | ast.keyword]:
     """What a move does besides moving: the dtype of `x.to(device, torch.float32)`."""
+    if cast_of(conversion, call) is not None:
+        return [*call.args]
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "to":
         return []
     device = device_argument(conversion.facts, call)
     given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     return [argument for argument in given if not _is_device_or_option(argument, device)]
+
+
+def cast_of(conversion: Conversion, call: ast.Call) -> str | None:
+    """The method that does what `.type(Tensor)` does besides moving: "float"; None if the call is no such cast.
+
+    A model or a loss function is made of floats.
+    """
+    if not casts_to_gpu(conversion.facts, call):
+        return None
+    method = cast(conversion.facts, call.args[0])
+    is_made_so = roles(conversion.facts.receiver(call)) & {Role.MODEL, Role.CRITERION} and method == "float"
+    return None if is_made_so else method
 
 
 def _is_device_or_option(given: ast.expr | ast.keyword, device: ast.expr | None) -> bool:
@@ -126,7 +144,7 @@ def _is_device_or_option(given: ast.expr | ast.keyword, device: ast.expr | None)
 # --- what is left of a statement ------------------------------------------------------------------------------------
 
 
-def _says_nothing(statement: ast.stmt, gone: set[ast.Call]) -> bool:
+def says_nothing(statement: ast.stmt, gone: set[ast.Call]) -> bool:
     """Whether a statement without the calls assigns names to themselves, or computes nothing."""
     if isinstance(statement, ast.Expr):
         return isinstance(without(statement.value, gone), (ast.Name, ast.Attribute))
@@ -164,7 +182,7 @@ class _Without(ast.NodeTransformer):
         gone = self._is_gone(node)
         self.generic_visit(node)
         if gone:
-            is_method = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "xpu")
+            is_method = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "xpu", "type")
             return node.func.value if is_method and isinstance(node.func, ast.Attribute) else node.args[0]
         if isinstance(node.func, ast.Name) and node.func.id in ("tuple", "list", "dict") and len(node.args) == 1:
             inner = node.args[0]

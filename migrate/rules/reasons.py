@@ -42,13 +42,6 @@ REASONS: tuple[Reason, ...] = (
         "take init_process_group, mp.spawn and what depends on the rank out, or do not take that branch.",
     ),
     _reason(
-        "MIG120",
-        "hidden-device",
-        "the device hides where the analysis cannot follow it.",
-        "set_default_tensor_type, torch.cuda.FloatTensor and lambdas that move put tensors on a GPU without saying so.",
-        "make tensors with device=..., and write the moves out where they happen.",
-    ),
-    _reason(
         "MIG122",
         "parting-ways",
         "one process would leave a step that the others wait in.",

@@ -33,3 +33,5 @@ COUNTING = frozenset(
 )
 #: What holds tensors, and where they stay where they are.
 COLLECTING = frozenset("append extend add insert appendleft put update setdefault write".split())
+#: Give what a dictionary of tensors holds.
+HANDING_OUT = frozenset("items values keys get pop copy".split())

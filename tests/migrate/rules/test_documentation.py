@@ -155,6 +155,15 @@ def variables(before, after):
     return {"imports": ("from torch.autograd import Variable", ""), "batch": (before, "")}
 
 
+TENSOR = "Tensor = torch.cuda.FloatTensor"
+GPU = ("cuda = torch.cuda.is_available()", "")
+MADE = ("noise = Tensor(4, 2)", "noise = Tensor(4, 2).to(accelerator.device)")
+
+
+def typed(before, after):
+    return {"setup": (TENSOR, "Tensor = torch.FloatTensor"), "batch": (before, after)}
+
+
 #: (rule, example) -> the holes of the program that the example fills.
 AROUND = {
     ("model-placement", "model = Net().to(device)"): put("model", **CHOSEN | {"imports": NET}),
@@ -171,6 +180,10 @@ AROUND = {
     ),
     ("batch-moves", "x = Variable(x.cuda())"): variables,
     ("batch-moves", "noise = torch.randn(n, 8).cuda()"): put("batch"),
+    ("hidden-device", f"{TENSOR} if cuda else torch.FloatTensor"): put("setup", imports=GPU, batch=MADE),
+    ("hidden-device", "noise = Tensor(4, 2)"): typed,
+    ("hidden-device", "x = x.type(Tensor)"): put("batch", setup=(f"{TENSOR}", "")),
+    ("hidden-device", "y = y.type(torch.LongTensor)"): put("batch"),
     ("to-the-host", "points.numpy()"): put("batch", "shown = {}"),
     ("to-the-host", "accuracy_score(labels, predicted)"): labelled,
     ("backward-call", "loss.backward()"): put("backward"),
@@ -200,7 +213,7 @@ AROUND = {
 #: Not executed: they need a GPU or a library that is not among the tests', or read a file.
 NOT_RUN = (
     "cuda()", "set_device", "tqdm", "writer.", "accuracy_score", "torch.load", "DataParallel", "model.module",
-    "torch.float64",
+    "torch.float64", "torch.cuda.",
 )  # fmt: skip
 #: A parameter cannot be shown in one line of a program: tests/migrate/rules/test_accelerator.py has whole ones.
 ELSEWHERE = {"def train(model, device, loader):", "train(model, device, loader)"}

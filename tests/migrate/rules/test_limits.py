@@ -102,7 +102,7 @@ REFUSED = {
     ),
     "a tensor type": (
         "MIG120",
-        {"setup": "Tensor = torch.cuda.FloatTensor if torch.cuda.is_available() else torch.FloatTensor"},
+        {"setup": "KINDS = {'cuda': torch.cuda.FloatTensor, 'cpu': torch.FloatTensor}"},
         "torch.cuda.FloatTensor",
         "torch.cuda.FloatTensor hides the device",
     ),
