@@ -241,6 +241,7 @@ class Accelerator(Files):
         if self._passes.weight != 1.0:
             loss = loss * self._passes.weight
         self._precision.backward(loss, **kwargs)
+        self._strategy.average(self._models)
 
     def accumulate(self, *models: nn.Module) -> AbstractContextManager[None]:
         """A context for one micro-step; sets `sync_gradients`, which is True in the last one of a window.

@@ -76,6 +76,8 @@ class DistributedDataParallelKwargs(Handler):
     broadcast_buffers: bool = True
     bucket_cap_mb: int = 25  # PyTorch's default
     find_unused_parameters: bool = False
+    """Average gradients when each backward is over: also parameters that take no part in it, a second backward through
+    one forward, and layers that are frozen or released between steps. PyTorch allows only the first of these."""
     check_reduction: bool = False
     gradient_as_bucket_view: bool = False
     static_graph: bool = False

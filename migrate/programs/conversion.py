@@ -15,10 +15,13 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Function
 from migrate.programs.access import Access
+from migrate.programs.agreement import Agreement, agreements
 from migrate.programs.captures import called_around, kept_raw
+from migrate.programs.closures import returned_losses, unanswered
 from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
 from migrate.programs.host import Whereabouts, whereabouts
+from migrate.programs.irregular import out_of_step
 from migrate.programs.loops import Loops
 from migrate.programs.modes import Modes
 from migrate.programs.moves import Move, moves
@@ -55,6 +58,8 @@ class Conversion:
     loaders: tuple[Named, ...]  # that are prepared
     schedules: tuple[Schedule, ...]
     prepared_schedulers: tuple[Named, ...]
+    agreements: tuple[Agreement, ...]
+    returned_losses: tuple[ast.expr, ...]  # by closures, to an optimizer that decides by them
     scaled: tuple[ast.expr, ...]  # counts of steps that must count the batches of all processes
     shared: tuple[Shared, ...]
     in_full: tuple[InFull, ...]
@@ -127,6 +132,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         return None
     set_by_count = rates(facts, loops, program, units, planned, placement.prepare.statement.end_lineno or 0)
     program.refusals += set_by_count.refusals
+    program.refusals += unanswered(facts, program, package)
+    program.refusals += out_of_step(facts, loops, program, package)
     program.refusals += _several(facts, program, loaders, placement)
     objects = (*loaders, *program.models)
     program.refusals += kept_raw(facts, program, objects, units, placement.prepare.statement)
@@ -145,6 +152,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         loaders,
         planned,
         with_schedulers,
+        tuple(agreements(facts, loops, program)),
+        returned_losses(facts, program),
         set_by_count.scaled,
         tuple(shared),
         tuple(in_full),

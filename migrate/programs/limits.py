@@ -11,6 +11,8 @@ from migrate.analysis.known.training import AUTOGRAD_BACKWARD
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import reads
 from migrate.programs.access import NAME
+from migrate.programs.agreement import depends_on_batch, parting_ways
+from migrate.programs.closures import closures
 from migrate.programs.devices import is_unknown_move
 from migrate.programs.loops import LoopFact, Loops, is_scaling
 from migrate.programs.outsiders import units_of
@@ -246,23 +248,6 @@ def _nested_loops(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
                 )
 
 
-def _parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """`if torch.isnan(loss): continue`: one process goes on alone, and the others wait for it in backward for ever."""
-    for loop in program.training:
-        for node in ast.walk(loop.node):
-            if not isinstance(node, ast.If) or not _depends_on_batch(facts, loop, node.test):
-                continue
-            for inner in (*node.body, *node.orelse):
-                if isinstance(inner, (ast.Break, ast.Continue, ast.Return)):
-                    word = type(inner).__name__.lower()
-                    yield Refusal(
-                        node,
-                        "MIG122",
-                        f"`{word}` here depends on the process's own batch: processes would part ways",
-                        "let all processes decide together: any(accelerator.gather_for_metrics([bool(condition)]))",
-                    )
-
-
 def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """`scheduler.step(loss)`, `if loss < best: save` after the batches: every process has another loss."""
     for loop in program.training:
@@ -284,7 +269,7 @@ def _beside_the_loader(facts: Facts, loops: Loops, program: Program) -> Iterator
                 isinstance(node, ast.Subscript)
                 and isinstance(node.ctx, ast.Load)
                 and any(isinstance(part, ast.Slice) and reads(part) & counters for part in ast.walk(node.slice))
-                and not _depends_on_batch(facts, loop, node.value)
+                and not depends_on_batch(facts, loop, node.value)
             ):
                 yield Refusal(
                     node,
@@ -308,27 +293,6 @@ def _counters(facts: Facts, loop: LoopFact) -> set[str]:
         if isinstance(first, ast.Name) and Role.NUMBER in roles(facts.values(first)):
             counted.add(first.id)
     return counted
-
-
-def _closures(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """LBFGS evaluates the closure as often as its own loss asks for, and so each process another number of times."""
-    modules = {loop.unit.module for loop in program.training}
-    for use in facts.method_calls("step"):
-        if use.unit.module in modules and Role.OPTIMIZER in roles(facts.receiver(use.node)) and use.node.args:
-            yield Refusal(
-                use.node,
-                "MIG122",
-                "the optimizer is given a closure and decides by each process's own loss: processes would part ways",
-                "use an optimizer that steps without a closure",
-            )
-
-
-def _depends_on_batch(facts: Facts, loop: LoopFact, test: ast.expr) -> bool:
-    return any(
-        origins(facts.values(inner), *FROM_LOADER) & loop.loaders
-        for inner in ast.walk(test)
-        if isinstance(inner, (ast.Name, ast.Attribute, ast.Call))
-    )
 
 
 def _unknown_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -364,10 +328,10 @@ CHECKS: tuple[Check, ...] = (
     hidden_types,
     _hidden_moves,
     _nested_loops,
-    _parting_ways,
+    parting_ways,
     _lone_decisions,
     _beside_the_loader,
     phases_in_turns,
-    _closures,
+    closures,
     _unknown_moves,
 )

@@ -159,15 +159,31 @@ class Loops:
         if own is not None:
             yield own
         elif isinstance(unit, Function) and id(unit) not in seen:
-            for call in self._facts.callers(unit):
-                yield from self.innermost(call.node, call.caller, seen | {id(unit)})
+            for entry, caller in self._entries(unit):
+                yield from self.innermost(entry, caller, seen | {id(unit)})
 
     def around(self, node: ast.AST, unit: Unit, seen: frozenset[int] = frozenset()) -> Iterator[Loop]:
         """Every loop around a node, innermost first, those around the callers included."""
         yield from self._facts.tree(node).loops(node)
         if isinstance(unit, Function) and id(unit) not in seen:
-            for call in self._facts.callers(unit):
-                yield from self.around(call.node, call.caller, seen | {id(unit)})
+            for entry, caller in self._entries(unit):
+                yield from self.around(entry, caller, seen | {id(unit)})
+
+    def _entries(self, unit: Function) -> list[tuple[ast.Call, Unit]]:
+        """Where a function is entered; one that nobody calls in sight, where an optimizer is given it to step with."""
+        calls = [(call.node, call.caller) for call in self._facts.callers(unit)]
+        return calls or [(use.node, use.unit) for use in self._closures.get(unit, ())]
+
+    @cached_property
+    def _closures(self) -> dict[Function, list[Use]]:
+        found: dict[Function, list[Use]] = {}
+        for use in self._facts.method_calls("step"):
+            if Role.OPTIMIZER in roles(self._facts.receiver(use.node)):
+                for argument in use.node.args[:1]:
+                    for value in self._facts.values(argument):
+                        if isinstance(value.unit, Function):
+                            found.setdefault(value.unit, []).append(use)
+        return found
 
     def _run_over(self, loop: Loop) -> set[ast.AST]:
         """Where the loaders were made whose batches a training loop sees: its own, else those of loops around it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.programs.argument import HANDLERS, Argument
 from migrate.programs.host import stays_on_cpu
+from migrate.programs.irregular import averages_after_backward
 from migrate.programs.program import Program
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 Decider = Callable[["Facts", "Loops", Program], Iterable[Argument]]
 
 #: Each gives the arguments that its subject asks for.
-DECIDERS: tuple[Decider, ...] = (stays_on_cpu,)
+DECIDERS: tuple[Decider, ...] = (stays_on_cpu, averages_after_backward)
 
 
 def arguments(facts: Facts, loops: Loops, program: Program) -> tuple[Argument, ...]:

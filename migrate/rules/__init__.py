@@ -22,6 +22,7 @@ from migrate.programs.program import Program, Refusal, home_anywhere, programs
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules.accelerator import accelerator
+from migrate.rules.agreement import agreement
 from migrate.rules.attributes import model_attributes, trains_around_wrapper
 from migrate.rules.backward import backward_call
 from migrate.rules.batch_moves import batch_moves
@@ -64,6 +65,7 @@ RULES: tuple[Rule, ...] = (
     tensor_types,
     to_the_host,
     backward_call,
+    agreement,
     gradient_clipping,
     data_parallel,
     metrics,

@@ -42,13 +42,6 @@ REASONS: tuple[Reason, ...] = (
         "take init_process_group, mp.spawn and what depends on the rank out, or do not take that branch.",
     ),
     _reason(
-        "MIG122",
-        "parting-ways",
-        "one process would leave a step that the others wait in.",
-        "A break, continue or return under a condition on the process's own batch hangs the others in backward.",
-        "decide together: if any(accelerator.gather_for_metrics([bool(condition)])): break.",
-    ),
-    _reason(
         "MIG901",
         "no-home",
         "no place in the program names the model, the optimizer and the loader together.",

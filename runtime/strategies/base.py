@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -25,6 +26,9 @@ class Strategy:
     def wrap(self, model: nn.Module) -> nn.Module:
         """The model as the training loop should call it."""
         return model
+
+    def average(self, models: Iterable[nn.Module]) -> None:
+        """Average gradients over the processes after a backward, where that was not done while it ran."""
 
     def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
         """A context in which backward does not exchange gradients."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from runtime.collectives import broadcast_tensors
+from runtime.collectives import broadcast_tensors, reduce
 from runtime.strategies.base import Strategy
 from runtime.world import World
 
@@ -49,6 +50,37 @@ class Replica(DistributedDataParallel):
         broadcast_tensors(self._world, [buffer.data for buffer in self._kept_equal])
 
 
+class Averaged(Replica):
+    """A replica whose gradients are averaged when a backward is over, whatever took part in it.
+
+    PyTorch averages during the first backward after a forward, and counts on every parameter. Here a second backward
+    through the same forward, the gradient of a gradient, and layers that are frozen or released between steps give what
+    they give on one process. What is averaged again stays what it is.
+    """
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        output = self.module(*inputs, **kwargs)
+        if torch.is_grad_enabled() and self.training and self.require_backward_grad_sync:
+            self._send_buffers()
+        return output
+
+    def average(self) -> None:
+        """Gradients become their mean over the processes; where only some have one, the others count as zero."""
+        if not self.require_backward_grad_sync:
+            return
+        parameters = list(self.module.parameters())
+        is_there = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.int32)
+        takes_part = reduce(self._world, is_there).tolist()
+        taking = [p for p, count in zip(parameters, takes_part, strict=True) if count]
+        for parameter in taking:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        gradients = [parameter.grad for parameter in taking]
+        for gradient, mean in zip(gradients, reduce(self._world, gradients, "mean"), strict=True):
+            assert gradient is not None
+            gradient.copy_(mean)
+
+
 class Ddp(Strategy):
     """Replicas of models that train; other models only start equal."""
 
@@ -59,7 +91,14 @@ class Ddp(Strategy):
             broadcast_tensors(self._world, [t.data for t in (*model.parameters(), *model.buffers())])
             return model
         arguments = {**self._options.arguments(), **self._device.ddp_arguments(self._own)}
-        return Replica(model, self._world, **arguments)
+        kind = Averaged if self._options.find_unused_parameters else Replica
+        return kind(model, self._world, **arguments)
+
+    def average(self, models: Iterable[nn.Module]) -> None:
+        if self._options.find_unused_parameters:
+            for model in models:
+                if isinstance(model, Averaged):
+                    model.average()
 
     def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
         return model.no_sync() if isinstance(model, DistributedDataParallel) else nullcontext()

@@ -92,6 +92,20 @@ def counted(before, after):
     return {"setup": function, "made": "step = 0", "batch": (before, after), "step": "step += 1"}
 
 
+def closed(before, after):
+    """An optimizer that decides by the loss, in the place of the usual step."""
+    lines = ("def closure():", "    loss = criterion(model(x), y)", "    {}", "    {}", "lbfgs.step(closure)")
+    made = 'lbfgs = torch.optim.LBFGS(model.parameters(), line_search_fn="strong_wolfe")'
+    return {
+        "made": made,
+        "prepare": "loader, model, lbfgs, optimizer = accelerator.prepare(loader, model, lbfgs, optimizer)",
+        "step": (
+            "\n".join(lines).format("loss.backward()", before),
+            "\n".join(lines).format("accelerator.backward(loss)", after),
+        ),
+    }
+
+
 def guarded(before, after):
     call = before.replace('("done")', '("loss", loss.item(), epoch)')
     make = "if accelerator.is_main_process:\n    writer = SummaryWriter()"
@@ -200,6 +214,9 @@ AROUND = {
     ("model-attributes", "model.state_dict()"): put("end", "state = {}"),
     ("model-attributes", "model.decode(z)"): put("end", "z = x\nz = {}", **MODEL),
     ("model-attributes", "writer.add_graph(model, x)"): drawn,
+    ("agreement", "if torch.isnan(loss):"): put("step", "{}\n    continue"),
+    ("agreement", "if loss.item() > 100:"): put("step", "{}\n    break"),
+    ("agreement", "return loss"): closed,
     ("schedulers", "adjust_learning_rate(optimizer, step)"): counted,
     ("saving", "torch.save(model.state_dict(), path)"): put("end"),
     ("output", "print(...)"): put("end"),

@@ -17,7 +17,6 @@ LONE = {
         {"made": "best = 9.0", "epoch": 'if loss.item() < best:\n    best = loss.item()\n    torch.save(best, "b.pt")'},
     ),
     "outputs that are collected": ("if sum(", {**COLLECTED, "epoch": "if sum(f.sum() for f in found) > 9:\n    break"}),
-    "in a batch": ("if torch.isnan", {"step": "if torch.isnan(loss):\n    break"}),
 }
 
 

@@ -1,0 +1,220 @@
+"""What one process would decide by its own batch; closures; gradients that DistributedDataParallel would miss."""
+
+import pytest
+
+from migrate.options import Target
+
+TENSOR = "accelerator.gather(torch.isnan(loss)).any()"
+GUARD = "if {}:\n    continue\nloss = loss * 1"
+AGREED = {
+    "a tensor": {"step": (GUARD.format("torch.isnan(loss)"), GUARD.format(TENSOR))},
+    "a comparison": {
+        "step": (
+            "if loss.item() > 100:\n    break",
+            "if any(accelerator.gather_for_metrics([loss.item() > 100])):\n    break",
+        )
+    },
+    "not": {
+        "imports": "import math",
+        "step": (
+            "if not math.isfinite(loss.item()):\n    break",
+            "if any(accelerator.gather_for_metrics([not math.isfinite(loss.item())])):\n    break",
+        ),
+    },
+    "with something that all have": {
+        "step": (
+            "if epoch and loss.item() > 9:\n    break",
+            "if any(accelerator.gather_for_metrics([bool(epoch and loss.item() > 9)])):\n    break",
+        )
+    },
+    "in an elif": {
+        "step": (
+            "if epoch:\n    pass\nelif torch.isnan(loss):\n    break",
+            f"if epoch:\n    pass\nelif {TENSOR}:\n    break",
+        )
+    },
+    "the step itself": {
+        "backward": (
+            "if torch.isfinite(loss):\n    loss.backward()",
+            "if accelerator.gather(torch.isfinite(loss)).all():\n    accelerator.backward(loss)",
+        )
+    },
+    "the step in the else": {
+        "backward": (
+            "if torch.isnan(loss):\n    pass\nelse:\n    loss.backward()",
+            f"if {TENSOR}:\n    pass\nelse:\n    accelerator.backward(loss)",
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", AGREED)
+def test_decided_together(changed, name):
+    changed(**AGREED[name])
+
+
+def test_a_function_of_the_step_returns_early(convert_text):
+    _, result = convert_text(FUNCTION)
+
+    assert "if accelerator.gather(torch.isnan(loss)).any():" in result
+
+
+FUNCTION = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+loader = DataLoader(data, batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+def step(x, y):
+    loss = (model(x) - y).pow(2).mean()
+    if torch.isnan(loss):
+        return
+    loss.backward()
+    optimizer.step()
+for epoch in range(2):
+    for x, y in loader:
+        optimizer.zero_grad()
+        step(x, y)
+"""
+LEFT_ALONE = {
+    "leaving a loop that does not train": "for row in x:\n    if row.sum() > 0:\n        break",
+    "by what all have": "if epoch > 1:\n    break",
+    "without leaving": "if loss.item() > 9:\n    worst = epoch",
+}
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_unchanged(unchanged, name):
+    unchanged(step=LEFT_ALONE[name])
+
+
+NESTED = "if x.sum() > 0:\n    if torch.isnan(loss):\n        break\n    loss = loss * 1"
+
+
+def test_a_decision_that_not_all_come_to(refused):
+    refused("MIG122", "if torch.isnan", step=NESTED)
+
+
+def test_refused(refused):
+    refused("MIG122", "if torch.isnan", step="for row in x:\n    if torch.isnan(row).any():\n        loss.backward()")
+
+
+# --- closures ---------------------------------------------------------------------------------------------------------
+
+CLOSURE = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+loader = DataLoader(data, batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.{optimizer}(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in loader:
+        def closure():
+            optimizer.zero_grad()
+            loss = (model(x) - y).pow(2).mean()
+            loss.backward()
+            return {returned}
+        optimizer.step(closure)
+"""
+
+
+def test_a_closure_gives_the_same_loss_to_all(convert_text):
+    _, result = convert_text(CLOSURE.format(optimizer="LBFGS", returned="loss"))
+
+    assert "return accelerator.reduce(loss.detach(), reduction='mean')" in result
+    assert "accelerator.backward(loss)" in result
+
+
+def test_an_optimizer_that_does_not_look_at_the_loss(convert_text):
+    _, result = convert_text(CLOSURE.format(optimizer="Adam", returned="loss"))
+
+    assert "return loss\n" in result
+    assert "accelerator.backward(loss)" in result
+
+
+def test_a_closure_that_gives_a_number(refused_text):
+    refused_text(CLOSURE.format(optimizer="LBFGS", returned="loss.item()"), "MIG122", "optimizer.step(closure)")
+
+
+CLOSED = CLOSURE.format(optimizer="Adam", returned="loss").lstrip()
+CLOSED = CLOSED.replace("        optimizer.step(closure)", "        last = optimizer.step(closure)")
+
+
+def test_accelerate_gives_nothing_back(convert_text):
+    report, result = convert_text(CLOSED, target=Target.ACCELERATE)
+
+    assert result == CLOSED
+    assert any("gives nothing back" in finding.message for finding in report.findings)
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------
+
+HANDLED = "accelerator = Accelerator(kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)])"
+IRREGULAR = {
+    "two losses of one forward": {
+        "backward": (
+            "loss.backward(retain_graph=True)\noutput.sum().backward()",
+            "accelerator.backward(loss, retain_graph=True)\naccelerator.backward(output.sum())",
+        )
+    },
+    "two forwards before": {
+        "backward": (
+            "other = model(2 * x).mean()\nloss.backward()\nother.backward()",
+            "other = model(2 * x).mean()\naccelerator.backward(loss)\naccelerator.backward(other)",
+        )
+    },
+    "a layer that is released": {
+        "start": "for p in model.parameters():\n    p.requires_grad = epoch > 0",
+    },
+    "a model that is frozen as a whole": {"start": "model.requires_grad_(epoch > 0)"},
+    "a penalty of its own": {
+        "backward": (
+            "loss.backward()\ng = torch.autograd.grad(model(x).sum(), x, create_graph=True)\ng[0].mean().backward()",
+            "",
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", IRREGULAR)
+def test_gradients_are_averaged_after_backward(programs, convert_text, name):
+    before, _ = programs(IRREGULAR[name])
+    _, result = convert_text(before)
+
+    assert HANDLED in result
+    assert "from runtime import Accelerator, DistributedDataParallelKwargs" in result
+
+
+def test_accelerate_averages_in_backward(convert_text, programs):
+    before, _ = programs(IRREGULAR["two losses of one forward"])
+    report, result = convert_text(before, target=Target.ACCELERATE)
+
+    assert result == before
+    assert any("does not average" in finding.message for finding in report.findings)
+
+
+REGULAR = {
+    "frozen before": {"made": "for p in model.parameters():\n    p.requires_grad = True"},
+    "a forward in between": {
+        "backward": (
+            "loss.backward()\nmodel(2 * x).mean().backward()",
+            "accelerator.backward(loss)\naccelerator.backward(model(2 * x).mean())",
+        )
+    },
+    "one of two": {
+        "backward": (
+            "if epoch:\n    loss.backward()\nelse:\n    (2 * loss).backward()",
+            "if epoch:\n    accelerator.backward(loss)\nelse:\n    accelerator.backward(2 * loss)",
+        )
+    },
+    "a gradient for the batch": {"batch": "x.requires_grad_(True)"},
+}
+
+
+@pytest.mark.parametrize("name", REGULAR)
+def test_as_ever(changed, name):
+    changed(**REGULAR[name])
