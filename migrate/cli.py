@@ -29,13 +29,14 @@ Examples:
   migrate src/ --diff | git apply        take the changes as a patch
   migrate - < train.py > converted.py    from standard input to standard output
   migrate train.py --target accelerate   convert to Hugging Face Accelerate
+  migrate train.py --review              also what rests on annotations that nothing in sight confirms
   migrate --explain MIG105               what a rule does, and what it leaves alone
   migrate --explain-role train.py:31:model   what `model` on line 31 is, and why migrate thinks so
 
 \b
 Exit status:
   0  nothing to do, or all done
-  1  loops are not converted, files would change, or (with --write) something is left to you
+  1  loops are not converted, files would change, or (with --write) something is left to you or to be reviewed
   2  wrong usage, unreadable or unparsable input, or a bug of ours; nothing is half written
 """
 PROGRESS_FROM = 200  # files: a shorter run is over before a person wonders
@@ -90,6 +91,10 @@ Select = Annotated[
 ]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="All rules but these.")]
 StdinName = Annotated[str, typer.Option("--stdin-filename", metavar="PATH", help="What standard input is called.")]
+Review = Annotated[
+    bool, typer.Option("--review", help="Also make edits that rest on what is only likely; the report lists them.")
+]
+Annotate = Annotated[bool, typer.Option("--annotate", help="With --review: put a comment at each of these edits.")]
 Explain = Annotated[str, typer.Option("--explain", metavar="CODE", help="Explain a rule, by code or name.")]
 ExplainRole = Annotated[
     str,
@@ -117,6 +122,8 @@ def migrate(
     target: To = Target.RUNTIME,
     select: Select = None,
     ignore: Ignore = None,
+    review: Review = False,
+    annotate: Annotate = False,
     stdin_filename: StdinName = "",
     explain: Explain = "",
     explain_role: ExplainRole = "",
@@ -151,6 +158,8 @@ def migrate(
                 target=target,
                 select=codes(select or (), code_of),
                 ignore=codes(ignore or (), code_of),
+                review=review,
+                annotate=_annotates(annotate, review),
             )
             if _is_stdin(paths or [], stdin_filename):
                 return _filter(stdin_filename, options, mode in {None, Mode.WRITE}, printing)
@@ -199,6 +208,12 @@ def _mode(*, write: bool, diff: bool, check: bool) -> Mode | None:
     return asked[0] if asked else None
 
 
+def _annotates(annotate: bool, review: bool) -> bool:
+    if annotate and not review:
+        raise UsageError("--annotate says where the edits of --review are", "Give --review, too.")
+    return annotate
+
+
 def _is_stdin(paths: Sequence[str], stdin_filename: str) -> bool:
     if not paths:
         raise UsageError("no path is given", "Say `migrate train.py`, or `migrate .` for this folder.")
@@ -245,7 +260,7 @@ def _print_diff(report: Report, style: Style) -> None:
 
 def _kinds(mode: Mode, style: Style) -> frozenset[Kind]:
     """Which findings a mode shows."""
-    shown = {Kind.LOOP, Kind.LEFT, Kind.FAULT}
+    shown = {Kind.LOOP, Kind.LEFT, Kind.FAULT, Kind.REVIEW}
     shown |= set() if mode is Mode.CHECK else {Kind.NOTE}
     return frozenset({*shown, Kind.NOTE, Kind.EDIT} if style.verbose else shown)
 

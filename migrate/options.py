@@ -40,6 +40,8 @@ class Options:
     target: Target = Target.RUNTIME
     select: tuple[str, ...] = ()  # codes or their beginnings ("MIG1"); empty: every rule
     ignore: tuple[str, ...] = ()  # likewise; the longer beginning wins, `ignore` where they are equally long
+    review: bool = False  # also make edits that rest on what is only likely
+    annotate: bool = False  # and put a comment at these
     known: Tables | None = None  # what is known of libraries, with the rows of the project's pyproject.toml; None: ours
 
     def wants(self, code: str) -> bool:

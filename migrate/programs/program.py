@@ -57,6 +57,8 @@ class Program:
     schedulers: tuple[Named, ...] = ()
     outsiders: Mapping[Function, str] = field(default_factory=dict)  # functions that others call, too, and where
     refusals: list[Refusal] = field(default_factory=list)
+    doubts: list[Refusal] = field(default_factory=list)  # what its conversion rests on and is only likely
+    annotates: bool = False  # a comment says so in the code
 
     @property
     def training_loaders(self) -> set[ast.AST]:
@@ -74,14 +76,14 @@ class Program:
         return module_of(self.home if self.home is not None else self.training[0].unit)
 
 
-def programs(facts: Facts, loops: Loops) -> list[Program]:
-    """The training programs of the named files."""
+def programs(facts: Facts, loops: Loops, *, review: bool = False) -> list[Program]:
+    """The training programs of the named files; `review`: what is likely there is taken for there, and doubted."""
     found: list[Program] = []
     for group in _together(loops):
         program = Program(tuple(group))
-        _settle(facts, loops, program)
+        _settle(facts, loops, program, review)
         found.append(program)
-    return _merged(facts, loops, found)
+    return _merged(facts, loops, found, review)
 
 
 def _together(loops: Loops) -> list[list[LoopFact]]:
@@ -95,7 +97,7 @@ def _together(loops: Loops) -> list[list[LoopFact]]:
     return [group[1] for group in groups]
 
 
-def _merged(facts: Facts, loops: Loops, found: list[Program]) -> list[Program]:
+def _merged(facts: Facts, loops: Loops, found: list[Program], review: bool) -> list[Program]:
     """Programs that share a home are one: it gets one accelerator and one prepare."""
     merged: list[Program] = []
     for program in found:
@@ -105,12 +107,12 @@ def _merged(facts: Facts, loops: Loops, found: list[Program]) -> list[Program]:
             continue
         joined = Program(other.training + program.training)
         joined.refusals = [r for r in (*other.refusals, *program.refusals) if r.code != "MIG901"]
-        _settle(facts, loops, joined)
+        _settle(facts, loops, joined, review)
         merged[merged.index(other)] = joined
     return merged
 
 
-def _settle(facts: Facts, loops: Loops, program: Program) -> None:
+def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     """Find the home, and what has a name there."""
     optimizers = set().union(*(loops.trained_by(loop) for loop in program.training))
     first = program.training[0].node
@@ -125,9 +127,12 @@ def _settle(facts: Facts, loops: Loops, program: Program) -> None:
         )
         return
     models = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
+    if review and not models and any(map(stands_in, optimizers)):
+        models = _called(facts, program)  # it trains what the loop calls: what else would be given with it
     if likely := sorted(filter(stands_in, optimizers | models | program.training_loaders), key=_place):
-        program.refusals.append(_unseen(facts, first, likely))
-        return
+        (program.doubts if review else program.refusals).append(_unseen(facts, first, likely))
+        if not review:
+            return
     if not models:
         program.refusals.append(
             Refusal(
@@ -167,6 +172,12 @@ def _settle(facts: Facts, loops: Loops, program: Program) -> None:
     program.evaluation = tuple(
         loop for loop in loops.evaluation if loop.loaders & mine and not _only_looks(facts, loops, program, loop)
     )
+
+
+def _called(facts: Facts, program: Program) -> set[ast.AST]:
+    """Where the models were made that training loops call."""
+    calls = (node for loop in program.training for node in ast.walk(loop.node) if isinstance(node, ast.Call))
+    return {origin for call in calls for origin in origins(facts.values(call.func), Role.MODEL)}
 
 
 def _place(node: ast.AST) -> tuple[int, int]:

@@ -20,6 +20,7 @@ class Kind(Enum):
 
     LOOP = "loop"  # a training loop that is still plain PyTorch
     LEFT = "left"  # something left to a person
+    REVIEW = "review"  # a change that rests on what is only likely, and that a person should look at
     NOTE = "note"  # worth knowing, nothing to do
     EDIT = "edit"  # a change that is made
     FAULT = "fault"  # a mistake in code that uses an accelerator already
@@ -102,5 +103,5 @@ class Report:
             return 2
         if mode is Mode.WRITE:
             unconverted = any(not loop.converts for loop in self.of(Kind.LOOP))
-            return int(unconverted or bool(self.of(Kind.LEFT)) or bool(self.of(Kind.FAULT)))
+            return int(unconverted or any(self.of(kind) for kind in (Kind.LEFT, Kind.REVIEW, Kind.FAULT)))
         return int(bool(self.touched) or bool(self.of(Kind.LOOP)) or bool(self.of(Kind.FAULT)))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 WIDTH = 100  # columns, where there is no terminal to ask
 MOST_PATHS = 8  # files that are listed in one sentence
 BOLD, RED, YELLOW, CYAN = "1", "31", "33", "36"
-COLOUR_OF = {Kind.LOOP: YELLOW, Kind.LEFT: RED, Kind.NOTE: CYAN, Kind.EDIT: BOLD, Kind.FAULT: RED}
+COLOUR_OF = {Kind.LOOP: YELLOW, Kind.LEFT: RED, Kind.REVIEW: YELLOW, Kind.NOTE: CYAN, Kind.EDIT: BOLD, Kind.FAULT: RED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,8 @@ def summary(report: Report, mode: Mode) -> str:
         parts.append(f"{_count(unconverted, 'loop')} not converted")
     if left:
         parts.append(f"{_count(left, 'place')} left to you")
+    if doubtful := len(report.of(Kind.REVIEW)):
+        parts.append(f"{_count(doubtful, 'place')} to review")
     if faults := len(report.of(Kind.FAULT)):
         parts.append(_count(faults, "mistake"))
     if bugs := sum(finding.code == OUR_BUG for finding in report.findings):

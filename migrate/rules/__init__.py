@@ -103,12 +103,15 @@ def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
     summaries: list[Summary] = []
     narrator = Narrator(facts, loops)
     speaks = options.mode in (Mode.PREVIEW, Mode.WRITE)  # other modes do not show what was understood
-    for number, program in enumerate(programs(facts, loops)):
+    for number, program in enumerate(programs(facts, loops, review=options.review)):
         group = f"program {number}"
+        program.annotates = options.annotate
         made = _convert_one(facts, loops, program, plan, options, group, findings)
         findings += [_flag(facts, program, loop, made is not None) for loop in program.training]
-        if made is None:
-            findings += [_refused(facts, refusal) for refusal in program.refusals]
+        if made is not None:
+            findings += [_doubted(facts, doubt) for doubt in program.doubts]
+        else:
+            findings += [_refused(facts, refusal) for refusal in (*program.refusals, *program.doubts)]
         summaries.append(
             narrator.told(program, made) if speaks else Summary(program.module.path, "", tied(program, made))
         )
@@ -252,6 +255,12 @@ def _unnamed(facts: Facts, loops: Loops) -> Iterator[Finding]:
         loop_or_loops = "loop" if len(reached) == 1 else "loops"
         why = f"this leads to the training {loop_or_loops} in {places}: the program needs {listed(missing)}"
         yield finding(facts, reached[0][1], "MIG907", why, way_out(paths, missing), Kind.NOTE)
+
+
+def _doubted(facts: Facts, doubt: Refusal) -> Finding:
+    """An edited program that rests on what is likely."""
+    why = f"edited on what is likely, as its annotations have it: {doubt.why}"
+    return finding(facts, doubt.node, doubt.code, why, f"look at the edits, or {doubt.way_out}", Kind.REVIEW)
 
 
 def _cut_short(path: str) -> Finding:

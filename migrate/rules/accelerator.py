@@ -15,6 +15,7 @@ Refused: functions that need it and are called in ways that are not seen.
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from migrate.programs.access import NAME, Parameter
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Function
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
+
+
+_PLACE = re.compile(r" \([^()]+:\d+\)")  # where something is: the comment stands there
 
 
 @rule("MIG100", "accelerator")
@@ -45,6 +49,8 @@ def _create(conversion: Conversion, draft: Draft) -> None:
     name = conversion.access.of(home)
     arguments = draft.quoted(spot.statement, written(placement.arguments))
     code = f"{name} = Accelerator({arguments})"
+    if conversion.program.annotates:
+        code = "".join(f"# review: {_PLACE.sub('', doubt.why)}\n" for doubt in conversion.program.doubts) + code
     if placement.takes_choice:
         assert placement.choice is not None
         device = device_line(conversion, placement.choice)

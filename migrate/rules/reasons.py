@@ -89,7 +89,7 @@ REASONS: tuple[Reason, ...] = (
         "a function trains, and nothing in the named files calls it, in a loop or with its model.",
         "The loop around it, the model, the optimizer or the loader are somewhere else: annotations say what they are\n"
         "likely to be, and nothing is edited on that; without the objects nothing can be prepared.",
-        "name the files that call it too: migrate . or migrate train.py engine.py.",
+        "name the files that call it too: migrate . or migrate train.py engine.py; or convert with --review, and look.",
     ),
     _reason(
         "MIG998",

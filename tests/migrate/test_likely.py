@@ -169,3 +169,65 @@ def test_a_class_of_which_nobody_makes_an_object(script):
 
     assert path.read_bytes() == before
     assert "nothing that was read makes an object of the class Net (train.py:6)" in told
+
+
+def test_with_review_it_is_converted_and_to_be_looked_at(script):
+    parameters, made, missing = LIKELY["the model"]
+    path = script(program(parameters, made).replace("    model.to(", "    model = model.to("))
+    done = migrate("train.py", "--write", "--review")
+    told = " ".join(done.output.split())
+
+    assert "accelerator.backward(loss)" in path.read_text(), done.output
+    assert "edited on what is likely" in told
+    assert f"the {missing} of train() (train.py:15) " in told
+    assert "1 place to review" in told
+    assert "# review" not in path.read_text()
+    assert done.exit_code == 1
+
+
+def test_with_annotate_a_comment_says_so(script):
+    parameters, made, missing = LIKELY["the model"]
+    path = script(program(parameters, made).replace("    model.to(", "    model = model.to("))
+    migrate("train.py", "--write", "--review", "--annotate")
+
+    comments = [line.strip() for line in path.read_text().splitlines() if line.strip().startswith("#")]
+    assert comments == [f"# review: the {missing} of train() is filled by nothing that was read"]
+
+    again = path.read_bytes()
+    assert migrate("train.py", "--write", "--review", "--annotate").exit_code == 0
+    assert path.read_bytes() == again
+
+
+TRAINER = """
+class Trainer:
+    def __init__(self, model: nn.Module, loader: DataLoader, optimizer: optim.Optimizer):
+        self.model = model
+        self.loader = loader
+        self.optimizer = optimizer
+
+    def fit(self):
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            ((self.model(x) - y) ** 2).mean().backward()
+            self.optimizer.step()
+"""
+
+
+def test_a_trainer_that_is_given_everything(script):
+    path = script(textwrap.dedent(HEAD).lstrip() + TRAINER)
+    before = path.read_bytes()
+
+    assert "MIG907" in migrate("train.py", "--write").output
+    assert path.read_bytes() == before
+
+    migrate("train.py", "--write", "--review")
+    assert "self.accelerator.backward(" in path.read_text()
+    assert "self.loader, self.model, self.optimizer = self.accelerator.prepare(" in path.read_text()
+
+
+def test_annotate_needs_review(script):
+    script(TRAINER)
+    done = migrate("train.py", "--annotate")
+
+    assert done.exit_code == 2
+    assert "--review" in done.output
