@@ -71,6 +71,8 @@ MIGRATE_OPTIONS = {
     "--quiet",
     "-q",
     "--rules",
+    "--review",
+    "--annotate",
     "--select",
     "--stdin-filename",
     "--target",
