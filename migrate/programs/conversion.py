@@ -112,7 +112,7 @@ class Conversion:
 
 def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conversion | None:
     """The decisions; None if the program is refused, with the reasons in its `refusals`."""
-    if program.refusals or program.home is None:
+    if program.home is None:
         return None
     handed_out = _handed_out(facts) - program.training_loaders
     shared, in_full = _evaluation(facts, program, handed_out)

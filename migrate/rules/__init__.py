@@ -143,9 +143,7 @@ def _convert_one(
 ) -> Conversion | None:
     """The decisions of a program that is converted; None, with its refusals, if not."""
     program.refusals = [*limits(facts, loops, program), *program.refusals]
-    if program.refusals:
-        return None
-    conversion = decide(facts, loops, program, PACKAGES[options.target.value])
+    conversion = decide(facts, loops, program, PACKAGES[options.target.value])  # all reasons are told at once
     if conversion is None:
         return None
     if not _all_selected(program, options):
