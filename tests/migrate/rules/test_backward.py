@@ -41,8 +41,8 @@ CHANGED = {
     "with a comment": ("loss.backward()  # gradients", "accelerator.backward(loss)  # gradients"),
     "after a semicolon": ("loss = 2 * loss; loss.backward()", "loss = 2 * loss; accelerator.backward(loss)"),
     "two": (
-        "loss.backward(retain_graph=True)\noutput.sum().backward()",
-        "accelerator.backward(loss, retain_graph=True)\naccelerator.backward(output.sum())",
+        "loss.backward(retain_graph=False)\nmodel(x).sum().backward()",
+        "accelerator.backward(loss, retain_graph=False)\naccelerator.backward(model(x).sum())",
     ),
     "under a condition": ("if epoch:\n    loss.backward()", "if epoch:\n    accelerator.backward(loss)"),
     "over several lines": (
