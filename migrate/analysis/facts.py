@@ -153,6 +153,10 @@ class Facts:
         """What an object holds under an attribute or key."""
         return self._state.load(origin, key)
 
+    def holding(self, origin: ast.AST) -> dict[str, Values]:
+        """Everything that an object holds, by attribute or key."""
+        return {key: values for key, values in self._state.held(origin).items() if key[:1] != "<"}
+
     def inside(self, values: Values, role: Role, depth: int = 3) -> set[ast.AST]:
         """Where the objects of a role were made that lie in lists, tuples and dictionaries."""
         found: set[ast.AST] = set()

@@ -58,6 +58,53 @@ class Singles:
         around = {*self._facts.tree(inside).up(inside), *self._around(home, frozenset())}
         return self._way(self._facts.source(origin), unit, home, around, ()).again
 
+    def entered_again(self, unit: Unit, origin: ast.AST) -> ast.AST | None:
+        """What enters a unit once more with an object that was made before: a loop, a further call; None: nothing."""
+        maker = self._facts.unit(self._facts.source(origin))
+        around = {*self._facts.tree(origin).up(self._facts.source(origin)), *self._around(maker, frozenset())}
+        return self._again(unit, maker, around, origin, ())
+
+    def _again(
+        self, unit: Unit, maker: Unit, around: Container[ast.AST], origin: ast.AST, seen: tuple[Unit, ...]
+    ) -> ast.AST | None:
+        if unit is maker or not isinstance(unit, Function):
+            return None
+        calls = self._facts.callers(unit)
+        if not calls or unit in seen:
+            return unit.node
+        sites = [call.node for call in calls if self._hands(call.node, origin)] or [call.node for call in calls]
+        if any(call.handed is not None and call.handed.often for call in calls) or not self._are_exclusive(sites):
+            return sites[-1]
+        for call in calls:
+            if call.node in sites:
+                again = self._repeated(call.node, around)
+                again = again or self._again(call.caller, maker, around, origin, (*seen, unit))
+                if again is not None:
+                    return again
+        return None
+
+    def _hands(self, call: ast.Call, origin: ast.AST) -> bool:
+        """Whether a call passes an object on, or is made on what holds it."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given += [call.func.value] if isinstance(call.func, ast.Attribute) else []
+        values = frozenset().union(*(self._facts.values(each) for each in given))
+        holders = {value.origin for value in values if value.origin is not None}
+        return origin in holders or any(holder in holders for holder, _ in self._holders.get(origin, ()))
+
+    def holders(self, origin: ast.AST) -> int:
+        """How many attributes and keys of objects hold an object."""
+        return len(self._holders.get(origin, ()))
+
+    @cached_property
+    def _holders(self) -> dict[ast.AST, set[tuple[ast.AST, str]]]:
+        found: dict[ast.AST, set[tuple[ast.AST, str]]] = {}
+        for owner, holding in self._state.heap.items():
+            for key, values in holding.items() if not isinstance(owner, ast.ClassDef) else ():
+                for value in values if key[:1] != "<" else ():
+                    if value.origin is not None:
+                        found.setdefault(value.origin, set()).add((owner, key))
+        return found
+
     def _maker(self, origin: ast.AST) -> Unit | None:
         """The unit, or the copy of it, that makes an object."""
         if origin in self._copies:

@@ -58,7 +58,7 @@ class Access:
 
     def of(self, unit: Unit) -> str:
         """What to write for the accelerator in a unit."""
-        home = self.program.home
+        home = self.program.start
         assert home is not None
         if unit is home:
             return self._at_home(home)
@@ -95,8 +95,8 @@ class Access:
     def has(self, unit: Unit) -> bool:
         """Whether a unit sees the accelerator without another parameter."""
         if isinstance(unit, Module):
-            return unit is self.program.home
-        home = self.program.home
+            return unit is self.program.start
+        home = self.program.start
         assert home is not None
         if unit is home or self._sees_home(unit, home) or self._is_sibling(unit, home) or unit in self.parameters:
             return True

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
-    from migrate.programs.program import Named
+    from migrate.programs.naming import Named
 
 _KEPT = (Role.LOADER, Role.MODEL)
 #: Attributes that give the same object again.

@@ -20,14 +20,16 @@ from migrate.programs.captures import called_around, kept_raw
 from migrate.programs.closures import returned_losses, unanswered
 from migrate.programs.evaluation import InFull, Shared
 from migrate.programs.evaluation import decide as decide_evaluation
+from migrate.programs.given import kept_given
 from migrate.programs.host import Whereabouts, whereabouts
 from migrate.programs.irregular import out_of_step
 from migrate.programs.loops import Loops
 from migrate.programs.modes import Modes
 from migrate.programs.moves import Move, moves
-from migrate.programs.outsiders import units_of
+from migrate.programs.naming import Named
+from migrate.programs.outsiders import raw_units, units_of
 from migrate.programs.placement import NoPlace, Placement, place
-from migrate.programs.program import Named, Program, Refusal
+from migrate.programs.program import Program, Refusal
 from migrate.programs.rates import counted_in_batches, rates
 from migrate.programs.schedulers import Schedule, schedules
 from migrate.programs.setup import arguments
@@ -106,7 +108,7 @@ class Conversion:
         """Whether the objects are prepared when a node of the program runs."""
         unit = self.facts.unit(node)
         if unit is not self.program.home:
-            return True
+            return unit is not self.program.start
         return _line(node) > (self.placement.prepare.statement.end_lineno or 0)
 
 
@@ -138,6 +140,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     objects = (*loaders, *program.models)
     program.refusals += kept_raw(facts, program, objects, units, placement.prepare.statement)
     program.refusals += called_around(facts, program, units)
+    program.refusals += kept_given(facts, program, units)
     program.refusals += _taken_apart(facts, program, units, placement)
     if program.refusals:
         return None
@@ -165,8 +168,13 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
 
 def _evaluation(facts: Facts, program: Program, handed_out: set[ast.AST]) -> tuple[list[Shared], list[InFull]]:
     """Which evaluation loops are shared out. A loader is used in one way only, so one loop can keep others back."""
-    modes = Modes(facts, program)
-    decided = [decide_evaluation(facts, program, modes, loop) for loop in program.evaluation]
+    modes, raw = Modes(facts, program), raw_units(facts, program)
+    decided = [
+        InFull(loop, "it also runs where the model is not prepared")
+        if loop.unit in raw
+        else decide_evaluation(facts, program, modes, loop)
+        for loop in program.evaluation
+    ]
     named = {origin for loader in program.loaders for origin in loader.origins}
     while True:
         kept_whole = {o for d in decided if isinstance(d, InFull) for o in d.loop.loaders} - program.training_loaders

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Function, Unit
+    from migrate.programs.program import Program
 
 #: What copies a module, or runs one, with its tensors where they are.
 _RUNNERS = ("copy.", "torch.jit.", "torch.onnx.", "torch.export.", "torch.fx.", "torch.optim.swa_utils.")
@@ -24,13 +25,14 @@ _SUMMARIES = ("torchsummary.", "torchinfo.", "thop.", "ptflops.", "fvcore.", "to
 _DEEPEST = 4  # calls inside calls
 
 
-def needs_device(facts: Facts, move: ast.Call, mine: set[ast.AST], home: Unit, prepare: ast.stmt) -> bool:
+def needs_device(facts: Facts, move: ast.Call, mine: set[ast.AST], program: Program, prepare: ast.stmt) -> bool:
     """Whether a model that `move` places is copied or run before `prepare`."""
+    assert program.home is not None
     unit = facts.unit(move)
     return any(
         _runs(facts, use.node, mine, _DEEPEST)
-        for use in _between(facts, unit, home, prepare)
-        if use.unit is not unit or use.node.lineno >= move.lineno
+        for use in _between(facts, unit, program.home, prepare)
+        if (use.unit is not unit or use.node.lineno >= move.lineno) and program.home not in facts.targets(use.node)
     )
 
 

@@ -12,6 +12,7 @@ from migrate.analysis.roles import FROM_LOADER, ROWS, Role, origins, roles
 from migrate.analysis.units import Unit
 from migrate.programs.devices import is_move, names_cpu
 from migrate.programs.early import needs_device
+from migrate.programs.outsiders import raw_units
 from migrate.programs.program import Program
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def moves(
     facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Unit], placement: Placement
 ) -> list[Move]:
     """The moves in the units of a program; `prepared` is where the prepared loaders were made."""
+    raw = raw_units(facts, program)
     found = []
     for use in facts.calls:
         if not is_move(facts, use.node):
@@ -57,8 +59,10 @@ def moves(
             fate = _fate(facts, program, prepared, use.node, placement.prepare.statement)
             if fate is Fate.BATCH and use.unit is program.home and use.node.lineno < placement.prepare.statement.lineno:
                 fate = Fate.ELSEWHERE  # the loader is not prepared yet
-                if use.node.lineno < placement.accelerator.statement.lineno:
+                if program.start is program.home and use.node.lineno < placement.accelerator.statement.lineno:
                     fate = Fate.UNTOUCHED  # nor is there an accelerator
+            if fate is Fate.BATCH and use.unit in raw:
+                fate = Fate.ELSEWHERE
         found.append(Move(use.node, use.unit, fate))
     return found
 
@@ -91,7 +95,7 @@ def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call
         mine = origins(receiver, Role.MODEL)
         assert program.home is not None
         stays = _draws_on_device(facts, node, mine) or _leaves_device(facts, mine)
-        stays = stays or needs_device(facts, node, mine, program.home, prepare)
+        stays = stays or needs_device(facts, node, mine, program, prepare)
         return Fate.MODEL if mine <= program.model_origins and not stays else Fate.ELSEWHERE
     if found == {Role.CRITERION}:
         return Fate.CRITERION if not _holds_tensors(facts, node) else Fate.ELSEWHERE

@@ -21,8 +21,37 @@ if TYPE_CHECKING:
 
 
 def units_of(facts: Facts, program: Program) -> set[Unit]:
-    """The units of a program: home, what it calls, what is defined there, the methods beside a home `__init__`."""
+    """The units of a program: its start, what it calls, what is defined there, the methods beside an `__init__`."""
     return _reached(facts, program) - program.outsiders.keys()
+
+
+def units_inside(facts: Facts, program: Program) -> set[Unit]:
+    """The units that the home reaches: when these run the objects are prepared, or about to be."""
+    assert program.home is not None
+    return _from(facts, program.home)
+
+
+def raw_units(facts: Facts, program: Program) -> set[Unit]:
+    """The units that run without the home, too, where that is given its objects: with those that are not prepared."""
+    assert program.home is not None
+    if program.home is program.start:
+        return set()
+    inside = units_inside(facts, program)
+    reached = _reached(facts, program)
+    found = reached - inside
+    waiting = [
+        unit
+        for unit in inside
+        if isinstance(unit, Function)
+        and unit is not program.home
+        and any(call.caller not in inside for call in facts.callers(unit))
+    ]
+    while waiting:
+        unit = waiting.pop()
+        if unit not in found:
+            found.add(unit)
+            waiting += [u for u in _entered(facts, unit) if isinstance(u, Function) and u is not program.home]
+    return found
 
 
 def outsiders(facts: Facts, program: Program) -> Mapping[Function, str]:
@@ -49,10 +78,16 @@ def _order(unit: Function) -> tuple[str, int]:
 
 def _reached(facts: Facts, program: Program) -> set[Unit]:
     assert program.home is not None
+    assert program.start is not None
+    return _from(facts, program.start, program.home)
+
+
+def _from(facts: Facts, *starts: Unit) -> set[Unit]:
     found: set[Unit] = set()
-    waiting: list[Unit] = [program.home]
-    if isinstance(program.home, Function) and program.home.owner is not None and program.home.name == "__init__":
-        waiting += [unit for unit in facts.functions if unit.owner is program.home.owner]
+    waiting: list[Unit] = [*starts]
+    for unit in starts:
+        if isinstance(unit, Function) and unit.owner is not None and unit.name == "__init__":
+            waiting += [other for other in facts.functions if other.owner is not None and _are_related(unit, other)]
     while waiting:
         unit = waiting.pop()
         if unit in found or not facts.is_editable(unit):
@@ -81,7 +116,7 @@ def _is_model_code(facts: Facts, unit: Function) -> bool:
 
 def _is_own(program: Program, unit: Function) -> bool:
     """The home itself, what is defined in it, and the methods of its class: each has the accelerator that it makes."""
-    home = program.home
+    home = program.start
     if not isinstance(home, Function):
         return False
     above: Function | None = unit

@@ -11,7 +11,8 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.devices import Choice, choices, flag, guard_flag, is_move, needs, negated, same_name
-from migrate.programs.program import Named, Program, Refusal
+from migrate.programs.naming import Named
+from migrate.programs.program import Program, Refusal
 from migrate.programs.setup import Argument
 
 if TYPE_CHECKING:
@@ -70,17 +71,20 @@ def place(
         NoPlace: something is used before everything that prepare needs is there.
     """
     assert program.home is not None
-    tree = facts.tree(program.training[0].node) if isinstance(program.home, Module) else facts.tree(program.home.node)
-    if isinstance(program.home, Module):
-        tree = facts.tree(program.home.tree)
-    prepare = _prepare_spot(facts, loops, program, tree, list(prepared))
-    top = _top_block(program, tree, prepare.statement)
-    choice = next((c for c in choices(facts, program.home) if tree.in_block(c.statement, top) is not None), None)
+    assert program.start is not None
+    prepare = _prepare_spot(facts, loops, program, _tree(facts, program.home), list(prepared))
+    tree = _tree(facts, program.start)
+    top = _top_block(program.start, tree, program.entry or prepare.statement)
+    choice = next((c for c in choices(facts, program.start) if tree.in_block(c.statement, top) is not None), None)
     cpu, required = _cpu(facts, units, choice or _module_choice(facts, program))
     arguments = (*((Argument("cpu", cpu, required),) if cpu is not None else ()), *asked)
     accelerator, takes_choice = _accelerator_spot(facts, program, tree, top, choice, arguments)
-    _check_before(accelerator, prepare, asked)
+    _check_before(accelerator, prepare.statement if program.start is program.home else program.entry, asked)
     return Placement(accelerator, arguments, choice, prepare, takes_choice)
+
+
+def _tree(facts: Facts, unit: Unit) -> Tree:
+    return facts.tree(unit.tree if isinstance(unit, Module) else unit.node)
 
 
 # --- prepare --------------------------------------------------------------------------------------------------------
@@ -158,11 +162,11 @@ def _is_placing(facts: Facts, program: Program, statement: ast.stmt) -> bool:
 # --- accelerator ----------------------------------------------------------------------------------------------------
 
 
-def _top_block(program: Program, tree: Tree, inside: ast.stmt) -> list[ast.stmt]:
-    """The body of the home; of a module whose program stands under the main guard, the guard's body."""
-    if isinstance(program.home, Function):
-        assert not isinstance(program.home.node, ast.Lambda)
-        return program.home.node.body
+def _top_block(start: Unit, tree: Tree, inside: ast.AST) -> list[ast.stmt]:
+    """The body of a function; of a module whose program stands under the main guard, the guard's body."""
+    if isinstance(start, Function):
+        assert not isinstance(start.node, ast.Lambda)
+        return start.node.body
     for above in tree.up(inside):
         if is_main_guard(above):
             assert isinstance(above, ast.If)
@@ -172,9 +176,9 @@ def _top_block(program: Program, tree: Tree, inside: ast.stmt) -> list[ast.stmt]
 
 def _module_choice(facts: Facts, program: Program) -> Choice | None:
     """The device that is chosen at module level for a program whose home is a function."""
-    if not isinstance(program.home, Function):
+    if not isinstance(program.start, Function):
         return None
-    return next(iter(choices(facts, program.home.module)), None)
+    return next(iter(choices(facts, program.start.module)), None)
 
 
 def _cpu(facts: Facts, units: Container[Unit], choice: Choice | None) -> tuple[str | None, frozenset[str]]:
@@ -218,8 +222,8 @@ def _accelerator_spot(
     for argument in arguments:
         limit = choice.statement.lineno if choice is not None and argument.name == "cpu" else None
         earliest = max(earliest, _after_names(facts, program, tree, top, argument.needs, limit))
-    in_module = isinstance(program.home, Module) and top is tree.root.body
-    if choice is not None and (arguments or not in_module or _is_first(program, choice)):
+    in_module = isinstance(program.start, Module) and top is tree.root.body
+    if choice is not None and (arguments or not in_module or _is_first(facts, program, choice)):
         at = _index(top, _held(tree, choice.statement, top))
         if choice.statement is top[at] and not any(_speaks(facts, s) for s in top[earliest:at]):
             if earliest <= at:
@@ -231,9 +235,9 @@ def _accelerator_spot(
     return Spot(top[-1], "after", spaced=True), False
 
 
-def _check_before(accelerator: Spot, prepare: Spot, asked: tuple[Argument, ...]) -> None:
+def _check_before(accelerator: Spot, needing: ast.AST | None, asked: tuple[Argument, ...]) -> None:
     """The accelerator is made before prepare is called."""
-    if asked and accelerator.statement.lineno > prepare.statement.lineno:
+    if asked and needing is not None and accelerator.statement.lineno > getattr(needing, "lineno", 0):
         needed = ", ".join(sorted({name for argument in asked for name in argument.needs if "." not in name}))
         raise NoPlace(
             Refusal(
@@ -260,10 +264,16 @@ def _check_later(choice: Choice, arguments: tuple[Argument, ...], between: list[
             )
 
 
-def _is_first(program: Program, choice: Choice) -> bool:
+def _is_first(facts: Facts, program: Program, choice: Choice) -> bool:
     """Whether the device is chosen before anything of the program is made."""
+    assert program.start is not None
     named = (*program.models, *program.optimizers, *program.loaders)
-    return all(choice.statement.lineno < statement.lineno for name in named for statement in name.statements)
+    mine = {origin for each in named for origin in each.origins}
+    return all(
+        choice.statement.lineno < binding.statement.lineno
+        for binding in facts.bindings_in(program.start)
+        if origins(binding.values, Role.MODEL, Role.OPTIMIZER, Role.LOADER) & mine
+    )
 
 
 def _start(facts: Facts, tree: Tree, top: list[ast.stmt]) -> int:
@@ -315,9 +325,9 @@ def _after_names(
     facts: Facts, program: Program, tree: Tree, top: list[ast.stmt], required: frozenset[str], limit: int | None
 ) -> int:
     """The position after the last statement, above a line, that gives the names of an argument their values."""
-    assert program.home is not None
+    assert program.start is not None
     position = 0
-    for binding in facts.bindings_in(program.home):
+    for binding in facts.bindings_in(program.start):
         if binding.target in required and (limit is None or binding.statement.lineno < limit):
             held = tree.in_block(binding.statement, top)
             if held is not None:

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, stands_in
-from migrate.analysis.units import Class, Function, Module, Unit, module_of
+from migrate.analysis.units import Function, Module, Unit, module_of
+from migrate.programs.homeless import why_homeless
+from migrate.programs.homes import Wanted, find
+from migrate.programs.naming import Named
 from migrate.programs.outsiders import outsiders
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.state import Binding
     from migrate.programs.loops import LoopFact, Loops
 
 
@@ -34,23 +36,15 @@ class Refusal:
     unnamed: tuple[str, ...] = ()  # the files that would have to be named as well
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """An object of the program under the name it has at home."""
-
-    target: str  # "model", "self.model"
-    role: Role
-    origins: frozenset[ast.AST]
-    statements: tuple[ast.stmt, ...]  # those that bind it, in order
-
-
 @dataclass(eq=False, slots=True)
 class Program:
     """One training program."""
 
     training: tuple[LoopFact, ...]
     evaluation: tuple[LoopFact, ...] = ()
-    home: Unit | None = None
+    home: Unit | None = None  # where prepare is called
+    start: Unit | None = None  # where the accelerator is made: home, or what makes the objects that home is given
+    entry: ast.AST | None = None  # in `start`, the call that leads to home, where that is another unit
     models: tuple[Named, ...] = ()
     optimizers: tuple[Named, ...] = ()
     loaders: tuple[Named, ...] = ()  # every loader that has a name at home, in order of creation
@@ -71,6 +65,12 @@ class Program:
         return {origin for model in self.models for origin in model.origins}
 
     @property
+    def statement(self) -> ast.stmt:
+        """The first statement of the home that makes one of the objects."""
+        found = [s for named in (*self.optimizers, *self.models, *self.loaders) for s in named.statements]
+        return found[0]
+
+    @property
     def module(self) -> Module:
         """The module of the home, or of the first loop."""
         return module_of(self.home if self.home is not None else self.training[0].unit)
@@ -83,7 +83,28 @@ def programs(facts: Facts, loops: Loops, *, review: bool = False) -> list[Progra
         program = Program(tuple(group))
         _settle(facts, loops, program, review)
         found.append(program)
-    return _merged(facts, loops, found, review)
+    merged = _merged(facts, loops, found, review)
+    for program in merged:
+        program.refusals += _beside(program, merged)
+    return merged
+
+
+def _beside(program: Program, found: Sequence[Program]) -> list[Refusal]:
+    """Where two programs with homes of their own would each make an accelerator in one place."""
+    if program.home is program.start:
+        return []
+    other = next((other for other in found if other is not program and other.start is program.start), None)
+    if other is None:
+        return []
+    why = f"this and the training at line {other.training[0].node.lineno} of {module_of(other.training[0].unit).path}"
+    return [
+        Refusal(
+            program.training[0].node,
+            "MIG901",
+            f"{why} are prepared in different functions, and would each make an accelerator",
+            "make the models and the optimizers of both in one function, and hand them on",
+        )
+    ]
 
 
 def _together(loops: Loops) -> list[list[LoopFact]]:
@@ -153,19 +174,19 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
             )
         )
         return
-    home = _home(facts, optimizers, models, program.training_loaders)
+    home = find(facts, Wanted(optimizers, models, program.training_loaders))
     if home is None:
         program.refusals.append(_homeless(facts, loops, program, optimizers, models))
         return
-    program.home = home
+    program.home, program.start, program.entry = home.unit, home.start, home.entry
     program.outsiders = outsiders(facts, program)
-    program.optimizers = _named(facts, home, Role.OPTIMIZER, optimizers)
-    program.models = _named(facts, home, Role.MODEL, models)
+    program.optimizers = home.named(facts, Role.OPTIMIZER, optimizers)
+    program.models = home.named(facts, Role.MODEL, models)
     program.refusals += _unnamed_models(facts, program, models)
-    program.loaders = _named(facts, home, Role.LOADER, None)
+    program.loaders = home.named(facts, Role.LOADER, None)
     program.schedulers = tuple(
         named
-        for named in _named(facts, home, Role.SCHEDULER, None)
+        for named in home.named(facts, Role.SCHEDULER, None)
         if any(origins(facts.over(o), Role.OPTIMIZER) & optimizers for o in named.origins)
     )
     mine = {origin for loader in program.loaders for origin in loader.origins}
@@ -206,7 +227,7 @@ def _unnamed_models(facts: Facts, program: Program, models: set[ast.AST]) -> lis
     assert program.home is not None
     left = models - program.model_origins
     if left:
-        inside = program.optimizers[0].statements[0]
+        inside = program.statement
         parts = facts.parts(program.model_origins)
         left = {o for o in left if o not in parts or facts.singles.again(o, program.home, inside) is not None}
     return [
@@ -243,7 +264,7 @@ def _only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) ->
     """Whether a loop runs over a loader without a model before everything is made: it will see the raw loader."""
     if loops.calls_model(loop.node):
         return False
-    made = [named.statements[-1] for named in (*program.models, *program.optimizers)]
+    made = [named.statements[-1] for named in (*program.models, *program.optimizers) if named.statements]
     last = max(statement.lineno for statement in made)
     places = (
         [(loop.unit, loop.node)]
@@ -258,80 +279,21 @@ def home_anywhere(facts: Facts, loops: Loops, training: Iterable[LoopFact]) -> U
     optimizers: set[ast.AST] = set().union(*(loops.trained_by(loop) for loop in training))
     models: set[ast.AST] = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
     loaders = {origin for loop in training for origin in loop.loaders}
-    return _home(facts, optimizers, models, loaders, everywhere=True) if optimizers and models and loaders else None
-
-
-def _home(
-    facts: Facts, optimizers: set[ast.AST], models: set[ast.AST], loaders: set[ast.AST], *, everywhere: bool = False
-) -> Unit | None:
-    """The unit in which every object has a name; a function before a module, where there are both."""
-    fitting = [
-        unit
-        for unit in facts.units_naming(optimizers)
-        if (everywhere or facts.is_editable(unit))
-        and _covers(_named(facts, unit, Role.OPTIMIZER, optimizers), optimizers)
-        and _named(facts, unit, Role.MODEL, models)
-        and _covers(_named(facts, unit, Role.LOADER, loaders), loaders)
-    ]
-    return next((u for u in fitting if isinstance(u, Function)), fitting[0] if fitting else None)
-
-
-def _covers(named: tuple[Named, ...], wanted: set[ast.AST]) -> bool:
-    return wanted <= {origin for name in named for origin in name.origins}
-
-
-def _named(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> tuple[Named, ...]:
-    """The names that a unit gives to objects of a role; of two names for one object the first."""
-    by_target: dict[str, list[tuple[Binding, set[ast.AST]]]] = {}
-    for binding in facts.bindings_in(unit):
-        if isinstance(binding.statement, (ast.For, ast.AsyncFor)) or _only_sets_mode(binding):
-            continue
-        found = origins(binding.values, role)
-        mine = found if wanted is None else found & wanted
-        if mine and _is_reachable(binding.target, unit):
-            by_target.setdefault(binding.target, []).append((binding, mine))
-    named: list[Named] = []
-    seen: set[ast.AST] = set()
-    for target, bindings in by_target.items():
-        mine = set().union(*(found for _, found in bindings))
-        if not mine <= seen:
-            seen |= mine
-            named.append(Named(target, role, frozenset(mine), tuple(b.statement for b, _ in bindings)))
-    return tuple(named)
-
-
-def _only_sets_mode(binding: Binding) -> bool:
-    """`model = model.eval()`: the object stays what it was."""
-    made = getattr(binding.statement, "value", None)
-    return (
-        isinstance(made, ast.Call)
-        and isinstance(made.func, ast.Attribute)
-        and made.func.attr in ("train", "eval")
-        and ast.unparse(made.func.value) == binding.target
-    )
-
-
-def _is_reachable(target: str, unit: Unit) -> bool:
-    """A plain name, or an attribute of the object that an `__init__` sets up."""
-    if target.isidentifier():
-        return True
-    owner, _, attribute = target.partition(".")
-    return isinstance(unit, Function) and isinstance(unit.owner, Class) and owner == "self" and attribute.isidentifier()
+    if not (optimizers and models and loaders):
+        return None
+    home = find(facts, Wanted(optimizers, models, loaders), everywhere=True)
+    return home.unit if home is not None else None
 
 
 def _homeless(facts: Facts, loops: Loops, program: Program, optimizers: set[ast.AST], models: set[ast.AST]) -> Refusal:
     first = program.training[0].node
-    home = _home(facts, optimizers, models, program.training_loaders, everywhere=True)
-    if home is not None:
-        paths = files(facts, loops, program.training, home)
+    found = find(facts, Wanted(optimizers, models, program.training_loaders), everywhere=True)
+    if found is not None:
+        home = found.unit
+        paths = files(facts, loops, program.training, home, found.start)
         missing = unnamed(facts, paths)
         why = f"the model, the optimizer and the loader come together in {module_of(home).path}"
         also = f"the program needs {listed(missing)}"
         return Refusal(first, "MIG901", f"{why}: {also}", way_out(paths, missing), missing)
-    places = sorted(f"{facts.file(origin).path}:{getattr(origin, 'lineno', 0)}" for origin in optimizers)
-    return Refusal(
-        first,
-        "MIG901",
-        f"no place names the model, the optimizer ({', '.join(places)}) and the loader together",
-        "make the model, the optimizer and the loader in one function, or in one __init__",
-    )
+    why, way = why_homeless(facts, Wanted(optimizers, models, program.training_loaders))
+    return Refusal(first, "MIG901", why, way)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
-    from migrate.programs.program import Named, Program
+    from migrate.programs.naming import Named
+    from migrate.programs.program import Program
 
 
 class Pace(Enum):

@@ -124,7 +124,7 @@ def _close(voice: Voice, said: Speech, run: list[ast.stmt]) -> None:
 
 def _runs_after(conversion: Conversion, statement: ast.stmt) -> bool:
     """Whether the accelerator exists when the statement runs."""
-    if conversion.facts.unit(statement) is not conversion.program.home:
+    if conversion.facts.unit(statement) is not conversion.program.start:
         return True
     spot = conversion.placement.accelerator
     return statement.lineno > spot.statement.lineno or (spot.where == "before" and statement is spot.statement)

@@ -121,7 +121,9 @@ class Voice:
     def is_guarded_outside(self, unit: Function) -> bool:
         """Whether the calls of a function are guarded and it is left as it is: it only speaks, for nobody's use."""
         return self.only_speaks(unit) and all(
-            call.handed is None and isinstance(self._facts.tree(call.node).parents[call.node], ast.Expr)
+            call.handed is None
+            and isinstance(self._facts.tree(call.node).parents[call.node], ast.Expr)
+            and not (isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "__init__")  # sets up `self`
             for call in self._facts.callers(unit)
         )
 

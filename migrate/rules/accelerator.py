@@ -44,7 +44,7 @@ def accelerator(conversion: Conversion, draft: Draft) -> None:
 def _create(conversion: Conversion, draft: Draft) -> None:
     placement = conversion.placement
     spot = placement.accelerator
-    home = conversion.program.home
+    home = conversion.program.start
     assert home is not None
     name = conversion.access.of(home)
     arguments = draft.quoted(spot.statement, written(placement.arguments))

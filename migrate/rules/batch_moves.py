@@ -17,9 +17,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.programs.devices import device_argument, is_choice
+from migrate.analysis.units import Module
+from migrate.programs.devices import choices, device_argument, is_choice
 from migrate.programs.host import met_on_cpu
 from migrate.programs.moves import Fate, Move
+from migrate.rules.device_choice import is_redirected
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import cast_of, drop, kept_moves, variables
 from migrate.rules.rule import rule
@@ -54,8 +56,25 @@ def _redirect(conversion: Conversion, draft: Draft, move: Move) -> None:
         draft.wrap_receiver(call, f"{{it}}{f'.{method}()' if method else ''}.to({accelerator}.device{options})")
         return
     device = device_argument(conversion.facts, call)
-    if device is not None and is_choice(conversion.facts, device):
+    if device is not None and (is_choice(conversion.facts, device) or _is_chosen_unseen(conversion, device)):
         draft.rewrite(device, f"{conversion.access.name(call)}.device")
+
+
+def _is_chosen_unseen(conversion: Conversion, device: ast.expr) -> bool:
+    """`self.device`, chosen among other things in a way that no rule redirects: `self.device = self._get_device()`."""
+    facts = conversion.facts
+    made = [value.origin for value in facts.values(device) if value.role is Role.DEVICE]
+    if not made or not isinstance(device, ast.Attribute) or None in made:
+        return False
+    chosen = {
+        id(inner)
+        for unit in (*conversion.ordered_units, *conversion.modules)
+        for choice in choices(facts, unit)
+        if isinstance(unit, Module) or unit is conversion.program.start or is_redirected(conversion, choice)
+        for statement in (choice.statement, *choice.others)
+        for inner in ast.walk(statement)
+    }
+    return not any(id(origin) in chosen for origin in made) and conversion.access.can_reach(device)
 
 
 def _fixed_devices(conversion: Conversion, draft: Draft) -> None:

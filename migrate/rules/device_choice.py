@@ -41,7 +41,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     inside: set[int] = set()
     for unit in conversion.ordered_units:
         for choice in choices(conversion.facts, unit):
-            if unit is conversion.program.home or _is_redirected(conversion, choice):
+            if unit is conversion.program.start or is_redirected(conversion, choice):
                 _settle(conversion, draft, choice)
                 for other in choice.others:
                     draft.remove(other)
@@ -104,7 +104,7 @@ def _settle(conversion: Conversion, draft: Draft, choice: Choice) -> None:
         draft.replace(choice.statement, line)
 
 
-def _is_redirected(conversion: Conversion, choice: Choice) -> bool:
+def is_redirected(conversion: Conversion, choice: Choice) -> bool:
     """Whether a choice away from home gives way: something is put on that device, and the accelerator is at hand.
 
     Elsewhere "cuda" and the current accelerator go on meaning the process's own device, which the accelerator has set.
@@ -165,7 +165,9 @@ def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
                     yield node
             elif not is_name and isinstance(node, ast.Attribute):
                 if node.attr == choice.target.rpartition(".")[2] and not facts.names(node.value):
-                    if facts.is_device(facts.values(node)) or not facts.values(node):
+                    values = facts.values(node)
+                    made = {id(value.origin) for value in values if value.origin is not None}
+                    if not values or (facts.is_device(values) and (not made or made & own)):
                         yield node
 
 

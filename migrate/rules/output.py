@@ -61,7 +61,7 @@ def output(conversion: Conversion, draft: Draft) -> None:
 
 def _silence(conversion: Conversion, draft: Draft, first: ast.Call) -> None:
     """One voice for the standard library's logging: the other processes only report trouble."""
-    home, spot = conversion.program.home, conversion.placement.accelerator
+    home, spot = conversion.program.start, conversion.placement.accelerator
     assert home is not None
     if "logging" not in home.module.names:
         draft.note(first, "every process logs this", "call logging.disable(logging.INFO) where not is_main_process")

@@ -51,4 +51,4 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
         else:
             what = "on N processes each step takes N batches"
             message = f"{name} goes by the steps after which the training ends: {what}"
-        draft.note(schedule.named.statements[-1], message)
+        draft.note(schedule.named.place(conversion.facts), message)

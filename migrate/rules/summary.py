@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Module, Unit
     from migrate.programs.conversion import Conversion
     from migrate.programs.loops import LoopFact, Loops
-    from migrate.programs.program import Named, Program
+    from migrate.programs.naming import Named
+    from migrate.programs.program import Program
 
 MOST = 4  # objects, loops or callers of a kind that are named one by one
 _PACES = {
@@ -123,7 +124,13 @@ class Narrator:
     def _made(self, program: Program, named: Named, *more: str) -> str:
         values = [self._known[origin][1] for origin in named.origins if origin in self._known]
         classes = self._classes(values, named.role)
-        return ", ".join([*classes, *more, self._place(program, named.statements[0])])
+        return ", ".join(
+            [
+                *classes,
+                *more,
+                self._place(program, _first(self._facts, named)),
+            ]
+        )
 
     def _classes(self, values: Iterable[Value], role: Role) -> list[str]:
         """What made the values, in a word; nothing for loaders, whose class says nothing."""
@@ -208,6 +215,10 @@ def _reason(program: Program) -> str:
     more = len({(r.code, r.why) for r in program.refusals}) - 1
     also = f", and for {more} more reason{'s' if more > 1 else ''}" if more else ""
     return f"Left as it is: {first.why} ({first.code}){also}."
+
+
+def _first(facts: Facts, named: Named) -> ast.AST:
+    return named.statements[0] if named.statements else named.place(facts)
 
 
 def _last(name: str) -> str:

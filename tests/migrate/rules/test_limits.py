@@ -179,7 +179,7 @@ WHOLE = {
         + "    return [model, optim.SGD(model.parameters(), lr=0.1)]\n\n"
         + "both = make()\nfor x, y in loader:\n    both[0](x).sum().backward()\n    both[1].step()\n",
         "MIG901",
-        "no place names the model, the optimizer (program.py:8) and the loader together",
+        "has a name for",
     ),
 }
 

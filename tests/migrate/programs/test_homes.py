@@ -1,0 +1,94 @@
+"""Where a program is at home: where its objects have names, and what makes those that the home is given."""
+
+import pytest
+
+HEAD = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+"""
+FIT = """
+def fit(net, lr):
+    loader = DataLoader(data)
+    opt = optim.SGD(net.parameters(), lr=lr)
+    for x, y in loader:
+        net(x).sum().backward()
+        opt.step()
+
+"""
+HOLDER = """
+class Data:
+    def __init__(self):
+        self.train = DataLoader(data)
+
+"""
+RUN = """
+net = nn.Linear(1, 1)
+held = Data()
+opt = optim.SGD(net.parameters(), lr=0.1)
+for x, y in held.train:
+    net(x).sum().backward()
+    opt.step()
+"""
+CLASS = """
+class Trainer:
+    def __init__(self):
+        self.net = nn.Linear(1, 1)
+
+    def run(self):
+        loader = DataLoader(data)
+        opt = optim.SGD(self.net.parameters(), lr=0.1)
+        for x, y in loader:
+            self.net(x).sum().backward()
+            opt.step()
+
+"""
+
+
+def _called(unit):
+    return getattr(unit, "name", "module")
+
+
+@pytest.mark.parametrize(
+    ("source", "home", "start", "targets"),
+    [
+        (FIT + "fit(nn.Linear(1, 1), 0.1)\n", "fit", "module", ["loader", "net", "opt"]),
+        (FIT + "for fold in range(3):\n    net = nn.Linear(1, 1)\n    fit(net, 0.1)\n", "fit", "module", None),
+        (FIT + "one = nn.Linear(1, 1)\ntwo = nn.Linear(1, 1)\nfit(one, 0.1)\n", "fit", "module", None),
+        (FIT + "def main():\n    net = nn.Linear(1, 1)\n    fit(net, 0.1)\n\nmain()\n", "fit", "main", None),
+        (HOLDER + RUN, "module", "module", ["held.train", "net", "opt"]),
+        (CLASS + "Trainer().run()\n", "run", "__init__", ["loader", "self.net", "opt"]),
+    ],
+)
+def test_homes(decide, source, home, start, targets):
+    program, conversion = decide(HEAD + source)
+
+    assert not program.refusals
+    assert (_called(program.home), _called(program.start)) == (home, start)
+    assert targets is None or [named.target for named in conversion.prepared] == targets
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (FIT + "net = nn.Linear(1, 1)\nfor lr in (0.1, 0.2):\n    fit(net, lr)\n", "entered again with the same model"),
+        (FIT + "net = nn.Linear(1, 1)\nfit(net, 0.1)\nfit(net, 0.2)\n", "entered again with the same model"),
+        (CLASS + "trainer = Trainer()\nfor i in range(2):\n    trainer.run()\n", "entered again with the same model"),
+        (HOLDER.replace("DataLoader(data)", "self.test = DataLoader(data)") + RUN, "none for the loader"),
+    ],
+)
+def test_no_home(decide, source, says):
+    program, conversion = decide(HEAD + source)
+
+    assert conversion is None
+    assert [refusal.code for refusal in program.refusals] == ["MIG901"]
+    assert says in program.refusals[0].why
+
+
+def test_what_is_given_must_be_what_is_trained(decide):
+    program, conversion = decide(
+        HEAD + FIT.replace("net(x)", "other(x)") + "net = other = nn.Linear(1, 1)\nfit(net, 0.1)\n"
+    )
+
+    assert conversion is None
+    assert "as it was before prepare" in program.refusals[0].why
