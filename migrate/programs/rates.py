@@ -179,7 +179,7 @@ def counted_in_batches(
             continue
         is_early = any(False in moments.after(length) for length in schedule.measured)
         if bound is not None and is_early and _is_horizon(schedule, bound):
-            raise NoPlace(_either(schedule))
+            raise NoPlace(_either(facts, schedule))
         if is_early or (schedule.horizon is Horizon.ABSOLUTE and bound is None):
             found.append(schedule)
     return found
@@ -192,11 +192,11 @@ def _is_horizon(schedule: Schedule, bound: ast.expr) -> bool:
     return any(isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) in ends for n in given)
 
 
-def _either(schedule: Schedule) -> Refusal:
+def _either(facts: Facts, schedule: Schedule) -> Refusal:
     target = schedule.named.target
     why = f"{target} is made for a number of steps, or for a length measured before prepare: only one can be right"
     way_out = f"make the loader, the model and the optimizer first, and measure the length for {target} after them"
-    return Refusal(schedule.named.statements[-1], "MIG118", why, way_out)
+    return Refusal(schedule.named.place(facts), "MIG118", why, way_out)
 
 
 def steps_bound(facts: Facts, loops: Loops, program: Program, moments: Moments) -> ast.expr | None:
