@@ -140,5 +140,7 @@ def _is_tensor(facts: Facts, test: ast.expr) -> bool:
     """Whether a test is a tensor, which one collective call gathers; else it is asked for its truth."""
     if not isinstance(test, ast.Call) or is_number(facts, test) is True:
         return False
+    if isinstance(test.func, ast.Attribute) and test.func.attr in ("any", "all") and not test.args:
+        return isinstance(test.func.value, ast.Call) and _is_tensor(facts, test.func.value)
     is_torch = any(name.startswith("torch.") for name in facts.called(test))
     return is_torch and bool(roles(facts.values(test)) & (FROM_LOADER | {Role.TENSOR}))

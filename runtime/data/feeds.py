@@ -22,6 +22,7 @@ from runtime.data.order import agreed
 from runtime.data.passes import Kind
 from runtime.data.plan import Share, deal_rows, deal_whole, dealt_steps, own_rows, part, share_of, share_out
 from runtime.data.rows import row_count, rows_of
+from runtime.data.workers import OwnSeed
 from runtime.world import World
 
 Steps = Iterator[tuple[Any, Share | None]]
@@ -90,6 +91,8 @@ class Planned(Feed):
         super().__init__(base, world, dealing)
         self._indices = _Indices(self)
         settings = _settings(base)
+        if base.num_workers:
+            settings["worker_init_fn"] = OwnSeed(world.rank, base.worker_init_fn)
         if base.batch_sampler is None:
             settings |= {"sampler": self._indices, "batch_size": None}
         else:

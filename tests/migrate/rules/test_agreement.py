@@ -8,6 +8,12 @@ TENSOR = "accelerator.gather(torch.isnan(loss)).any()"
 GUARD = "if {}:\n    continue\nloss = loss * 1"
 AGREED = {
     "a tensor": {"step": (GUARD.format("torch.isnan(loss)"), GUARD.format(TENSOR))},
+    "whether any element is one": {
+        "step": (
+            "if torch.isnan(output).any():\n    break",
+            "if accelerator.gather(torch.isnan(output).any()).any():\n    break",
+        )
+    },
     "a comparison": {
         "step": (
             "if loss.item() > 100:\n    break",
