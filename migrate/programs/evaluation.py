@@ -22,6 +22,7 @@ from migrate.analysis.syntax import blocks, is_docstring, own_expressions, write
 from migrate.analysis.units import Class, Function
 from migrate.programs.accumulators import statements_after
 from migrate.programs.modes import Mode, unsteady
+from migrate.programs.results import carried, folded, has_fields, is_listed, is_tuple_of_more
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,11 +35,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Gather these names right after this statement of the loop; a result that is used at once gets a name first."""
+    """Gather these names right after this statement of the loop; a result that is used at once gets a name first.
+
+    Lists of a batch that may hold no tensors are gathered each by itself.
+    """
 
     loop: LoopFact
     after: ast.stmt
     names: tuple[str, ...]
+    lists: tuple[str, ...] = ()
     unnamed: ast.Call | None = None  # the model's call inside `after`; `names[0]` is its new name
 
 
@@ -66,7 +71,9 @@ def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shar
         names = _names(facts, loop, forward)
     except NotShared as reason:
         return InFull(loop, str(reason))
-    return Shared(loop, forward.statement, names, forward.unnamed)
+    targets = {name.id for name in _names_of(loop.node.target)}  # type: ignore[union-attr]
+    lists = tuple(name for name in names if name in targets and is_listed(facts, loop.node, name))
+    return Shared(loop, forward.statement, tuple(n for n in names if n not in lists), lists, forward.unnamed)
 
 
 def _check_reach(facts: Facts, program: Program, loop: LoopFact) -> None:
@@ -202,8 +209,10 @@ def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call]) -> ast.Ca
     parent = tree.parents[calls[0]]
     if any(isinstance(above, _CONDITIONAL) for above in tree.up(calls[0]) if above is not statement):
         raise NotShared(f"the model's call at line {statement.lineno} is part of a condition or a comprehension")
-    if isinstance(parent, ast.Attribute) and parent.attr in _FIELDS:
-        raise NotShared(f"the model's result at line {statement.lineno} holds a loss beside rows")
+    if has_fields(facts, calls[0]):
+        raise NotShared(f"the model's result at line {statement.lineno} has fields; not all of them may have rows")
+    if isinstance(parent, ast.Subscript) and is_tuple_of_more(facts, calls[0], [calls[0]]):
+        raise NotShared(f"the model's result at line {statement.lineno} may hold a loss beside rows")
     return calls[0]
 
 
@@ -217,6 +226,8 @@ def _check_before(facts: Facts, before: list[ast.stmt]) -> None:
     """Nothing but names may take what is computed from the batch before it is whole again."""
     for statement in before:
         if isinstance(statement, ast.If):
+            if _looks_at_batch(facts, statement.test):
+                raise NotShared(f"line {statement.lineno} asks for the batch before the model's result is there")
             _check_before(facts, statement.body + statement.orelse)
         elif (
             (isinstance(statement, ast.Assign) and all(_is_plain(target) for target in statement.targets))
@@ -241,10 +252,13 @@ def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
     """What is computed from the batch up to the forward call and read after it, results of the model first."""
     assert isinstance(loop.node, (ast.For, ast.AsyncFor))
     inside = {id(node) for node in ast.walk(forward.unnamed)} if forward.unnamed is not None else set()
-    defined = [] if inside else [n.id for n in _names_of(forward.statement) if isinstance(n.ctx, ast.Store)]
-    defined += [n.id for n in _names_of(loop.node.target)]
+    results = [] if inside else [n.id for n in _names_of(forward.statement) if isinstance(n.ctx, ast.Store)]
+    given = [n.id for n in _names_of(loop.node.target)]
     for statement in forward.before:
-        defined += sorted(writes(statement))
+        given += sorted(writes(statement))
+    if state := carried(forward.statement, set(given)):
+        raise NotShared(f"{state} is carried from batch to batch")
+    defined = [*results, *given]
     names: list[str] = [_new_name(facts, loop)] if inside else []
     for name in dict.fromkeys(defined):
         read = _first_read(name, forward.later, inside) or _read_after(facts, loop, name)
@@ -255,11 +269,30 @@ def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
             continue
         if not only(frozenset(v for v in values if v.role in FROM_LOADER), *ROWS):
             raise NotShared(f"{name} folds the rows of the batch before they can be gathered")
-        _check_read(facts, name, read)
+        reading = _reading(facts, loop, forward, name, inside)
+        if any(has_fields(facts, node) for node in reading):
+            raise NotShared(f"{name} is a dictionary, or has fields; not all of it may have rows")
+        if name in results:
+            _check_result(facts, forward.statement, name, reading)
         names.append(name)
     if not names:
         raise NotShared("nothing that is read after the model's call has rows")
     return tuple(names)
+
+
+def _reading(facts: Facts, loop: LoopFact, forward: _Forward, name: str, inside: set[int]) -> list[ast.Name]:
+    """Every place that may read the gathered rows under a name."""
+    found = [n for statement in forward.later for n in _names_of(statement) if n.id == name and id(n) not in inside]
+    after = _read_after(facts, loop, name)
+    found += [] if after is None else [after]
+    return [node for node in found if isinstance(node.ctx, ast.Load)]
+
+
+def _check_result(facts: Facts, statement: ast.stmt, name: str, reading: list[ast.Name]) -> None:
+    if why := folded(facts, statement, name, reading):
+        raise NotShared(why)
+    if is_tuple_of_more(facts, statement.value, reading):  # type: ignore[attr-defined]
+        raise NotShared(f"{name} may hold a loss beside rows")
 
 
 def _names_of(node: ast.AST) -> list[ast.Name]:
@@ -305,17 +338,3 @@ def _met(statements: Sequence[ast.stmt], name: str) -> tuple[ast.Name | None, bo
             if read is not None or (is_new and isinstance(statement, (ast.With, ast.AsyncWith))):
                 return read, is_new
     return None, False
-
-
-#: Fields of a model's output that are not all rows.
-_FIELDS = ("loss", "logits", "hidden_states", "items")
-
-
-def _check_read(facts: Facts, name: str, read: ast.Name) -> None:
-    """A whole batch, or a model's output with several fields, may hold more than tensors with rows."""
-    parent = facts.tree(read).parents[read]
-    if isinstance(parent, ast.Subscript) and parent.value is read and isinstance(parent.slice, ast.Constant):
-        if isinstance(parent.slice.value, str):
-            raise NotShared(f"{name} is a dictionary; not all of it may have rows")
-    if isinstance(parent, ast.Attribute) and parent.attr in _FIELDS:
-        raise NotShared(f"{name} holds a loss beside rows")

@@ -70,7 +70,9 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
     accelerator = conversion.access.name(shared.after)
     names = list(shared.names)
     at = place(conversion.facts.file(shared.after), shared.after)
-    code = assignment(names, f"{accelerator}.gather_for_metrics", names, at, as_tuple=True)
+    gather = f"{accelerator}.gather_for_metrics"
+    lines = [assignment(names, gather, names, at, as_tuple=True)] if names else []
+    code = "\n".join(lines + [assignment([name], gather, [name], at) for name in shared.lists])
     if shared.unnamed is None:
         draft.after(shared.after, code)
         return

@@ -128,10 +128,64 @@ def test_in_full_where_the_model_draws_when_it_is_evaluated(decide, forward, sha
     assert shares or conversion.in_full[0].why == "Sampler.forward draws random numbers"
 
 
+RESULTS = """
+class Losing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(1, 1)
+    def forward(self, x, y=None):
+        out = self.layer(x)
+        mean = torch.nn.functional.mse_loss(out, x)
+        {result}
+"""
+
+LOSING = {
+    "by its name": ("return out", "loss = net(x)\nfound.append(loss)"),
+    "one of several": ("return out, mean", "out, value = net(x)\nfound.append((out, value))"),
+    "one number": ("return out", "value = net(x)\ncorrect += value.item()"),
+    "the mean of one of several": ("return self.both(out)", "out, value = net(x)\ncorrect += value.mean()"),
+    "by position": ("return mean, out", "result = net(x)\nfound.append(result[1])"),
+    "several by position": ("return mean, out", "result = net(x)\nmean, out = result[:2]\nfound.append(out)"),
+    "fields": ("return out", "result = net(x)\nfound.append(result.logits)"),
+    "a field at once": ("return out", "found.append(net(x).logits)"),
+    "a state": ("return out, x", "out, state = net(x, state)\nfound.append((out, state))"),
+}
+
+
+@pytest.mark.parametrize("name", LOSING)
+def test_in_full_where_the_model_gives_more_than_rows(decide, name):
+    result, body = LOSING[name]
+    text = source(body, data=RESULTS.format(result=result)).replace("net = nn.Linear(1, 1)", "net = Losing()")
+    _, conversion = decide(text)
+
+    assert len(conversion.in_full) == 1
+
+
+@pytest.mark.parametrize("body", ["out = net(x)\nfound.append(out[0])", "out = net(x)[0]\nfound.append(out.mean())"])
+def test_shared_where_a_model_gives_one_tensor(decide, body):
+    text = source(body, data=RESULTS.format(result="return self.layer(x)"))
+    _, conversion = decide(text.replace("net = nn.Linear(1, 1)", "net = Losing()"))
+
+    assert conversion.shared
+
+
+def test_lists_of_a_batch_are_gathered_by_themselves(decide):
+    _, conversion = decide(source("out = net(x)\nfound.extend(z)\nfound.append((out, y))", target="x, y, z"))
+
+    (shared,) = conversion.shared
+    assert (shared.names, shared.lists) == (("out", "y"), ("z",))
+
+
+def test_in_full_where_the_share_of_a_batch_decides(decide):
+    _, conversion = decide(source("if x.size(0) == 1:\n    continue\nout = net(x)\nfound.append(out)"))
+
+    assert "asks for the batch" in conversion.in_full[0].why
+
+
 def test_dictionary_batches_are_not_gathered_whole(decide):
     _, conversion = decide(source('out = net(batch["x"])\nfound.append((out, batch["y"]))', target="batch"))
 
-    assert "dictionary" in conversion.in_full[0].why
+    assert "is a dictionary" in conversion.in_full[0].why
 
 
 def test_evaluating_on_the_training_loader_in_a_way_that_cannot_be_shared_is_refused(decide):
