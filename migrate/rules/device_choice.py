@@ -5,7 +5,8 @@
     torch.cuda.set_device(0)                                                ->   (gone)
 
 A `device` variable goes away with its last use; where other tensors still need it, it is the accelerator's device.
-A flag such as --no-cuda goes on deciding: it becomes Accelerator(cpu=...).
+A flag such as --no-cuda goes on deciding: it becomes Accelerator(cpu=...). In a function that keeps a device of its
+own "cuda:0" becomes "cuda", the GPU of the process.
 Safe: with the same flags the same kind of device is chosen.
 """
 
@@ -46,6 +47,11 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
                 for other in choice.others:
                     draft.remove(other)
                 inside |= {id(node) for node in ast.walk(choice.statement)}
+            else:
+                _follow_current(conversion, draft, choice)
+    for unit in conversion.program.outsiders:
+        for choice in choices(conversion.facts, unit) if conversion.facts.is_editable(unit) else ():
+            _follow_current(conversion, draft, choice)
     _redirect_globals(conversion, draft)
     _redirect_parameters(conversion, draft)
     drop_idle_flags(conversion, draft)
@@ -55,6 +61,19 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
         statement = conversion.facts.tree(use.node).statement(use.node)
         if isinstance(statement, ast.Expr):
             draft.remove(statement)
+
+
+def _follow_current(conversion: Conversion, draft: Draft, choice: Choice) -> None:
+    """A device that stays the function's own: the first GPU becomes the process's, which the accelerator has set."""
+    if any(_is_first_gpu(node) for node in conversion.facts.own(choice.unit) if node not in _own_reads(choice)):
+        return  # it is compared with its name
+    for node in ast.walk(choice.statement):
+        if isinstance(node, ast.Constant) and _is_first_gpu(node):
+            draft.rewrite(node, draft.quoted(node, "'cuda'"))
+
+
+def _is_first_gpu(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "cuda:0"
 
 
 def _redirect_globals(conversion: Conversion, draft: Draft) -> None:

@@ -197,3 +197,46 @@ def test_a_second_choice_that_would_lose_a_flag(refused, second):
     refused(
         "MIG101", first, ["several places"], imports=f"{first}\n{second}", batch="x, y = x.to(device), y.to(device)"
     )
+
+
+OWN_DEVICE = """
+def main():
+    model = nn.Linear(2, 1)
+    loader = DataLoader(data, batch_size=4)
+    held = DataLoader(data, batch_size=4)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    test(model, held)
+
+def test(model, loader):
+    device = {device}
+    total = 0.0
+    with torch.no_grad():
+        for x, y in loader:
+            total += model(x.to(device)).sum().item()
+    {end}
+
+def nobody_calls(path):
+    test(torch.load(path), DataLoader(data))
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("device", "end", "after"),
+    [
+        ("'cuda:0' if torch.cuda.is_available() else 'cpu'", "", "'cuda' if torch.cuda.is_available() else 'cpu'"),
+        ('torch.device("cuda:0")', "", 'torch.device("cuda")'),
+        ('torch.device("cuda:1")', "", 'torch.device("cuda:1")'),
+        ("'cuda:0'", "print(device == 'cuda:0')", "'cuda:0'"),
+    ],
+)
+def test_a_function_with_a_device_of_its_own_means_the_gpu_of_the_process(convert_text, device, end, after):
+    head = "import torch\nfrom torch import nn, optim\nfrom torch.utils.data import DataLoader\ndata = []\n"
+    _, result = convert_text(head + OWN_DEVICE.format(device=device, end=end))
+
+    assert f"    device = {after}\n" in result
