@@ -17,6 +17,7 @@ from migrate.programs.homes import Wanted, find
 from migrate.programs.naming import Named
 from migrate.programs.outsiders import outsiders
 from migrate.programs.unnamed import files, listed, unnamed, way_out
+from migrate.programs.wholes import trained
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -147,7 +148,7 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
             )
         )
         return
-    models = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
+    models = trained(facts, loops, program.training, optimizers)
     if review and not models and any(map(stands_in, optimizers)):
         models = _called(facts, program)  # it trains what the loop calls: what else would be given with it
     if likely := sorted(filter(stands_in, optimizers | models | program.training_loaders), key=_place):
