@@ -95,10 +95,6 @@ REFUSED = {
             "epoch": "run()\ntrain(model, loader, optimizer)",
         },
     ),
-    "a model around the trained one": (
-        "MIG119",
-        {"early": TASK + "task = Task(model)", "epoch": "train(task, loader, optimizer)\nmodel.eval()"},
-    ),
     "a parameter of no model": (
         "MIG902",
         {"early": "scale = torch.zeros(2, requires_grad=True)", "trained": "[*model.parameters(), scale]"},
@@ -127,6 +123,13 @@ def test_refused(name):
     report = _report(**holes)
     assert not report.changes
     assert code in {finding.code for finding in report.of(Kind.LEFT)}
+
+
+def test_a_model_around_the_trained_one_is_prepared():
+    report = _report(early=TASK + "task = Task(model)", epoch="train(task, loader, optimizer)\nmodel.eval()")
+    (change,) = report.changes
+
+    assert b"loader, task, optimizer = accelerator.prepare(loader, task, optimizer)" in change.new
 
 
 MOVED = {
