@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from migrate.report.model import Change, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from migrate.alone import Stage
+    from migrate.analysis.facts import Facts
     from migrate.edits import Plan
     from migrate.options import Options
     from migrate.source.project import Project, SourceFile
@@ -23,6 +25,8 @@ class Conversion:
     touched: tuple[str, ...] = ()  # paths of the files that have edits, in order
     plan: Plan | None = None
     broken: Mapping[str, Exception] = field(default_factory=dict)  # paths whose analysis failed: a bug of ours
+    ready: Mapping[str, SourceFile] = field(default_factory=dict)  # by path: as the plan's edits find the file
+    lost: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by path: comments lost on the way to that
 
 
 class Applied(Protocol):
@@ -44,30 +48,66 @@ class Engine:
 
 
 def _plan(project: Project, options: Options) -> Conversion:
-    """Facts, then what the rules make of them."""
-    from migrate.analysis import analyse  # `migrate --help` needs none of these
+    """Facts, then what the rules make of them; of programs that run in several processes, as one process runs them."""
+    from migrate.alone import stages  # `migrate --help` needs none of these
+    from migrate.analysis import analyse
     from migrate.analysis.known import TABLES
+
+    facts = analyse(project, options.known or TABLES)
+    found = stages(facts)
+    return _in_stages(project, found, options) if found else _converted(project, facts, options)
+
+
+def _in_stages(project: Project, found: Sequence[Stage], options: Options) -> Conversion:
+    """The conversion of files that were made ready; those of which not every program converts are left as they were."""
+    from migrate.alone.trial import is_converted, merged, retold
+    from migrate.analysis import analyse
+    from migrate.analysis.known import TABLES
+
+    left: list[tuple[Stage, Conversion]] = []
+    while True:
+        contents = {path: content for stage in found for path, content in stage.contents.items()}
+        now = project.replaced(contents)
+        conversion = _converted(now, analyse(now, options.known or TABLES), options, found)
+        failing = [stage for stage in found if stage.contents and not is_converted(stage, now, conversion)]
+        if not failing:
+            break
+        left += [(stage, retold(conversion, [stage], project)) for stage in failing]
+        found = [stage for stage in found if stage not in failing]
+    ready = {file.path: file for file in now.named if file.path in contents}
+    conversion = retold(conversion, found, project)
+    for stage, trial in left:
+        conversion = merged(conversion, stage, trial)
+    touched = tuple(file.path for file in now.named if file.path in conversion.touched or file.path in ready)
+    lost = {path: comments for stage in found for path, comments in stage.comments.items()}
+    return replace(conversion, touched=touched, ready=ready, lost=lost)
+
+
+def _converted(project: Project, facts: Facts, options: Options, ready: Sequence[Stage] = ()) -> Conversion:
     from migrate.edits import Plan
     from migrate.rules import convert
 
-    facts = analyse(project, options.known or TABLES)
     # A file without a word of PyTorch is not looked at for itself; where others import it, it may have to follow.
     files = tuple(dict.fromkeys((*project.files, *(module.file for module in facts.editable))))
     plan = Plan(files)
-    outcome = convert(facts, plan, options)
+    outcome = convert(facts, plan, options, ready)
     return Conversion(outcome, tuple(file.path for file in files if plan.touches(file)), plan, facts.broken)
 
 
 def _apply(file: SourceFile, conversion: Conversion) -> Applied:
     from migrate.edits.apply import apply  # imports libcst, which a run without edits does not need
 
-    return apply(file, _plan_of(file, conversion))
+    applied = apply(conversion.ready.get(file.path, file), _plan_of(file, conversion))
+    if lost := conversion.lost.get(file.path):
+        return replace(applied, lost_comments=(*lost, *applied.lost_comments))
+    return applied
 
 
 def _check(file: SourceFile, change: Change, conversion: Conversion) -> list[str]:
     from migrate.selfcheck import check
 
-    return check(change.old, change.new, file, _plan_of(file, conversion))
+    file = conversion.ready.get(file.path, file)  # the way to it was checked step by step
+    return check(file.content, change.new, file, _plan_of(file, conversion))
 
 
 def _plan_of(file: SourceFile, conversion: Conversion) -> Plan:

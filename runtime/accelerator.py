@@ -29,6 +29,7 @@ from runtime.config import DistributedType, data_settings, refuse_unsupported, r
 from runtime.data.feeds import Dealing
 from runtime.data.loader import Prepared, prepared_loader
 from runtime.data.passes import Passes
+from runtime.data.seeded import seeded
 from runtime.devices import pick
 from runtime.errors import ConfigurationError, PrecisionError, PrepareError
 from runtime.files import Files
@@ -189,14 +190,15 @@ class Accelerator(Files):
         if (known := self._known(data_loader)) is not None:
             return known
         moves = self.device_placement if device_placement is None else device_placement
+        config = self.config
         result = prepared_loader(
-            data_loader,
+            seeded(data_loader, config.data_seed) if config.use_seedable_sampler else data_loader,
             world=self._world,
             passes=self._passes,
             accumulation=self._accumulation,
             dealing=Dealing(self.split_batches, self.even_batches),
             device=self.device if moves and self._device.needs_copies else None,
-            non_blocking=self.config.non_blocking,
+            non_blocking=config.non_blocking,
         )
         self._dataloaders.append(result)
         return self._remember(data_loader, result)

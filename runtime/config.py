@@ -60,6 +60,8 @@ class Config:
     split_batches: bool
     even_batches: bool
     non_blocking: bool
+    use_seedable_sampler: bool
+    data_seed: int | None
     device_placement: bool
     step_scheduler_with_optimizer: bool
     origin: Mapping[str, Provenance]
@@ -102,6 +104,10 @@ def _steps(value: object) -> int:
     return steps
 
 
+def _seed(value: object) -> int | None:
+    return None if value is None else int(str(value))
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One setting: its default, the variable that may set it, and how a value is read."""
@@ -119,6 +125,8 @@ OPTIONS = (
     Option("split_batches", False, _flag),
     Option("even_batches", True, _flag),
     Option("non_blocking", False, _flag),
+    Option("use_seedable_sampler", False, _flag),
+    Option("data_seed", None, _seed),
     Option("device_placement", True, _flag),
     Option("step_scheduler_with_optimizer", True, _flag),
 )
@@ -201,7 +209,7 @@ def _resolve_one(option: Option, arguments: Mapping[str, Any], environ: Mapping[
         raise ConfigurationError(f"{error} It came from: {origin}.") from None
 
 
-def data_settings(configuration: DataLoaderConfiguration | None, split_batches: bool | None) -> dict[str, bool]:
+def data_settings(configuration: DataLoaderConfiguration | None, split_batches: bool | None) -> dict[str, Any]:
     """The settings of `dataloader_config`, with the constructor's own (older) `split_batches` merged in.
 
     Raises:
@@ -214,4 +222,5 @@ def data_settings(configuration: DataLoaderConfiguration | None, split_batches: 
             f"{configuration.split_batches}). Keep the one in DataLoaderConfiguration."
         )
     split = chosen.split_batches if split_batches is None else split_batches
-    return {"split_batches": split, "even_batches": chosen.even_batches, "non_blocking": chosen.non_blocking}
+    kept = ("even_batches", "non_blocking", "use_seedable_sampler", "data_seed")
+    return {"split_batches": split, **{name: getattr(chosen, name) for name in kept}}

@@ -36,8 +36,6 @@ class DataLoaderConfiguration(Handler):
 
     only_default: ClassVar[dict[str, str]] = {
         "dispatch_batches": "Every process reads its own share: leave dispatch_batches out or set it to False.",
-        "use_seedable_sampler": "The order of samples is the same on any number of processes: leave it out.",
-        "data_seed": "Seed the sampler's generator: DataLoader(..., generator=torch.Generator().manual_seed(seed)).",
         "use_stateful_dataloader": "Leave it out.",
     }
 
@@ -49,7 +47,10 @@ class DataLoaderConfiguration(Handler):
     """True: the last round of batches is completed with samples from the start of the epoch, so that every process
     takes the same number of steps."""
     use_seedable_sampler: bool = False
+    """True: loaders that shuffle draw the order of epoch e from a generator seeded with `data_seed + e`, and from no
+    other. `set_epoch(e)` of the prepared loader says which epoch comes; a whole pass goes on to the next."""
     data_seed: int | None = None
+    """None: the seed that PyTorch's generator started with."""
     non_blocking: bool = False
     """Copy batches to the device without waiting (use with pin_memory=True)."""
     use_stateful_dataloader: bool = False

@@ -22,6 +22,7 @@ LAYERS = {
         {"cli"},
         {"pipeline"},
         {"engine"},
+        {"alone"},
         {"rules", "selfcheck"},
         {"programs", "report"},
         {"edits", "analysis"},

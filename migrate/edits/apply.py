@@ -21,26 +21,23 @@ from migrate.edits.build import (
     Builder,
     Piece,
     add_alias,
-    add_parameter,
     assemble,
     drop_aliases,
     edit_call,
-    rename_parameter,
     text_piece,
 )
 from migrate.edits.comments import lost
 from migrate.edits.edit import (
     AddAlias,
-    AddParameter,
     DropAlias,
     Operation,
     Remove,
-    RenameParameter,
     Replace,
     Rewrite,
     Special,
 )
 from migrate.edits.join import Join, is_same
+from migrate.edits.parameters import edit_parameters
 from migrate.edits.tightness import rooms
 from migrate.errors import EditError
 from migrate.source.address import Address, Kind
@@ -240,12 +237,10 @@ class _Apply(Join):
         if isinstance(node, cst.Call):
             return edit_call(node, operations)
         for operation in operations:
-            if isinstance(operation, RenameParameter):
-                node = rename_parameter(node, operation)
-            elif isinstance(operation, AddParameter):
-                node = add_parameter(node, cast("cst.FunctionDef", original), operation)
-            elif isinstance(operation, AddAlias):
+            if isinstance(operation, AddAlias):
                 node = add_alias(node, operation)
+            else:
+                node = edit_parameters(node, original, operation)
         return cast("cst.CSTNode", node)
 
     def _pieces(self, operation: Rewrite | Replace, node: cst.CSTNode | None) -> dict[str, Piece]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import libcst as cst
 
-from migrate.edits.edit import AddArgument, RemoveArgument, RenameParameter, ReplaceArgument
+from migrate.edits.edit import AddArgument, RemoveArgument, ReplaceArgument
 from migrate.edits.join import dumped
 from migrate.edits.parts import fill
 from migrate.edits.tightness import tightness
@@ -22,7 +22,7 @@ from migrate.edits.tightness import tightness
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from migrate.edits.edit import AddAlias, AddParameter, DropAlias, Operation
+    from migrate.edits.edit import AddAlias, DropAlias, Operation
 
     Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
@@ -257,17 +257,18 @@ def _replaced(arg: cst.Arg, operation: ReplaceArgument) -> cst.Arg:
     if operation.keyword is not None:
         changes["keyword"] = cst.Name(operation.keyword)
     if operation.keyword is not None and arg.keyword is None:
-        changes["equal"] = _tight()
+        changes["equal"] = tight()
     return arg.with_changes(**changes)
 
 
 def _argument(code: str, keyword: str | None) -> cst.Arg:
     value = cst.parse_expression(assemble("f({x})" if keyword is None else "f(a={x})", {"x": text_piece(code)}))
     found = cast("cst.Call", value).args[0].value
-    return cst.Arg(found, keyword=cst.Name(keyword), equal=_tight()) if keyword else cst.Arg(found)
+    return cst.Arg(found, keyword=cst.Name(keyword), equal=tight()) if keyword else cst.Arg(found)
 
 
-def _tight() -> cst.AssignEqual:
+def tight() -> cst.AssignEqual:
+    """`=` without spaces."""
     empty = cst.SimpleWhitespace("")
     return cst.AssignEqual(whitespace_before=empty, whitespace_after=empty)
 
@@ -283,43 +284,7 @@ def _place(args: Sequence[cst.Arg], operation: AddArgument, positional: int) -> 
     return places[-1] + 1 if places else 0
 
 
-# ------------------------------------------------------------------ parameters and imported names
-
-
-def rename_parameter(param: cst.Param, operation: RenameParameter) -> cst.Param:
-    """The parameter with another name, and another annotation and default where they are given."""
-    changes: dict[str, Any] = {"name": cst.Name(operation.name)}
-    if operation.annotation is not None:
-        code = operation.annotation
-        changes["annotation"] = cst.Annotation(cst.parse_expression(code)) if code else None
-    if operation.default is not None:
-        code = operation.default
-        changes["default"] = cst.parse_expression(code) if code else None
-        changes["equal"] = _equal(param) if code else cst.MaybeSentinel.DEFAULT
-    return param.with_changes(**changes)
-
-
-def _equal(param: cst.Param) -> cst.AssignEqual | cst.MaybeSentinel:
-    if isinstance(param.equal, cst.AssignEqual) or param.annotation is not None:
-        return param.equal
-    return _tight()
-
-
-def add_parameter(function: cst.FunctionDef, original: cst.FunctionDef, operation: AddParameter) -> cst.FunctionDef:
-    """The function with one more parameter. `original` still has the names that `after` means."""
-    new = cst.Param(cst.Name(operation.name))
-    if operation.default is not None:
-        new = new.with_changes(default=cst.parse_expression(operation.default), equal=_tight())
-    params = function.params
-    opening = function.whitespace_before_params
-    names = [param.name.value for param in original.params.posonly_params]
-    if operation.after in names:
-        place = names.index(operation.after) + 1
-        return function.with_deep_changes(params, posonly_params=inserted(params.posonly_params, place, new, opening))
-    old = [param.name.value for param in original.params.params]
-    added = len(params.params) - len(old)  # by edits before this one
-    place = old.index(operation.after) + 1 if operation.after in old else len(old) + added
-    return function.with_deep_changes(params, params=inserted(params.params, place, new, opening))
+# ------------------------------------------------------------------ imported names
 
 
 def drop_aliases(stmt: cst.Import | cst.ImportFrom, operations: Iterable[DropAlias]) -> cst.Import | cst.ImportFrom:

@@ -158,6 +158,18 @@ class RenameParameter(Operation):
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveParameter(Operation):
+    """A function loses a parameter."""
+
+    kind = "parameter"
+    name: str
+
+    @property
+    def slot(self) -> Hashable:
+        return ("parameter", self.name)
+
+
+@dataclass(frozen=True, slots=True)
 class AddArgument(Operation):
     """A call gets one more argument, before the `position`-th positional one or by keyword."""
 

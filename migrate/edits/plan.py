@@ -235,17 +235,16 @@ class Plan:
         check_parameter(function, name, after, has_default=default is not None)
         self._add(function, do.AddParameter(name, after, default), rule, reason, group)
 
-    def rename_parameter(
-        self,
-        parameter: ast.arg,
-        name: str,
-        *,
-        rule: str,
-        annotation: str | None = None,
-        default: str | None = None,
-        reason: str = "",
-        group: str = "",
+    def remove_parameter(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef, parameter: ast.arg, *, rule: str, group: str = ""
     ) -> None:
+        """Take a parameter from a function; its uses and the calls are not touched."""
+        self._add(function, do.RemoveParameter(parameter.arg), rule, "", group)
+
+    def rename_parameter(
+        self, parameter: ast.arg, name: str, *, rule: str, annotation: str | None = None, default: str | None = None,
+        reason: str = "", group: str = "",
+    ) -> None:  # fmt: skip
         """Give a parameter another name; its uses are not touched.
 
         `annotation` and `default` stay as they are where None is given; the empty string drops them.

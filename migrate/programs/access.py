@@ -34,9 +34,11 @@ class Parameter:
 class OutOfReach(Exception):
     """The accelerator cannot be brought to a place; the argument says why and what would help."""
 
-    def __init__(self, node: ast.AST, why: str, way_out: str, unnamed: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, node: ast.AST, why: str, way_out: str, unnamed: tuple[str, ...] = (), code: str = "MIG904"
+    ) -> None:
         super().__init__(why)
-        self.refusal = Refusal(node, "MIG904", why, way_out, unnamed)
+        self.refusal = Refusal(node, code, why, way_out, unnamed)
 
 
 @dataclass(slots=True)
@@ -47,6 +49,7 @@ class Access:
     loops: Loops
     program: Program
     parameters: dict[Function, Parameter] = field(default_factory=dict)
+    dissolved: frozenset[ast.AST] | None = None  # branches on the main process that do not stay (programs/guards.py)
 
     def name(self, node: ast.AST) -> str:
         """What to write for the accelerator at a node.

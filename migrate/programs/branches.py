@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, only, roles
+from migrate.programs.marker import is_marked
 from migrate.programs.place import DEEPEST, Places, Quantity, number
 from migrate.programs.sources import Sources
 
@@ -185,7 +186,7 @@ class Branches:
             if names and names <= _AVAILABLE:
                 return _both(Side.CUDA)
         if isinstance(test, ast.Attribute) and test.attr in _ASKED:
-            if Role.ACCELERATOR in roles(self._facts.values(test.value)):
+            if is_marked(test.value) or Role.ACCELERATOR in roles(self._facts.values(test.value)):
                 return _both(_ASKED[test.attr])
         quantity = self._places.quantity(test)
         if quantity in _RANKS:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.programs.handed import Handed
     from migrate.programs.loops import LoopFact, Loops
 
 
@@ -54,6 +55,7 @@ class Program:
     refusals: list[Refusal] = field(default_factory=list)
     doubts: list[Refusal] = field(default_factory=list)  # what its conversion rests on and is only likely
     annotates: bool = False  # a comment says so in the code
+    handed: Handed | None = None  # what the program said of several processes, before it was made ready
 
     @property
     def training_loaders(self) -> set[ast.AST]:

@@ -172,7 +172,7 @@ class Sources:
         for use in self._facts.calls_anywhere:
             func = use.node.func
             if isinstance(func, ast.Attribute) and func.attr == "add_argument":
-                name = _option_name(use.node)
+                name = option_name(use.node)
                 if name is not None:
                     found[name] = use.node
         return found
@@ -229,7 +229,7 @@ def _default(unit: Function, name: str) -> ast.expr | None:
     return next((default for parameter, default in pairs if parameter.arg == name), None)
 
 
-def _option_name(call: ast.Call) -> str | None:
+def option_name(call: ast.Call) -> str | None:
     for keyword in call.keywords:
         if keyword.arg == "dest" and isinstance(keyword.value, ast.Constant):
             return str(keyword.value.value)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import FUNCTIONS, blocks
 from migrate.analysis.units import Function, Module
+from migrate.programs.guards import is_asked, keeps
 from migrate.programs.voice import Voice
 
 if TYPE_CHECKING:
@@ -89,12 +90,15 @@ def _listen(conversion: Conversion, voice: Voice, said: Speech, body: Iterable[a
     """Sort the statements of a block, and of the blocks in it; neighbours that only write stay together."""
     run: list[ast.stmt] = []
     for statement in body:
-        writes = voice.only_outputs(statement) or voice.is_save(statement)
+        writes = not is_asked(statement) and (voice.only_outputs(statement) or voice.is_save(statement))
         if writes and not voice.is_collective(statement) and _runs_after(conversion, statement):
             run.append(statement)
             continue
         _close(voice, said, run)
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            continue
+        if isinstance(statement, ast.If) and keeps(conversion, statement):
+            _listen(conversion, voice, said, statement.orelse)
             continue
         if writes and voice.is_collective(statement):
             said.mixed.append(statement)

@@ -16,6 +16,7 @@ from migrate.options import Mode
 from migrate.programs.access import OutOfReach
 from migrate.programs.conversion import Conversion
 from migrate.programs.conversion import convert as decide
+from migrate.programs.handed import Ready
 from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
 from migrate.programs.program import Program, Refusal, home_anywhere, programs
@@ -37,6 +38,7 @@ from migrate.rules.metrics import metrics
 from migrate.rules.model_placement import model_placement
 from migrate.rules.output import output
 from migrate.rules.prepare import prepare
+from migrate.rules.rank_guards import rank_guards
 from migrate.rules.reasons import REASONS
 from migrate.rules.saving import saving
 from migrate.rules.schedules import schedulers
@@ -45,7 +47,7 @@ from migrate.rules.tensor_types import tensor_types
 from migrate.rules.unconverted import unconverted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts, Use
     from migrate.edits import Plan
@@ -60,6 +62,7 @@ RULES: tuple[Rule, ...] = (
     unconverted,
     guarded_collective,
     prepare,
+    rank_guards,
     model_placement,
     batch_moves,
     tensor_types,
@@ -94,7 +97,7 @@ PURE_CALLS = {
 PURE_METHODS = ("startswith", "endswith", "lower", "upper", "strip", "isdigit")
 
 
-def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
+def convert(facts: Facts, plan: Plan, options: Options, ready: Sequence[Ready] = ()) -> Outcome:
     """Write the edits of every program into the plan; what is found, left and understood is given back."""
     plan.pure_calls |= PURE_CALLS
     plan.pure_calls |= {use.node for use in facts.method_calls(*PURE_METHODS)}
@@ -104,6 +107,7 @@ def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
     narrator = Narrator(facts, loops)
     speaks = options.mode in (Mode.PREVIEW, Mode.WRITE)  # other modes do not show what was understood
     for number, program in enumerate(programs(facts, loops, review=options.review)):
+        _hand_over(facts, program, ready)
         group = f"program {number}"
         program.annotates = options.annotate
         made = _convert_one(facts, loops, program, plan, options, group, findings)
@@ -122,6 +126,15 @@ def convert(facts: Facts, plan: Plan, options: Options) -> Outcome:
     findings += [_cut_short(path) for path in facts.cut_short]
     findings.sort(key=lambda f: (f.path, f.line, f.column, f.code))
     return Outcome(tuple(f for f in findings if _is_wanted(f, options)), tuple(summaries), mistakes)
+
+
+def _hand_over(facts: Facts, program: Program, ready: Sequence[Ready]) -> None:
+    """Give a program what was found when its files were made ready, or what was in the way of that."""
+    paths = {loop.unit.module.file.path for loop in program.training}
+    for one in ready:
+        if paths & one.paths:
+            program.handed = one.handed
+            program.refusals = [*one.refusals, *program.refusals]
 
 
 def _is_wanted(found: Finding, options: Options) -> bool:

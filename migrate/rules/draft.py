@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from migrate.analysis.units import Module
 from migrate.edits.parts import ITSELF, RECEIVER, Selector, argument
@@ -12,7 +12,7 @@ from migrate.programs.access import NAME
 from migrate.report.model import Finding, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.edits.plan import Plan
@@ -53,6 +53,11 @@ class Draft:
         """Put an expression into a template that has one hole, `{it}`."""
         self.rewrite(node, template, it=ITSELF)
 
+    def join(self, node: ast.expr, word: str, parts: Mapping[str, ast.expr]) -> None:
+        """Replace an expression by some of its parts with a word between them."""
+        template = word.join(f"{{{name}}}" for name in parts)
+        self.plan.rewrite(node, template, rule=self.code, reason="", group=self.group, **parts)
+
     # --- statements -------------------------------------------------------------------------------------------------
 
     def replace(self, statement: ast.stmt, code: str) -> None:
@@ -62,6 +67,10 @@ class Draft:
     def remove(self, statement: ast.stmt) -> None:
         """Take a statement out; a block that is emptied goes with it where that is safe."""
         self.plan.remove(statement, rule=self.code, group=self.group)
+
+    def fold(self, statement: ast.If, keep: Literal["body", "orelse"]) -> None:
+        """Replace an `if` by the statements of one of its branches."""
+        self.plan.fold(statement, keep=keep, rule=self.code, group=self.group)
 
     def before(self, statement: ast.stmt, code: str, *, spaced: bool = False, late: bool = False) -> None:
         """Put statements before one; `late`: below what other rules put there."""

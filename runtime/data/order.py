@@ -17,6 +17,7 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, SequentialSampler
 
 from runtime.collectives import broadcast_object, broadcast_tensors
+from runtime.data.seeded import SeedableRandomSampler
 from runtime.errors import AcceleratorError
 from runtime.world import World
 
@@ -37,7 +38,7 @@ def agreed(loader: DataLoader[Any], world: World) -> Iterator[Any]:
 
 
 def _is_known(sampler: object) -> bool:
-    return type(sampler) in (SequentialSampler, RandomSampler)
+    return type(sampler) in (SequentialSampler, RandomSampler, SeedableRandomSampler)
 
 
 def _agreed_samples(sampler: Any, world: World) -> Iterator[Any]:
@@ -45,6 +46,8 @@ def _agreed_samples(sampler: Any, world: World) -> Iterator[Any]:
         return _told(sampler, world)
     if type(sampler) is SequentialSampler:
         return iter(sampler)
+    if type(sampler) is SeedableRandomSampler:
+        return _seeded(sampler, world)
     return _shuffled(sampler, sampler, lambda shared: shared, world)
 
 
@@ -52,6 +55,8 @@ def _agreed_batches(batches: BatchSampler, world: World) -> Iterator[list[int]]:
     if type(batches.sampler) is SequentialSampler:
         return iter(batches)
     size, drop_last = batches.batch_size, batches.drop_last
+    if type(batches.sampler) is SeedableRandomSampler:
+        return iter(BatchSampler(_seeded(batches.sampler, world), size, drop_last))
     return _shuffled(batches.sampler, batches, lambda shared: BatchSampler(shared, size, drop_last), world)
 
 
@@ -62,6 +67,12 @@ def _shuffled(
     if sampler.generator is None:
         return iter(shared)  # the seed was drawn already; the sampler itself would draw another
     return _in_step(own, shared, world)
+
+
+def _seeded(sampler: SeedableRandomSampler, world: World) -> Iterator[int]:
+    seed = torch.tensor(sampler.initial_seed + sampler.epoch)
+    broadcast_tensors(world, [seed])
+    return sampler.drawn(int(seed))
 
 
 def _like(sampler: RandomSampler, generator: torch.Generator) -> RandomSampler:

@@ -49,11 +49,12 @@ class Stage:
                 command, env=environment, stdout=log, stderr=log, start_new_session=True, cwd=folder
             )
 
-    def run(self, script: Path, arguments: list[str], processes: int) -> list[Ran]:
+    def run(self, script: Path, arguments: list[str], processes: int, *, launched: bool = False) -> list[Ran]:
         """How the script ended on each rank. The same run is done once."""
         key = (script, tuple(arguments), processes)
         if key not in self._done:
             request = {"script": str(script), "arguments": arguments, "processes": processes, "port": _free_port()}
+            request["launched"] = launched
             self._ask(request)
             self._done[key] = [self._result(self._number, rank) for rank in range(processes)]
             self._number += 1

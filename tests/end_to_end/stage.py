@@ -31,6 +31,8 @@ import runtime.accelerator  # noqa: F401 - likewise
 
 LIMIT_S = 60  # a script that hangs is killed
 PLACEMENT = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+#: What torchrun says to the only process that it starts.
+ALONE = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1"}
 CHECKPOINTS = (".pt", ".pth", ".ckpt")
 
 
@@ -84,7 +86,9 @@ def _become(folder: Path, work: Path, request: dict) -> None:
         os.dup2(os.open(folder / name, os.O_CREAT | os.O_WRONLY), number)
     os.environ.pop("TORCHELASTIC_ERROR_FILE", None)
     os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)  # each run meets at a port of its own
-    if request["processes"] == 1:
+    if request["launched"]:
+        os.environ |= ALONE | {"MASTER_PORT": str(request["port"])}
+    elif request["processes"] == 1:
         for name in PLACEMENT:
             os.environ.pop(name, None)
     else:

@@ -24,7 +24,8 @@ def named(some):
 def ran(stage, case, version="after", processes=1, frozen=False):
     """How the script ended on each rank; `frozen`: nothing is learned, the learning rate is 0."""
     arguments = [*case.table.get("arguments", ()), *(case.table["frozen"] if frozen else ())]
-    results = stage.run(case.script(version), arguments, processes)
+    launched = version == "before" and case.table.get("launched", False)
+    results = stage.run(case.script(version), arguments, processes, launched=launched)
     told = "\n".join(f"rank {rank}:\n{result.errors}" for rank, result in enumerate(results))
     assert [result.status for result in results] == [0] * processes, told
     return results

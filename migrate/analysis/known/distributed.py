@@ -18,6 +18,7 @@ PIPELINES = frozenset({"torch.distributed.pipelining.pipeline"})
 PROCESS_GROUPS = frozenset(
     {"torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"}
 )
+SAMPLERS = frozenset({"torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler"})
 RPC = frozenset({"torch.distributed.rpc.init_rpc"})
 LAUNCHERS = frozenset(
     """torch.multiprocessing.spawn torch.multiprocessing.start_processes torch.multiprocessing.spawn.spawn

@@ -69,41 +69,9 @@ def test_another_dimension_is_left_with_the_reason(unchanged, programs, remark):
     remark(report, programs(holes)[0], "MIG110", "dim=1", ["another dimension"])
 
 
-BRANCHES = {
-    "DistributedDataParallel": (
-        "if epochs > 1:\n    model = nn.parallel.DistributedDataParallel(model)",
-        "MIG110",
-        "DistributedDataParallel(model)",
-    ),
-    "a process group": (
-        'if epochs > 1:\n    torch.distributed.init_process_group("gloo")',
-        "MIG111",
-        "init_process_group",
-    ),
-    "its own processes": (
-        "if epochs > 1:\n    torch.multiprocessing.spawn(print)",
-        "MIG111",
-        "spawn",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BRANCHES)
-def test_a_branch_of_its_own_is_left(unchanged, programs, remark, name):
-    made, code, at = BRANCHES[name]
-    holes = {"imports": "import sys", "setup": "epochs = len(sys.argv)", "made": made}
-    report = unchanged(**holes)
-
-    finding = remark(report, programs(holes)[0], code, at, ["this branch"])
-    assert "runtime launch" in finding.hint
-
-
 REFUSED = {
-    "another wrapper": ("model = nn.parallel.DistributedDataParallel(model)", "MIG110", "DistributedDataParallel"),
-    "a process group": ('torch.distributed.init_process_group("gloo")', "MIG111", "process group"),
     "FSDP": ("model = torch.distributed.fsdp.FullyShardedDataParallel(model)", "MIG110", "FSDP"),
     "sharded in place": ("torch.distributed.fsdp.fully_shard(model)", "MIG110", "FSDP"),
-    "its own processes": ("torch.multiprocessing.spawn(print)", "MIG111", "starts its own processes"),
     "RPC": ('torch.distributed.rpc.init_rpc("worker")', "MIG111", "RPC"),
 }
 

@@ -165,6 +165,12 @@ def labelled(before, after):
     }
 
 
+def grouped(hole, template="{}", **others):
+    """The program joins a process group; its rank and the number of processes have names."""
+    joins = 'dist.init_process_group("gloo")\nrank, world_size = dist.get_rank(), dist.get_world_size()'
+    return put(hole, template, imports=("import torch.distributed as dist", ""), setup=(joins, ""), **others)
+
+
 def variables(before, after):
     return {"imports": ("from torch.autograd import Variable", ""), "batch": (before, "")}
 
@@ -223,6 +229,10 @@ AROUND = {
     ("output", "writer.add_scalar(...)"): guarded,
     ("output", "for x, y in tqdm(loader):"): bars,
     ("output", "logging.info(...)"): logged,
+    ("rank-guards", "if dist.get_rank() == 0:"): grouped("end", "{}\n    x = None"),
+    ("rank-guards", "torch.manual_seed(seed + rank)"): grouped("made", "seed = 1\n{}"),
+    ("rank-guards", "lr = args.lr * world_size"): grouped("made", "args = nn.Module()\nargs.lr = 1\n{}\nscaled = lr"),
+    ("rank-guards", "dist.barrier()"): grouped("end"),
     ("device-choice", CHOICE): put("made"),
     ("device-choice", 'if device == "cuda":'): compared,
     ("device-choice", "torch.cuda.set_device(0)"): put("setup", made=("model.cuda()", "")),
@@ -230,7 +240,7 @@ AROUND = {
 #: Not executed: they need a GPU or a library that is not among the tests', or read a file.
 NOT_RUN = (
     "cuda()", "set_device", "tqdm", "writer.", "accuracy_score", "torch.load", "DataParallel", "model.module",
-    "torch.float64", "torch.cuda.",
+    "torch.float64", "torch.cuda.", "dist.",
 )  # fmt: skip
 #: A parameter cannot be shown in one line of a program: tests/migrate/rules/test_accelerator.py has whole ones.
 ELSEWHERE = {"def train(model, device, loader):", "train(model, device, loader)"}

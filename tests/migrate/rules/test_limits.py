@@ -48,34 +48,6 @@ REFUSED = {
         "amp.initialize",
         "apex",
     ),
-    "a process group": (
-        "MIG111",
-        {"setup": 'torch.distributed.init_process_group("gloo")'},
-        "init_process_group",
-        "process group of its own",
-    ),
-    "a process group under the main guard": (
-        "MIG111",
-        {"end": 'if __name__ == "__main__":\n    torch.distributed.init_process_group("gloo")'},
-        "init_process_group",
-        "process group of its own",
-    ),
-    "a wrapper where there are several processes": (
-        "MIG110",
-        {"made": "if torch.distributed.get_world_size() > 1:\n    model = nn.parallel.DistributedDataParallel(model)"},
-        "DistributedDataParallel",
-        "DistributedDataParallel",
-    ),
-    "a wrapper where the launcher says so": (
-        "MIG110",
-        {
-            "imports": "import os",
-            "setup": 'is_distributed = int(os.environ.get("WORLD_SIZE", "1")) > 1',
-            "made": "if is_distributed:\n    model = nn.parallel.DistributedDataParallel(model)",
-        },
-        "DistributedDataParallel",
-        "DistributedDataParallel",
-    ),
     "a pipeline": (
         "MIG110",
         {"made": "stages = torch.distributed.pipelining.pipeline(model)"},

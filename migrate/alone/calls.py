@@ -1,0 +1,131 @@
+"""Calls that several processes are for: joining a group, starting processes, wrapping a model, talking."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.alone.world import WRAPPERS
+from migrate.analysis.known import distributed
+from migrate.analysis.units import Function
+from migrate.programs.marker import ACCELERATOR
+
+if TYPE_CHECKING:
+    from migrate.alone.pen import Pen
+    from migrate.alone.world import World
+
+_MODULES = ("torch.distributed", "torch.distributed.distributed_c10d")
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(f"{module}.{name}" for module in _MODULES for name in text.split())
+
+
+#: What joins or leaves a group.
+GROUPS = distributed.PROCESS_GROUPS | _names("destroy_process_group")
+#: What gives back, in its argument, what one process put in.
+SAME = _names("all_reduce reduce broadcast")
+BARRIERS = _names("barrier monitored_barrier")
+BROADCAST = _names("broadcast")
+GATHERS = _names("all_gather")
+#: What an environment variable is set for, before a group is joined.
+_VARIABLES = frozenset(("MASTER_ADDR", "MASTER_PORT", *distributed.ENVIRONMENT))
+
+
+def is_idle(world: World, statement: ast.stmt) -> bool:
+    """Whether a statement only joins a group, or tells others what one process knows already."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return _sets_variable(world, statement.targets[0]) or _keeps(world, statement)
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    call = statement.value
+    names = world.facts.called(call)
+    if "os.environ.setdefault" in names and call.args:
+        return isinstance(call.args[0], ast.Constant) and call.args[0].value in _VARIABLES
+    return bool(names & (GROUPS | SAME))
+
+
+def _sets_variable(world: World, target: ast.expr) -> bool:
+    """`os.environ["MASTER_PORT"] = "12355"`."""
+    return (
+        isinstance(target, ast.Subscript)
+        and "os.environ" in world.facts.names(target.value)
+        and isinstance(target.slice, ast.Constant)
+        and target.slice.value in _VARIABLES
+    )
+
+
+def _keeps(world: World, statement: ast.Assign) -> bool:
+    """`model = DDP(model)`: the name keeps its object."""
+    value = statement.value
+    if not isinstance(value, ast.Call) or (inner := wrapped(world, value)) is None:
+        return False
+    target = ast.unparse(statement.targets[0])
+    return ast.unparse(inner) == target or _holds_already(world, statement, target, ast.unparse(inner))
+
+
+def _holds_already(world: World, statement: ast.stmt, target: str, model: str) -> bool:
+    """Whether `self.model = model.to(rank)` stands above `self.model = DDP(model)`: both are that model."""
+    block = world.facts.tree(statement).block(statement)
+    above = [s for s in block[: block.index(statement)] if isinstance(s, ast.Assign)]
+    given = [s.value for s in above if any(ast.unparse(t) == target for t in s.targets)]
+    if not given or any(ast.unparse(t) == model for s in above if s.value in given for t in s.targets):
+        return False
+    last = given[-1]
+    if isinstance(last, ast.Call) and isinstance(last.func, ast.Attribute) and last.func.attr in ("to", "cuda"):
+        last = last.func.value
+    return ast.unparse(last) == model
+
+
+def instead(world: World, statement: ast.stmt) -> str | None:
+    """What a statement gives way to; None: it stays."""
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return None
+    call = statement.value
+    names = world.facts.called(call)
+    if names & BARRIERS:
+        return f"{ACCELERATOR}.wait_for_everyone()"
+    if names & distributed.LAUNCHERS:
+        return _started(call)
+    return None
+
+
+def _started(call: ast.Call) -> str | None:
+    """`mp.spawn(worker, args=(a, b), nprocs=n)` becomes `worker(0, a, b)`."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    function = call.args[0] if call.args else given.get("fn")
+    passed = call.args[1] if len(call.args) > 1 else given.get("args", ast.Tuple([], ast.Load()))
+    if function is None or not isinstance(function, (ast.Name, ast.Attribute)):
+        return None
+    rest = [ast.unparse(e) for e in passed.elts] if isinstance(passed, ast.Tuple) else [f"*{ast.unparse(passed)}"]
+    return f"{ast.unparse(function)}({', '.join(['0', *rest])})"
+
+
+def wrapped(world: World, call: ast.Call) -> ast.expr | None:
+    """The model that a call wraps in DistributedDataParallel."""
+    if not world.facts.called(call) & WRAPPERS:
+        return None
+    if call.args and not isinstance(call.args[0], ast.Starred):
+        return call.args[0]
+    return next((keyword.value for keyword in call.keywords if keyword.arg == "module"), None)
+
+
+def rewrite(world: World, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
+    """Take the wrapper off a model, and its `.module`; a gathered list has one element."""
+    if isinstance(node, ast.Call) and (model := wrapped(world, node)) is not None:
+        pen.rewrite(node, "{model}", model=model)
+        return [model]
+    if isinstance(node, ast.Attribute) and node.attr == "module" and world.is_wrapped(node.value):
+        pen.rewrite(node, "{model}", model=node.value)
+        return [node.value]
+    return None
+
+
+def unit_of_model(world: World, node: ast.AST) -> bool:
+    """Whether code runs inside a model or a loss."""
+    from migrate.analysis.roles import Role
+
+    unit = world.facts.unit(node)
+    if not isinstance(unit, Function) or unit.owner is None:
+        return False
+    return bool(world.facts.roles_of_bases(unit.owner) & {Role.MODEL, Role.CRITERION})

@@ -1,0 +1,339 @@
+"""What the first pass left without a use goes away, round by round: names, attributes, parameters, functions, imports.
+
+Only what the original did use is looked at: what was never used is the user's own affair.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.alone.uses import Uses, is_pure, scopes, stripped
+from migrate.programs.marker import ACCELERATOR, is_marked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from migrate.alone.pen import Pen
+
+_OURS = ("torch.distributed", "torch.multiprocessing", "torch.nn.parallel", "torch.utils.data.distributed")
+_PASSIVE = ("parameters", "named_parameters", "buffers", "named_buffers", "values", "items", "keys")
+
+
+class Clearing:
+    """One round over the files of a program."""
+
+    def __init__(self, before: Uses, now: Uses, pen: Pen) -> None:
+        self._before = before
+        self._now = now
+        self._pen = pen
+
+    def run(self) -> None:
+        """Plan what goes away in this round."""
+        steps: tuple[Callable[[], bool], ...] = (
+            self._dead_ends,
+            self._same,
+            self._answers,
+            self._nothing,
+            self._aliases,
+            self._names,
+            self._attributes,
+            self._parameters,
+            self._empty,
+            self._functions,
+            self._imports,
+        )
+        for step in steps:
+            if step():
+                return  # what comes next is seen on the result
+
+    # --- blocks -----------------------------------------------------------------------------------------------------
+
+    def _dead_ends(self) -> bool:
+        """Loops in which nothing is left."""
+        found = False
+        for node in self._now.editable():
+            if isinstance(node, ast.For) and all(isinstance(s, ast.Pass) for s in node.body) and not node.orelse:
+                call = node.iter
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _PASSIVE:
+                    self._pen.remove(node)
+                    found = True
+        return found
+
+    def _same(self) -> bool:
+        """`args.batch_size = args.batch_size`, where it was divided."""
+        found = False
+        for node in self._now.editable():
+            if (
+                isinstance(node, ast.Assign)
+                and len(node.targets) == 1
+                and isinstance(node.value, (ast.Name, ast.Attribute))
+            ):
+                if ast.unparse(node.targets[0]) == ast.unparse(node.value):
+                    self._pen.remove(node)
+                    found = True
+        return found
+
+    # --- functions that say one thing -------------------------------------------------------------------------------
+
+    def _answers(self) -> bool:
+        """`def is_main_process(): return accelerator.is_main_process`, `def reduced(x): return x`: written out."""
+        found = False
+        for name, node in self._now.functions():
+            if node.decorator_list or not self._before.is_other(name, node):
+                continue
+            body = stripped(node.body)
+            parameters = [p.arg for p in (*node.args.posonlyargs, *node.args.args)]
+            calls = self._now.calls_of(name)
+            if calls is None or not calls:
+                continue
+            answer = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+            if answer is not None and _asks(answer):
+                for call in calls:
+                    self._pen.rewrite(call, ast.unparse(answer))
+                    found = True
+            elif parameters and _gives_back(body, parameters[0]):
+                for call in calls:
+                    if call.args and not isinstance(call.args[0], ast.Starred):
+                        self._pen.rewrite(call, "{it}", it=call.args[0])
+                        found = True
+        return found
+
+    # --- names ------------------------------------------------------------------------------------------------------
+
+    def _nothing(self) -> bool:
+        """`sampler = None` and nothing else: what asks for it is answered."""
+        found = False
+        for path, scope, tree in self._scopes():
+            for name, values in self._now.assigned(tree).items():
+                if not values or not all(isinstance(v, ast.Constant) and v.value is None for v in values):
+                    continue
+                if not self._before.had_other(path, scope, name):
+                    continue
+                reads = self._now.reads(tree, name)
+                if reads and all(self._can_answer(path, read) for read in reads):
+                    for read in reads:
+                        self._answer(path, read)
+                    found = True
+        return found
+
+    def _can_answer(self, path: str, read: ast.Name) -> bool:
+        parent = self._now.parent(path, read)
+        if isinstance(parent, ast.keyword):
+            return parent.arg in ("sampler", "batch_sampler")
+        return (
+            isinstance(parent, ast.Compare)
+            and isinstance(parent.ops[0], (ast.Is, ast.IsNot))
+            and isinstance(parent.comparators[0], ast.Constant)
+            and not isinstance(self._now.parent(path, parent), (ast.If, ast.While, ast.BoolOp))
+        )
+
+    def _answer(self, path: str, read: ast.Name) -> None:
+        parent = self._now.parent(path, read)
+        if isinstance(parent, ast.keyword):
+            call = self._now.parent(path, parent)
+            assert isinstance(call, ast.Call)
+            self._pen.remove_argument(call, parent)
+        else:
+            assert isinstance(parent, ast.Compare)
+            self._pen.rewrite(parent, str(isinstance(parent.ops[0], ast.Is)))
+
+    def _aliases(self) -> bool:
+        """`model_without_ddp = model`, once that was another object: one name is enough."""
+        found = False
+        for path, scope, tree in self._scopes():
+            for name, values in self._now.assigned(tree).items():
+                given = [value for value in values if isinstance(value, ast.Name)]
+                other = given[0] if len({v.id for v in given}) == 1 and len(given) == len(values) else None
+                if other is None or other.id == name:
+                    continue
+                if not self._before.was_unwrapped(path, scope, name):
+                    continue
+                statements = self._now.statements(tree, name)
+                if self._now.changes_after(tree, other.id, statements[0]):
+                    continue
+                for read in self._now.reads(tree, name):
+                    self._pen.rewrite(read, other.id)
+                for statement in statements:
+                    self._pen.remove(statement)
+                found = True
+        return found
+
+    def _names(self) -> bool:
+        found = False
+        for path, scope, tree in self._scopes():
+            for name in self._now.assigned(tree):
+                if self._now.reads(tree, name):
+                    continue
+                was_read = self._before.was_read(path, scope, name)
+                if isinstance(tree, ast.Module) and self._now.is_mentioned(name, besides=path):
+                    continue
+                for statement in self._now.statements(tree, name):
+                    if is_pure(statement.value) and (was_read or is_marked(statement.value)):
+                        self._pen.remove(statement)
+                        found = True
+        return self._unpacked() or found
+
+    def _unpacked(self) -> bool:
+        """`rank, world_size = get_rank(), get_world_size()`: the names that nothing reads."""
+        found = False
+        for path, scope, tree in self._scopes():
+            for statement, pairs in self._now.unpacked(tree):
+                kept = [
+                    (name, value)
+                    for name, value in pairs
+                    if self._now.reads(tree, name)
+                    or not is_pure(value)
+                    or not (is_marked(value) or self._before.was_read(path, scope, name))
+                ]
+                if not kept:
+                    self._pen.remove(statement)
+                elif len(kept) < len(pairs):
+                    names, values = ", ".join(n for n, _ in kept), ", ".join(ast.unparse(v) for _, v in kept)
+                    self._pen.replace(statement, f"{names} = {values}")
+                found = found or len(kept) < len(pairs)
+        return found
+
+    def _scopes(self) -> Iterator[tuple[str, str, ast.AST]]:
+        for path, root in self._now.trees.items():
+            for scope, tree in scopes(root):
+                yield path, scope, tree
+
+    def _attributes(self) -> bool:
+        """`self.gpu_id = ...`, and options of the command line, that nothing reads any more."""
+        gone = self._before.attributes - self._now.attributes - self._now.words
+        found = False
+        for node in self._now.editable():
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                targets = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else node.targets
+                are_gone = all(isinstance(t, ast.Attribute) and t.attr in gone for t in targets)
+                if are_gone and is_pure(node.value):
+                    self._pen.remove(node)
+                    found = True
+            elif isinstance(node, ast.Expr) and (option := _option(node.value)) is not None and option in gone:
+                self._pen.remove(node)
+                found = True
+        return found
+
+    # --- parameters and functions -----------------------------------------------------------------------------------
+
+    def _parameters(self) -> bool:
+        found = False
+        for name, node in self._now.functions():
+            old = self._before.function(name)
+            calls = self._now.calls_of(name)
+            if old is None or calls is None or node.decorator_list:
+                continue
+            parameters = [*node.args.posonlyargs, *node.args.args]
+            for position, parameter in enumerate(parameters):
+                is_own = parameter.arg in ("self", "cls") and position == 0
+                if is_own or self._now.reads(node, parameter.arg) or not self._before.reads(old, parameter.arg):
+                    continue
+                if parameter.arg in self._now.assigned(node):
+                    continue
+                shift = 1 if parameters[0].arg in ("self", "cls") else 0
+                given = [_given(call, parameter.arg, position - shift) for call in calls]
+                if any(one is False for one in given):
+                    continue
+                self._pen.remove_parameter(node, parameter)
+                for call, one in zip(calls, given, strict=True):
+                    if isinstance(one, (ast.expr, ast.keyword)):
+                        self._pen.remove_argument(call, one)
+                return True
+        return found
+
+    def _empty(self) -> bool:
+        """Functions in which nothing is left, and their calls."""
+        for name, node in self._now.functions():
+            if stripped(node.body) or not self._before.is_other(name, node):
+                continue
+            calls = self._now.calls_of(name)
+            if calls is None:
+                continue
+            statements = [self._now.statement_of(call) for call in calls]
+            if all(isinstance(s, ast.Expr) for s in statements):
+                for statement in statements:
+                    assert statement is not None
+                    self._pen.remove(statement)
+                self._pen.remove(node)
+                return True
+        return False
+
+    def _functions(self) -> bool:
+        """Functions that nothing calls any more."""
+        found = False
+        for name, node in self._now.functions():
+            if self._now.mentions(name) or not self._before.calls(name) or name.startswith("__"):
+                continue
+            self._pen.remove(node)
+            found = True
+        return found
+
+    def _imports(self) -> bool:
+        found = False
+        for path, root in self._now.trees.items():
+            for node in ast.walk(root):
+                if not isinstance(node, (ast.Import, ast.ImportFrom)) or path.endswith("__init__.py"):
+                    continue
+                for alias in node.names:
+                    bound = alias.asname or alias.name
+                    if self._is_unused(path, node, alias) and not self._now.is_mentioned(bound, besides=path):
+                        self._pen.drop_import(node, alias.asname or alias.name)
+                        found = True
+        return found
+
+    def _is_unused(self, path: str, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
+        bound = alias.asname or alias.name
+        if bound == "*" or (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            return False
+        whole = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+        is_ours = whole.startswith(_OURS)
+        if "." in bound and isinstance(node, ast.Import):
+            return is_ours and not self._now.has_text(path, bound)
+        if self._now.names(path).get(bound):
+            return False
+        return is_ours or bool(self._before.names(path).get(bound))
+
+
+def _asks(node: ast.expr) -> bool:
+    """Whether an expression is a question to the accelerator, and nothing else."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _asks(node.operand)
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == ACCELERATOR
+
+
+def _gives_back(body: Sequence[ast.stmt], parameter: str) -> bool:
+    """`return x`, or `y = x.clone(); return y`."""
+    last = body[-1] if body else None
+    if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
+        return False
+    if len(body) == 1:
+        return last.value.id == parameter
+    first = body[0]
+    return (
+        len(body) == 2
+        and isinstance(first, ast.Assign)
+        and ast.unparse(first.targets[0]) == last.value.id
+        and ast.unparse(first.value) in (f"{parameter}.clone()", f"{parameter}.detach().clone()", f"{parameter}")
+    )
+
+
+def _option(node: ast.expr) -> str | None:
+    """The attribute that `parser.add_argument(...)` makes."""
+    from migrate.programs.sources import option_name
+
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+        return option_name(node)
+    return None
+
+
+def _given(call: ast.Call, name: str, position: int) -> ast.expr | ast.keyword | bool:
+    """What a call passes for a parameter; True: nothing, False: that is not seen."""
+    keyword = next((k for k in call.keywords if k.arg == name), None)
+    if keyword is not None:
+        return keyword if is_pure(keyword.value) else False
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        return False
+    if position >= len(call.args):
+        return True
+    return call.args[position] if is_pure(call.args[position]) else False

@@ -1,0 +1,88 @@
+"""Numbers of the place in sums: divided by, multiplied with, told."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.alone.world import RANKS, VALUES
+from migrate.programs.place import Quantity, number
+
+if TYPE_CHECKING:
+    from migrate.alone.pen import Pen
+    from migrate.alone.world import World
+
+
+def divides_by_size(world: World, statement: ast.stmt) -> bool:
+    """`total /= world_size`: there is one."""
+    return (
+        isinstance(statement, ast.AugAssign)
+        and isinstance(statement.op, (ast.Div, ast.FloorDiv))
+        and world.quantity(statement.value) is Quantity.WORLD_SIZE
+    )
+
+
+def defines_place(world: World, statement: ast.stmt) -> bool:
+    """`args.world_size = ngpus * args.world_size`: a number of the place that is made of itself."""
+    if not isinstance(statement, (ast.Assign, ast.AugAssign)):
+        return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if len(targets) != 1 or not isinstance(targets[0], ast.Attribute):
+        return False
+    text = ast.unparse(targets[0])
+    load = ast.parse(text, mode="eval").body
+    if isinstance(statement, ast.Assign) and not any(
+        ast.unparse(inner) == text for inner in ast.walk(statement.value) if isinstance(inner, ast.Attribute)
+    ):
+        return False
+    del load
+    return world.gives_place(targets[0].attr)
+
+
+def rewrite(world: World, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
+    """Undo divisions by the number of processes; other numbers of the place are asked of the accelerator."""
+    if (whole := undivided(world, node)) is not None:
+        pen.rewrite(node, "{it}", it=whole)
+        return [whole]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.BoolOp):
+        if world.truth(node.right) is False:  # `len(loader) + (distributed and ...)`
+            pen.rewrite(node, "{it}", it=node.left)
+            return [node.left]
+    kind = world.quantity(node)
+    if kind is not None and kind in VALUES and number(node) is None:
+        pen.rewrite(node, world.value(kind))
+        return []
+    if isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Name, ast.Attribute, ast.Call)):
+        if isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
+            return None
+        if (truth := world.truth(node)) is not None:
+            pen.rewrite(node, str(truth))
+            return []
+        if (text := world.process(node)) is not None:
+            pen.rewrite(node, text)
+            return []
+    return None
+
+
+def undivided(world: World, node: ast.expr) -> ast.expr | None:
+    """`x` of `x // n`, `int(x / n)`, `int((x + n - 1) / n)` and `x / n`, where n is the number of processes."""
+    if isinstance(node, ast.Call) and world.facts.called(node) & {"builtins.int", "math.ceil", "math.floor"}:
+        if len(node.args) == 1 and isinstance(node.args[0], ast.BinOp):
+            return undivided(world, node.args[0])
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Div, ast.FloorDiv)):
+        return None
+    if not world.is_size(node.right):
+        return None
+    return _without_rounding(world, node.left)
+
+
+def _without_rounding(world: World, node: ast.expr) -> ast.expr:
+    """`x` of `x + n - 1`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and number(node.right) == 1:
+        inner = node.left
+        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add) and world.is_size(inner.right):
+            return inner.left
+    return node
+
+
+__all__ = ["RANKS", "defines_place", "divides_by_size", "rewrite", "undivided"]

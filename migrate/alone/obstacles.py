@@ -1,0 +1,75 @@
+"""What a program does with its processes that one process does not do the same way: it is left to a person."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.alone.calls import BROADCAST, GATHERS, SAME, unit_of_model
+from migrate.analysis.known import distributed
+from migrate.analysis.units import Function
+from migrate.programs.program import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.alone.world import World
+
+_MODULES = ("torch.distributed", "torch.distributed.distributed_c10d")
+_OWN_WAYS = frozenset(
+    f"{module}.{name}"
+    for module in _MODULES
+    for name in """new_group send recv isend irecv batch_isend_irecv scatter gather all_to_all all_to_all_single
+    reduce_scatter reduce_scatter_tensor broadcast_object_list all_gather_object gather_object scatter_object_list
+    all_gather_into_tensor""".split()
+)
+_STATE = ("parameters", "buffers", "named_parameters", "named_buffers", "state_dict")
+_OTHERS = {
+    **dict.fromkeys(distributed.RPC, "the program uses RPC"),
+    **dict.fromkeys(distributed.SHARDING, "the program shards its model with FSDP"),
+    **dict.fromkeys(distributed.PIPELINES, "the program is pipeline parallel"),
+    **dict.fromkeys(distributed.DEEPSPEED, "DeepSpeed runs the loop"),
+}
+
+
+def obstacles(world: World) -> Iterator[Refusal]:
+    """Why the modules cannot be made ready."""
+    for use in world.facts.calls_anywhere:
+        if use.unit.module not in world.modules or id(use.node) in world.dead:
+            continue
+        names = world.facts.called(use.node)
+        name = min(names & (_OWN_WAYS | SAME | GATHERS), default="").rpartition(".")[2]
+        if other := next((_OTHERS[n] for n in sorted(names & _OTHERS.keys())), None):
+            way_out = "take it out so that the program runs on one device, then run migrate again"
+            yield Refusal(use.node, "MIG110", other, way_out)
+        elif names & _OWN_WAYS:
+            yield _talks(use.node, f"the processes talk to each other in a way of their own ({name})")
+        elif names & (SAME | GATHERS) and unit_of_model(world, use.node):
+            yield _talks(use.node, f"{name} runs inside a model: what it gives depends on the number of processes")
+        elif names & SAME and not _is_statement(world, use.node):
+            yield _talks(use.node, f"what {name} gives back is kept")
+        elif names & BROADCAST and not _is_state(world, use.node):
+            yield _talks(use.node, "what one process computes is sent to the others (broadcast)")
+        elif names & GATHERS and id(use.node) not in world.dead:
+            yield _talks(use.node, "tensors of all processes are gathered (all_gather)")
+
+
+def _talks(node: ast.AST, why: str) -> Refusal:
+    way_out = "take it out, run migrate again, and write it with accelerator.gather or accelerator.reduce by hand"
+    return Refusal(node, "MIG113", why, way_out)
+
+
+def _is_statement(world: World, call: ast.Call) -> bool:
+    return isinstance(world.facts.tree(call).parents[call], ast.Expr)
+
+
+def _is_state(world: World, call: ast.Call) -> bool:
+    """Whether parameters are sent: these are the same on all processes anyway."""
+    function = world.facts.unit(call)
+    if not call.args or not isinstance(function, Function):
+        return False
+    name = ast.unparse(call.args[0]).partition(".")[0]
+    for above in world.facts.tree(call).up(call):
+        if isinstance(above, ast.For) and name in ast.unparse(above.target):
+            return any(isinstance(n, ast.Attribute) and n.attr in _STATE for n in ast.walk(above.iter))
+    return False

@@ -1,0 +1,142 @@
+"""The first pass: what several processes are for goes away, and what a process asks of itself, it asks the accelerator.
+
+Nothing is taken out here for not being used any more; `clearing` does that on the result.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.alone import calls, devices, numbers, samplers, tests
+from migrate.alone.world import certain
+from migrate.analysis.known import distributed
+from migrate.analysis.roles import Role, roles
+
+if TYPE_CHECKING:
+    from migrate.alone.pen import Pen
+    from migrate.alone.setup import Setups
+    from migrate.alone.world import World
+
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class Rewriting:
+    """One walk over the statements of the modules."""
+
+    def __init__(self, world: World, pen: Pen, setups: Setups) -> None:
+        self._world = world
+        self._pen = pen
+        self._setups = setups
+        self._samplers = samplers.Samplers(world)
+
+    def run(self) -> None:
+        """Plan the edits of every module."""
+        for module in self._world.modules:
+            self._block(module.tree.body)
+        for loop, loader in self._samplers.repeated():
+            self._pen.before(loop, f"{loader}.set_epoch(0)")
+
+    @property
+    def samplers(self) -> samplers.Samplers:
+        """What became of the samplers."""
+        return self._samplers
+
+    # --- statements -------------------------------------------------------------------------------------------------
+
+    def _block(self, block: list[ast.stmt]) -> None:
+        for number, statement in enumerate(block):
+            self._statement(statement)
+            if isinstance(statement, ast.If):
+                kept = certain(self._world, statement)
+                if kept and isinstance(kept[-1], (ast.Return, ast.Raise)):
+                    for dead in block[number + 1 :]:
+                        self._pen.remove(dead)
+                    return
+
+    def _statement(self, statement: ast.stmt) -> None:
+        if isinstance(statement, _NESTED) and self._setups.is_gone(statement):
+            self._pen.remove(statement)
+        elif isinstance(statement, ast.If):
+            self._if(statement)
+        elif self._goes(statement):
+            self._pen.remove(statement)
+        elif (text := calls.instead(self._world, statement)) is not None:
+            self._pen.replace(statement, text)
+        else:
+            self._inside(statement)
+
+    def _if(self, statement: ast.If) -> None:
+        kept = tests.fold(self._world, self._pen, statement)
+        if kept is not None:
+            self._block(kept)
+            return
+        for left in tests.ask(self._world, self._pen, statement.test):
+            self._expression(left)
+        self._block(statement.body)
+        self._block(statement.orelse)
+
+    def _goes(self, statement: ast.stmt) -> bool:
+        """Whether a statement does nothing where there is one process."""
+        return (
+            self._setups.is_call(statement)
+            or calls.is_idle(self._world, statement)
+            or devices.sets_device(self._world, statement)
+            or numbers.divides_by_size(self._world, statement)
+            or numbers.defines_place(self._world, statement)
+            or self._samplers.is_made(statement)
+        )
+
+    def _inside(self, statement: ast.stmt) -> None:
+        for child in ast.iter_child_nodes(statement):
+            self._child(child)
+
+    def _child(self, child: ast.AST) -> None:
+        """The parts of a statement: blocks, expressions, and what holds more of both."""
+        if isinstance(child, ast.stmt):
+            self._statement(child)
+        elif isinstance(child, ast.expr):
+            self._expression(child)
+        else:
+            for inner in ast.iter_child_nodes(child):
+                self._child(inner)
+
+    # --- expressions ------------------------------------------------------------------------------------------------
+
+    def _expression(self, node: ast.expr) -> None:
+        if isinstance(node, ast.IfExp):
+            kept = tests.choose(self._world, self._pen, node)
+            if kept is not None:
+                self._expression(kept)
+                return
+            for asked in (*tests.ask(self._world, self._pen, node.test), node.body, node.orelse):
+                self._expression(asked)
+            return
+        for left in self._rewritten(node):
+            self._child(left)
+
+    def _rewritten(self, node: ast.expr) -> list[ast.AST]:
+        """Rewrite an expression itself; what of it is to be looked at is given back."""
+        world, pen = self._world, self._pen
+        for make in (self._samplers.rewrite, calls.rewrite, devices.rewrite, numbers.rewrite):
+            left = make(world, pen, node)
+            if left is not None:
+                return left
+        return list(ast.iter_child_nodes(node))
+
+
+def starts(world: World) -> bool:
+    """Whether there is anything to do: a group that is joined, processes that are started, a wrapper, a sampler.
+
+    There is not where an accelerator does it already.
+    """
+    wanted = (
+        distributed.PROCESS_GROUPS
+        | distributed.LAUNCHERS
+        | distributed.DISTRIBUTED_DATA_PARALLEL
+        | distributed.SAMPLERS
+    )
+    uses = [use for use in world.facts.calls_anywhere if use.unit.module in world.modules]
+    if any(Role.ACCELERATOR in roles(world.facts.values(use.node)) for use in uses):
+        return False
+    return any(world.facts.called(use.node) & wanted for use in uses)

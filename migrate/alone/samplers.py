@@ -1,0 +1,185 @@
+"""Samplers that share the data out: prepare does that, and the order of the samples stays what it was."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.distributed import SAMPLERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.alone.pen import Pen
+    from migrate.alone.world import World
+
+LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+_SHUFFLE, _SEED = 3, 4  # DistributedSampler(dataset, num_replicas, rank, shuffle, seed, drop_last)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a DistributedSampler does with the order of the samples."""
+
+    call: ast.Call
+    shuffles: bool
+    seed: str  # Python source
+
+
+class Samplers:
+    """What becomes of the samplers of a project."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._orders = {loader: order for loader in self._loaders() if (order := self._order_of(loader))}
+        self._replaced = {order.call for order in self._orders.values()}
+
+    @property
+    def seeds(self) -> dict[ast.Call, str]:
+        """The seed of each loader whose order is drawn for every epoch."""
+        return {loader: order.seed for loader, order in self._orders.items() if order.shuffles}
+
+    # --- what is there ----------------------------------------------------------------------------------------------
+
+    def _loaders(self) -> Iterator[ast.Call]:
+        for module in self._world.modules:
+            for node in self._world.facts.tree(module.tree).nodes:
+                if isinstance(node, ast.Call) and self._world.facts.called(node) & LOADERS:
+                    if id(node) not in self._world.dead:
+                        yield node
+
+    def _order_of(self, loader: ast.Call) -> Order | None:
+        """The order of a loader that a DistributedSampler gives it in every case."""
+        given = _keyword(loader, "sampler")
+        if given is None:
+            return None
+        found = [e for e in self._behind(given.value, 4) if id(e) not in self._world.dead]
+        if len(found) != 1 or not isinstance(found[0], ast.Call):
+            return None
+        call = found[0]
+        if not self._world.facts.called(call) & SAMPLERS:
+            return None
+        shuffles = _argument(call, "shuffle", _SHUFFLE)
+        if shuffles is not None and not isinstance(shuffles, ast.Constant):
+            return None
+        seed = _argument(call, "seed", _SEED)
+        draws = shuffles is None or bool(shuffles.value)
+        return Order(call, draws, "0" if seed is None else ast.unparse(seed))
+
+    def _behind(self, node: ast.expr, depth: int) -> list[ast.expr]:
+        """The expressions that a sampler may come from."""
+        if isinstance(node, ast.IfExp):
+            truth = self._world.truth(node.test)
+            parts = [node.body, node.orelse] if truth is None else [node.body if truth else node.orelse]
+            return [found for part in parts for found in self._behind(part, depth)]
+        if isinstance(node, (ast.Call, ast.Constant)) or depth == 0:
+            return [node]
+        given = self._world.sources.given(node)
+        if not given.complete or not given.expressions:
+            return [node]
+        return [found for part in given.expressions for found in self._behind(part, depth - 1)]
+
+    # --- edits ------------------------------------------------------------------------------------------------------
+
+    def is_made(self, statement: ast.stmt) -> bool:
+        """`sampler = DistributedSampler(data)`, where the loaders no longer take it."""
+        return isinstance(statement, ast.Assign) and statement.value in self._replaced
+
+    def rewrite(self, world: World, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
+        """A loader shuffles itself; `set_epoch` is asked of the loader."""
+        if not isinstance(node, ast.Call):
+            return None
+        if (order := self._orders.get(node)) is not None:
+            return self._loader(pen, node, order)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "set_epoch":
+            return self._epoch(pen, node, node.func)
+        return None
+
+    def _loader(self, pen: Pen, node: ast.Call, order: Order) -> list[ast.AST]:
+        given, shuffle = _keyword(node, "sampler"), _keyword(node, "shuffle")
+        assert given is not None
+        if shuffle is not None:
+            pen.remove_argument(node, given)
+            if not (isinstance(shuffle.value, ast.Constant) and bool(shuffle.value.value) is order.shuffles):
+                pen.rewrite(shuffle.value, str(order.shuffles))
+        elif order.shuffles:
+            pen.replace_argument(node, given, "True", "shuffle")
+        else:
+            pen.remove_argument(node, given)
+        return [*node.args, *(k for k in node.keywords if k not in (given, shuffle))]
+
+    def _epoch(self, pen: Pen, node: ast.Call, func: ast.Attribute) -> list[ast.AST] | None:
+        loader = self.loader_at(func.value)
+        if loader is None:
+            return None
+        pen.rewrite(func.value, loader)
+        return [*node.args]
+
+    def loader_at(self, sampler: ast.expr) -> str | None:
+        """What to write, where a sampler is read, for the loader that took it."""
+        facts = self._world.facts
+        if isinstance(sampler, ast.Attribute) and sampler.attr == "sampler":
+            made = facts.loaders(facts.values(sampler.value))
+            return ast.unparse(sampler.value) if made & self._sources_of_loaders() else None
+        calls = {e for e in self._behind(sampler, 4) if id(e) not in self._world.dead}
+        wanted = {loader for loader, order in self._orders.items() if {order.call} == calls}
+        function = facts.tree(sampler).function(sampler)
+        for node in ast.walk(function):
+            if isinstance(node, (ast.Name, ast.Attribute)) and self._is_loader(node, wanted):
+                return ast.unparse(node)
+        return None
+
+    def _is_loader(self, node: ast.Name | ast.Attribute, wanted: set[ast.Call]) -> bool:
+        facts = self._world.facts
+        made = {facts.source(origin) for origin in facts.loaders(facts.values(node))}
+        if made:
+            return made <= wanted
+        parent = facts.tree(node).parents.get(node)
+        return isinstance(parent, ast.Assign) and node in parent.targets and parent.value in wanted
+
+    def _sources_of_loaders(self) -> set[ast.AST]:
+        facts = self._world.facts
+        return {t for loader in self._orders for t in (loader, *facts.twins(loader))}
+
+    def repeated(self) -> list[tuple[ast.For, str]]:
+        """Loops over loaders that draw the same order each time, as nobody tells their sampler the epoch."""
+        told = self._told()
+        silent = {loader for loader, order in self._orders.items() if order.shuffles and loader not in told}
+        found = []
+        for module in self._world.modules:
+            for node in self._world.facts.tree(module.tree).nodes:
+                if isinstance(node, ast.For) and id(node) not in self._world.dead:
+                    for inner in ast.walk(node.iter):
+                        if isinstance(inner, (ast.Name, ast.Attribute)) and self._is_loader(inner, silent):
+                            found.append((node, ast.unparse(inner)))
+                            break
+        return found
+
+    def _told(self) -> set[ast.AST]:
+        """The loaders whose sampler is told the epoch."""
+        facts = self._world.facts
+        found: set[ast.AST] = set()
+        for use in facts.calls_anywhere:
+            func = use.node.func
+            if not isinstance(func, ast.Attribute) or func.attr != "set_epoch":
+                continue
+            if isinstance(func.value, ast.Attribute) and func.value.attr == "sampler":
+                found |= {facts.source(o) for o in facts.loaders(facts.values(func.value.value))}
+            calls = set(self._behind(func.value, 4))
+            found |= {loader for loader, order in self._orders.items() if order.call in calls}
+        return found
+
+
+def _keyword(call: ast.Call, name: str) -> ast.keyword | None:
+    return next((keyword for keyword in call.keywords if keyword.arg == name), None)
+
+
+def _argument(call: ast.Call, name: str, position: int) -> ast.expr | None:
+    keyword = _keyword(call, name)
+    if keyword is not None:
+        return keyword.value
+    return call.args[position] if position < len(call.args) else None
+
+
+__all__ = ["SAMPLERS", "Order", "Samplers"]

@@ -1,0 +1,159 @@
+"""Functions that only find the process its place: `setup(rank, world_size)`, `init_distributed_mode(args)`."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.alone.calls import BARRIERS, GROUPS
+from migrate.analysis.known.devices import SET_DEVICE
+from migrate.analysis.syntax import is_docstring
+from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.alone.world import World
+
+#: Library functions that such a function may call.
+_PLAIN = frozenset(
+    """builtins.print builtins.int builtins.str builtins.len builtins.min builtins.max builtins.isinstance
+    builtins.bool os.environ.get os.getenv os.environ.setdefault os.environ.update torch.cuda.device_count
+    torch.cuda.is_available torch.device datetime.timedelta subprocess.getoutput subprocess.check_output warnings.warn
+    sys.exit builtins.exit socket.gethostname os.getpid torch.multiprocessing.set_start_method
+    torch.multiprocessing.get_start_method time.sleep builtins.ValueError builtins.RuntimeError
+    builtins.NotImplementedError""".split()
+)
+_METHODS = frozenset("format join split startswith endswith strip replace upper lower info debug warning".split())
+_SIMPLE = (ast.Pass, ast.Return, ast.Raise, ast.Assert, ast.Global, ast.Import, ast.ImportFrom)
+
+
+class Setups:
+    """The functions of a project that only set up, or take down, a process group."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def is_gone(self, node: ast.stmt) -> bool:
+        """Whether a definition is that of such a function, and all of its uses go with it."""
+        return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node in self._gone
+
+    def is_call(self, statement: ast.stmt) -> bool:
+        """Whether a statement is a call of such a function."""
+        value = getattr(statement, "value", None)
+        if not isinstance(statement, (ast.Expr, ast.Assign)) or not isinstance(value, ast.Call):
+            return False
+        targets = self._world.facts.targets(value)
+        return bool(targets) and all(target.node in self._gone for target in targets)
+
+    @cached_property
+    def _gone(self) -> set[ast.AST]:
+        functions = [f for f in self._world.facts.functions if isinstance(f.node, ast.FunctionDef)]
+        joining = [f for f in functions if f.module in self._world.modules and self._joins(f) and self._only(f)]
+        muting = [f for f in functions if f.module in self._world.modules and _overrides_print(f.node)]
+        return {f.node for f in (*joining, *muting) if self._only_called(f)}
+
+    def _joins(self, unit: Function) -> bool:
+        return any(
+            isinstance(node, ast.Call) and self._world.facts.called(node) & GROUPS
+            for node in self._world.facts.own(unit)
+        )
+
+    def _only(self, unit: Function) -> bool:
+        return all(self._is_plain(s) for s in unit.body) and all(map(self._is_known_call, self._calls(unit)))
+
+    def _calls(self, unit: Function) -> Iterator[ast.Call]:
+        for node in self._world.facts.own(unit):
+            if isinstance(node, ast.Call):
+                yield node
+
+    def _is_plain(self, statement: ast.stmt) -> bool:
+        if is_docstring(statement) or isinstance(statement, _SIMPLE):
+            return True
+        if isinstance(statement, ast.Expr):
+            return isinstance(statement.value, ast.Call)
+        if isinstance(statement, (ast.Assign, ast.AugAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            return all(self._is_of_place(part) for target in targets for part in _elements(target))
+        if isinstance(statement, ast.If):
+            return all(map(self._is_plain, (*statement.body, *statement.orelse)))
+        if isinstance(statement, ast.Try):
+            handled = [s for handler in statement.handlers for s in handler.body]
+            return all(map(self._is_plain, (*statement.body, *handled, *statement.orelse, *statement.finalbody)))
+        return False
+
+    def _is_of_place(self, target: ast.expr) -> bool:
+        """A local name, an environment variable, or an attribute that says where the process stands."""
+        if isinstance(target, ast.Name):
+            return True
+        if isinstance(target, ast.Subscript):
+            return "os.environ" in self._world.facts.names(target.value)
+        return isinstance(target, ast.Attribute) and (
+            self._world.gives_place(target.attr) or self._world.is_flag(target) or not self._is_read(target)
+        )
+
+    def _is_read(self, target: ast.Attribute) -> bool:
+        """Whether anything but the function itself, and what goes with it, reads an attribute of this name."""
+        own = self._world.facts.unit(target)
+        for module in self._world.facts.modules:
+            for node in self._world.facts.tree(module.tree).nodes:
+                if isinstance(node, ast.Attribute) and node.attr == target.attr and isinstance(node.ctx, ast.Load):
+                    if self._world.facts.unit(node) is not own:
+                        return True
+        return False
+
+    def _is_known_call(self, call: ast.Call) -> bool:
+        names = self._world.facts.called(call)
+        if names and all(n in _PLAIN or n in SET_DEVICE or n.startswith("torch.distributed") for n in names):
+            return True
+        if names & (GROUPS | BARRIERS):
+            return True
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
+            return True
+        targets = self._world.facts.targets(call)
+        return bool(targets) and all(_overrides_print(target.node) for target in targets)
+
+    def _only_called(self, unit: Function) -> bool:
+        """Whether every use is a statement of its own, or gives names their numbers of the place."""
+        if not self._world.facts.callers_known(unit):
+            return False
+        for call in self._world.facts.callers(unit):
+            parent = self._world.facts.tree(call.node).parents[call.node]
+            if isinstance(parent, ast.Expr):
+                continue
+            if not isinstance(parent, ast.Assign) or not all(
+                self._is_number(part) for target in parent.targets for part in _elements(target)
+            ):
+                return False
+        return True
+
+    def _is_number(self, target: ast.expr) -> bool:
+        """Whether all that reads a name reads a number of the place."""
+        if isinstance(target, ast.Attribute):
+            return self._world.gives_place(target.attr)
+        if not isinstance(target, ast.Name):
+            return False
+        unit = self._world.facts.unit(target)
+        reads = [
+            n
+            for n in ast.walk(self._world.facts.tree(target).root)
+            if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)
+            if self._world.facts.unit(n) is unit
+        ]
+        return all(self._world.quantity(n) is not None or self._world.is_handed(n) for n in reads)
+
+
+def _elements(target: ast.expr) -> list[ast.expr]:
+    return [e for t in target.elts for e in _elements(t)] if isinstance(target, (ast.Tuple, ast.List)) else [target]
+
+
+def _overrides_print(node: ast.AST) -> bool:
+    """`def setup_for_distributed(is_master)`: lets print be silent on the other processes."""
+    return isinstance(node, ast.FunctionDef) and any(
+        isinstance(inner, ast.Assign)
+        and len(inner.targets) == 1
+        and isinstance(inner.targets[0], ast.Attribute)
+        and inner.targets[0].attr == "print"
+        for inner in node.body
+    )

@@ -1,0 +1,159 @@
+"""The files of a project with their programs made ready: pass by pass, in memory, each result checked."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from migrate.alone.clearing import Clearing
+from migrate.alone.handed import handed
+from migrate.alone.obstacles import obstacles
+from migrate.alone.pen import Pen
+from migrate.alone.rewriting import Rewriting, starts
+from migrate.alone.setup import Setups
+from migrate.alone.uses import Uses
+from migrate.alone.world import World
+from migrate.edits.plan import Plan
+from migrate.programs.handed import Handed
+from migrate.programs.program import Refusal
+from migrate.selfcheck import check
+from migrate.source.importers import importers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Module
+    from migrate.source.project import SourceFile
+
+MOST_ROUNDS = 40
+#: Calls without an effect: a branch that is emptied may go with a test of these.
+PURE = frozenset(
+    """len isinstance hasattr getattr bool int str torch.cuda.is_available torch.cuda.device_count os.environ.get
+    os.path.exists""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What became of a group of files that stand or fall together."""
+
+    paths: frozenset[str]
+    contents: dict[str, bytes] = field(default_factory=dict)  # by path
+    comments: dict[str, tuple[str, ...]] = field(default_factory=dict)  # that went away with their statements
+    handed: Handed = field(default_factory=Handed)
+    refusals: tuple[Refusal, ...] = ()  # why nothing became of it
+
+
+def stages(facts: Facts) -> list[Stage]:
+    """One for each group of files that run in several processes."""
+    return [found for group in _groups(facts) if (found := stage(facts, group)) is not None]
+
+
+def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
+    """What becomes of some modules; None if they know nothing of several processes."""
+    world = World(facts, modules)
+    if not starts(world):
+        return None
+    paths = frozenset(module.file.path for module in modules)
+    if found := tuple(obstacles(world)):
+        return Stage(paths, refusals=found)
+    files = [module.file for module in modules]
+    plan = _plan(files)
+    rewriting = Rewriting(world, Pen(plan), Setups(world))
+    rewriting.run()
+    if plan.refused or plan.conflicts:
+        return Stage(paths)
+    told = handed(world, rewriting.samplers)
+    made = _Passes(files, {m.file.path: m.tree for m in facts.modules if m not in modules})
+    made.apply(plan)
+    for _ in range(MOST_ROUNDS):
+        plan = made.next_plan()
+        if not plan.touched:
+            break
+        made.apply(plan)
+    if taken := tuple(_taken(facts, modules, made.contents)):
+        return Stage(paths, refusals=taken)
+    return Stage(paths, made.contents, made.comments, told)
+
+
+def _taken(facts: Facts, modules: Sequence[Module], contents: Mapping[str, bytes]) -> Iterator[Refusal]:
+    """What files that are not read import, and what would be another thing."""
+    files = {module.file: module for module in modules if module.file.path in contents}
+    for file, names in importers(facts.project, files, (module.file for module in facts.modules)).items():
+        after = ast.parse(contents[file.path])
+        for name, place in names.items():
+            before = _defined(file.tree, name)
+            if before is not None and ast.dump(before) != ast.dump(_defined(after, name) or ast.Pass()):
+                path = place.rpartition(":")[0]
+                why = f"{name} would change, and {place}, which is not named, uses it, too"
+                yield Refusal(before, "MIG904", why, f"name {path} as well", (path,))
+
+
+def _defined(tree: ast.Module, name: str) -> ast.AST | None:
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return next((s for s in tree.body if isinstance(s, definitions) and s.name == name), None)
+
+
+def _plan(files: Sequence[SourceFile]) -> Plan:
+    plan = Plan(files)
+    plan.pure_calls |= PURE
+    return plan
+
+
+def _groups(facts: Facts) -> list[tuple[Module, ...]]:
+    """The editable modules, those together that import each other, directly or not."""
+    left = list(facts.editable)
+    groups: list[tuple[Module, ...]] = []
+    while left:
+        group = {left.pop(0)}
+        while joined := {m for m in left if facts.imported(m) & group or any(m in facts.imported(g) for g in group)}:
+            group |= joined
+            left = [m for m in left if m not in joined]
+        groups.append(tuple(m for m in facts.editable if m in group))
+    return groups
+
+
+class _Passes:
+    """The files as the passes so far have left them."""
+
+    def __init__(self, files: Sequence[SourceFile], others: Mapping[str, ast.Module]) -> None:
+        self._first = {file.path: file for file in files}
+        self._files = {file.path: file for file in files}
+        self._others = others
+        self._before = self._uses()
+        self.comments: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def contents(self) -> dict[str, bytes]:
+        """What is new, by path."""
+        return {p: f.content for p, f in self._files.items() if f.content != self._first[p].content}
+
+    def next_plan(self) -> Plan:
+        """What the next round takes away."""
+        plan = _plan(list(self._files.values()))
+        Clearing(self._before, self._uses(), Pen(plan)).run()
+        return plan
+
+    def _uses(self) -> Uses:
+        return Uses({file.path: file.tree for file in self._files.values()}, self._others)
+
+    def apply(self, plan: Plan) -> None:
+        """Carry a plan out.
+
+        Raises:
+            ValueError: the result is not what was promised.
+        """
+        from migrate.edits.apply import apply  # imports libcst
+
+        for path in plan.touched:
+            file = self._files[path]
+            applied = apply(file, plan)
+            if failures := check(file.content, applied.content, file, plan):
+                raise ValueError("; ".join(failures))
+            self._files[path] = replace(file, content=applied.content)
+            self._note(path, applied.lost_comments)
+
+    def _note(self, path: str, lost: Iterable[str]) -> None:
+        self.comments[path] = (*self.comments.get(path, ()), *lost)

@@ -1,0 +1,76 @@
+"""Branches on several processes are folded away; branches on which process this is ask the accelerator."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.alone.world import RANKS, VALUES, certain
+from migrate.edits.parts import BODY, ORELSE
+
+if TYPE_CHECKING:
+    from migrate.alone.pen import Pen
+    from migrate.alone.world import World
+
+
+def fold(world: World, pen: Pen, statement: ast.If) -> list[ast.stmt] | None:
+    """Fold an `if` that is decided; the statements that stay, or None if it is not decided."""
+    kept = certain(world, statement)
+    if kept is None:
+        return None
+    if not kept:
+        pen.remove(statement)
+    else:
+        pen.fold(statement, "body" if kept is statement.body else "orelse")
+    return kept
+
+
+def choose(world: World, pen: Pen, node: ast.IfExp) -> ast.expr | None:
+    """Replace `a if distributed else b` by one of the two, which is given back."""
+    truth = world.truth(node.test)
+    if truth is None:
+        return None
+    pen.rewrite(node, "{it}", it=BODY if truth else ORELSE)
+    return node.body if truth else node.orelse
+
+
+def ask(world: World, pen: Pen, test: ast.expr) -> list[ast.expr]:
+    """Make the questions in a test those to the accelerator; what is left of it to be looked at is given back."""
+    if (text := world.process(test)) is not None:
+        pen.rewrite(test, text)
+        return []
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return ask(world, pen, test.operand)
+    if isinstance(test, ast.BoolOp):
+        return _ask_parts(world, pen, test)
+    if isinstance(test, (ast.Name, ast.Attribute)) and (truth := _of_number(world, test)):
+        pen.rewrite(test, truth)
+        return []
+    return [test]
+
+
+def _of_number(world: World, test: ast.expr) -> str | None:
+    """`if rank:`, a number that is asked for its truth."""
+    kind = world.quantity(test)
+    if kind not in RANKS or kind is None:
+        return None
+    return "not " + VALUES[kind].replace("local_process_index", "is_local_main_process").replace(
+        "process_index", "is_main_process"
+    )
+
+
+def _ask_parts(world: World, pen: Pen, test: ast.BoolOp) -> list[ast.expr]:
+    """The parts of an `and` or `or` that are not decided, and the accelerator's question once."""
+    kept: list[ast.expr] = []
+    seen: set[str] = set()
+    for value in test.values:
+        text = world.process(value)
+        if world.truth(value) is not None or text in seen:
+            continue
+        kept.append(value)
+        seen |= {text} if text is not None else set()
+    if len(kept) < len(test.values):
+        word = " and " if isinstance(test.op, ast.And) else " or "
+        holes = {f"part{number}": value for number, value in enumerate(kept)}
+        pen.rewrite(test, word.join(f"{{{name}}}" for name in holes), **holes)
+    return [left for value in kept for left in ask(world, pen, value)]

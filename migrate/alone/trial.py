@@ -1,0 +1,86 @@
+"""Whether what was made ready could be converted, and how that is told in the lines of the original."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from migrate.alone.lines import Lines, retold_findings, retold_summaries
+from migrate.programs.marker import ACCELERATOR
+from migrate.report.model import Finding, Kind, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from migrate.alone.stage import Stage
+    from migrate.edits import Plan
+    from migrate.source.project import Project
+
+
+class Planned(Protocol):
+    """What the engine plans (`migrate.engine.Conversion`)."""
+
+    @property
+    def outcome(self) -> Outcome: ...
+    @property
+    def plan(self) -> Plan | None: ...
+
+
+P = TypeVar("P", bound=Planned)
+
+
+def is_converted(stage: Stage, project: Project, planned: Planned) -> bool:
+    """Whether each training loop in the files converts, and nothing is left that stands for the accelerator."""
+    loops = [f for f in planned.outcome.findings if f.kind is Kind.LOOP and f.path in stage.paths]
+    if not loops or not all(loop.converts for loop in loops):
+        return False
+    return not any(_is_open(path, project, planned) for path in stage.contents)
+
+
+def _is_open(path: str, project: Project, planned: Planned) -> bool:
+    from migrate.edits.apply import apply
+
+    file = next(file for file in project.named if file.path == path)
+    if ACCELERATOR.encode() not in file.content or planned.plan is None:
+        return False
+    return ACCELERATOR.encode() in apply(file, planned.plan).content
+
+
+def retold(planned: P, stages: Sequence[Stage], project: Project) -> P:
+    """The same, with findings and summaries in the lines of the original files."""
+    old = {file.path: file.content for file in project.named}
+    lines = {path: Lines(old[path], new) for stage in stages for path, new in stage.contents.items()}
+    if not lines:
+        return planned
+    outcome = replace(
+        planned.outcome,
+        findings=tuple(retold_findings(planned.outcome.findings, lines)),
+        summaries=tuple(retold_summaries(planned.outcome.summaries, lines)),
+    )
+    return replace(planned, outcome=outcome)  # type: ignore[type-var]
+
+
+def merged(planned: P, stage: Stage, trial: P) -> P:
+    """What is said of files that were left: what kept them back when they were tried."""
+    mine = [f for f in planned.outcome.findings if f.path in stage.paths]
+    if any(f.kind is Kind.LOOP and f.converts for f in mine):
+        return planned  # another way was found
+    kinds = (Kind.LOOP, Kind.LEFT)
+    kept = [f for f in planned.outcome.findings if f.path not in stage.paths or f.kind not in kinds]
+    tried = [_left(f, stage) for f in trial.outcome.findings if f.path in stage.paths and f.kind in kinds]
+    if not tried or not any(f.kind is Kind.LEFT for f in tried):
+        return planned
+    findings = sorted((*kept, *tried), key=lambda f: (f.path, f.line, f.column, f.code))
+    summaries = [s for s in planned.outcome.summaries if s.path not in stage.paths]
+    summaries += [s for s in trial.outcome.summaries if s.path in stage.paths]
+    return replace(  # type: ignore[type-var]
+        planned, outcome=replace(planned.outcome, findings=tuple(findings), summaries=tuple(summaries))
+    )
+
+
+def _left(finding: Finding, stage: Stage) -> Finding:
+    """A loop that would convert alone is left with the others."""
+    if finding.kind is not Kind.LOOP or not finding.converts:
+        return finding
+    message = "training loop in plain PyTorch, not converted: it shares files with one that is left"
+    return replace(finding, message=message, hint="", converts=False)

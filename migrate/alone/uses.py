@@ -1,0 +1,331 @@
+"""Who uses what in the text of some files: names by function, attributes and functions by their name alone."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from migrate.analysis.syntax import is_docstring
+from migrate.programs.marker import is_marked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_Def: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_PURE = (
+    ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Tuple, ast.List, ast.Dict, ast.Compare, ast.BoolOp,
+    ast.BinOp, ast.UnaryOp, ast.IfExp, ast.JoinedStr, ast.FormattedValue, ast.expr_context, ast.operator, ast.unaryop,
+    ast.boolop, ast.cmpop, ast.keyword,
+)  # fmt: skip
+_HARMLESS = frozenset(
+    """int str float bool len min max getattr os.environ.get os.getenv torch.cuda.device_count
+    torch.accelerator.device_count torch.device torch.cuda.is_available dist.get_rank dist.get_world_size
+    torch.distributed.get_rank torch.distributed.get_world_size""".split()
+)
+
+
+def scopes(root: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """The module and each function in it, with a name that tells them apart."""
+    yield "", root
+    yield from _inner(root, "")
+
+
+def _inner(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.AST]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (*_DEFS, ast.ClassDef)):
+            name = f"{prefix}.{child.name}"
+            if isinstance(child, _DEFS):
+                yield name, child
+            yield from _inner(child, name)
+        else:
+            yield from _inner(child, prefix)
+
+
+def is_pure(node: ast.AST) -> bool:
+    """Whether leaving an expression out changes nothing else."""
+    if isinstance(node, ast.Call):
+        if ast.unparse(node.func) not in _HARMLESS:
+            return False
+        return all(is_pure(part) for part in (*node.args, *node.keywords))
+    return isinstance(node, _PURE) and all(is_pure(child) for child in ast.iter_child_nodes(node))
+
+
+def stripped(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """A body without what does nothing."""
+    return [
+        s
+        for s in body
+        if not is_docstring(s)
+        and not isinstance(s, (ast.Pass, ast.Global, ast.Nonlocal))
+        and not (isinstance(s, ast.Return) and (s.value is None or ast.unparse(s.value) == "None"))
+    ]
+
+
+class Uses:
+    """The uses in some trees, by path."""
+
+    def __init__(self, trees: Mapping[str, ast.Module], others: Mapping[str, ast.Module]) -> None:
+        self.trees = trees  # that may be edited
+        self._all = {**others, **trees}
+        self._names: dict[str, dict[str, int]] = {}
+        self._parents: dict[str, dict[ast.AST, ast.AST]] = {}
+
+    def editable(self) -> Iterator[ast.AST]:
+        """Every node of the files that may be edited."""
+        for root in self.trees.values():
+            yield from ast.walk(root)
+
+    def nodes(self) -> Iterator[tuple[str, ast.AST]]:
+        """Every node, with the path of its file."""
+        for path, root in self._all.items():
+            for node in ast.walk(root):
+                yield path, node
+
+    # --- names ------------------------------------------------------------------------------------------------------
+
+    def names(self, path: str) -> dict[str, int]:
+        """How often each name is read in a file."""
+        if path not in self._names:
+            found: dict[str, int] = {}
+            for node in ast.walk(self._all[path]) if path in self._all else ():
+                if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Load, ast.Del)):
+                    found[node.id] = found.get(node.id, 0) + 1
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+                    found[node.value] = found.get(node.value, 0) + int(self._is_exported(path, node))
+            self._names[path] = found
+        return self._names[path]
+
+    def _is_exported(self, path: str, node: ast.Constant) -> bool:
+        """Whether a text stands in a list or tuple, as in `__all__`."""
+        return isinstance(self.parent(path, node), (ast.List, ast.Tuple))
+
+    def has_text(self, path: str, dotted: str) -> bool:
+        """Whether `a.b.c` is read in a file."""
+        return any(isinstance(n, ast.Attribute) and ast.unparse(n) == dotted for n in ast.walk(self.trees[path]))
+
+    def reads(self, tree: ast.AST, name: str) -> list[ast.Name]:
+        """The reads of a name in a function or module, and in what it holds."""
+        return [
+            n
+            for n in ast.walk(tree)
+            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, (ast.Load, ast.Del))
+        ]
+
+    def was_read(self, path: str, scope: str, name: str) -> bool:
+        """Whether a scope of this name reads a name."""
+        tree = self._scope(path, scope)
+        return tree is not None and bool(self.reads(tree, name))
+
+    def had_other(self, path: str, scope: str, name: str) -> bool:
+        """Whether a scope gives a name anything but None."""
+        tree = self._scope(path, scope)
+        values = self.assigned(tree).get(name, []) if tree is not None else []
+        return any(not (isinstance(v, ast.Constant) and v.value is None) for v in values)
+
+    def was_unwrapped(self, path: str, scope: str, name: str) -> bool:
+        """Whether a scope gives a name something's `.module`."""
+        tree = self._scope(path, scope)
+        values = self.assigned(tree).get(name, []) if tree is not None else []
+        return any(isinstance(n, ast.Attribute) and n.attr == "module" for v in values if v for n in ast.walk(v))
+
+    def _scope(self, path: str, scope: str) -> ast.AST | None:
+        root = self.trees.get(path)
+        return next((tree for name, tree in scopes(root) if name == scope), None) if root is not None else None
+
+    def assigned(self, tree: ast.AST) -> dict[str, list[ast.expr | None]]:
+        """What a scope's own statements give its names; None: in another way than by a plain assignment."""
+        found: dict[str, list[ast.expr | None]] = {}
+        shared: set[str] = set()
+        for node in _own(tree):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                found.setdefault(node.targets[0].id, []).append(node.value)
+            elif isinstance(node, (ast.Global, ast.Nonlocal)):
+                shared.update(node.names)
+        plain = {id(node.targets[0]) for node in _own(tree) if isinstance(node, ast.Assign)}
+        for node in _own(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in plain:
+                found.setdefault(node.id, []).append(None)
+        return {name: values for name, values in found.items() if name not in shared}
+
+    def statements(self, tree: ast.AST, name: str) -> list[ast.Assign]:
+        """The plain assignments to a name in a scope."""
+        return [
+            n
+            for n in _own(tree)
+            if isinstance(n, ast.Assign)
+            and len(n.targets) == 1
+            and isinstance(n.targets[0], ast.Name)
+            and n.targets[0].id == name
+        ]
+
+    def unpacked(self, tree: ast.AST) -> Iterator[tuple[ast.Assign, list[tuple[str, ast.expr]]]]:
+        """The statements `a, b = x, y` of a scope, as pairs; not those of which one reads what another gives."""
+        for node in _own(tree):
+            if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Tuple) or len(node.targets) != 1:
+                continue
+            target = node.targets[0]
+            if isinstance(target, ast.Tuple) and len(target.elts) == len(node.value.elts):
+                names = [e.id for e in target.elts if isinstance(e, ast.Name)]
+                read = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+                if len(names) == len(target.elts) and not read & set(names):
+                    yield node, list(zip(names, node.value.elts, strict=True))
+
+    def changes_after(self, tree: ast.AST, name: str, statement: ast.stmt) -> bool:
+        """Whether a name is given something else below a statement."""
+        return any(
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) and n.lineno > statement.lineno
+            for n in ast.walk(tree)
+        )
+
+    def is_mentioned(self, name: str, besides: str) -> bool:
+        """Whether another file imports a name, or reads it as an attribute."""
+        for path, root in self._all.items():
+            if path == besides:
+                continue
+            for node in ast.walk(root):
+                if isinstance(node, ast.ImportFrom) and any(a.name == name for a in node.names):
+                    return True
+                if isinstance(node, ast.Attribute) and node.attr == name:
+                    return True
+        return False
+
+    # --- attributes -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """Attributes that are read."""
+        return frozenset(
+            n.attr for _, n in self.nodes() if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)
+        )
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Texts that could name an attribute, but for the names of options."""
+        return frozenset(
+            n.value
+            for path, n in self.nodes()
+            if isinstance(n, ast.Constant)
+            and isinstance(n.value, str)
+            and n.value.isidentifier()
+            and not self._is_option(path, n)
+        )
+
+    def _is_option(self, path: str, node: ast.Constant) -> bool:
+        parent = self.parent(path, node)
+        if isinstance(parent, ast.keyword) and parent.arg in ("dest", "help", "metavar", "action", "default"):
+            return True
+        return (
+            isinstance(parent, ast.Call)
+            and isinstance(parent.func, ast.Attribute)
+            and parent.func.attr == "add_argument"
+        )
+
+    # --- functions --------------------------------------------------------------------------------------------------
+
+    def functions(self) -> Iterator[tuple[str, _Def]]:
+        """The functions and methods whose name is that of one only; a constructor has its class's."""
+        for name, nodes in self._functions.items():
+            if len(nodes) == 1 and nodes[0] in self._own:
+                yield name, nodes[0]
+
+    @cached_property
+    def _own(self) -> frozenset[ast.AST]:
+        return frozenset(node for node in self.editable() if isinstance(node, _DEFS))
+
+    def function(self, name: str) -> _Def | None:
+        """The function of a name that only one has."""
+        nodes = self._functions.get(name, [])
+        return nodes[0] if len(nodes) == 1 else None
+
+    @cached_property
+    def _functions(self) -> dict[str, list[_Def]]:
+        found: dict[str, list[_Def]] = {}
+        for path, node in self.nodes():
+            if isinstance(node, _DEFS):
+                parent = self.parent(path, node)
+                name = parent.name if node.name == "__init__" and isinstance(parent, ast.ClassDef) else node.name
+                found.setdefault(name, []).append(node)
+        return found
+
+    def is_other(self, name: str, node: _Def) -> bool:
+        """Whether the function of this name has another body here."""
+        mine = self.function(name)
+        return mine is not None and ast.dump(mine) != ast.dump(node)
+
+    def calls(self, name: str) -> list[ast.Call]:
+        """The calls of what has this name."""
+        return self._calls.get(name, [])
+
+    @cached_property
+    def _calls(self) -> dict[str, list[ast.Call]]:
+        found: dict[str, list[ast.Call]] = {}
+        for _, node in self.nodes():
+            if isinstance(node, ast.Call):
+                found.setdefault(_called(node), []).append(node)
+        return found
+
+    def mentions(self, name: str) -> int:
+        """How often a name is read, imported or spelled out, in any file."""
+        count = 0
+        for path, node in self.nodes():
+            if isinstance(node, ast.Name):
+                count += node.id == name
+            elif isinstance(node, ast.Attribute):
+                count += node.attr == name and not is_marked(node.value)
+            elif isinstance(node, ast.ImportFrom):
+                count += any(name in (a.name, a.asname) for a in node.names)
+            elif isinstance(node, ast.Constant) and node.value == name:
+                count += self._is_exported(path, node)
+        return count
+
+    def calls_of(self, name: str) -> list[ast.Call] | None:
+        """The calls of a function; None if it is used in another way, or where nothing may be edited."""
+        if any(not self._is_own(call) for call in self.calls(name)):
+            return None
+        called = {id(call.func) for call in self.calls(name)}
+        for _, node in self.nodes():
+            is_use = (isinstance(node, ast.Name) and node.id == name) or (
+                isinstance(node, ast.Attribute) and node.attr == name
+            )
+            if is_use and id(node) not in called:
+                return None
+        return self.calls(name)
+
+    def _is_own(self, call: ast.Call) -> bool:
+        return call in self._own_calls
+
+    @cached_property
+    def _own_calls(self) -> frozenset[ast.Call]:
+        return frozenset(node for node in self.editable() if isinstance(node, ast.Call))
+
+    def statement_of(self, call: ast.Call) -> ast.stmt | None:
+        """The statement that a call is, or that holds it."""
+        for path, node in self.nodes():
+            if node is call:
+                parent = self.parent(path, node)
+                return parent if isinstance(parent, ast.stmt) else None
+        return None
+
+    def parent(self, path: str, node: ast.AST) -> ast.AST | None:
+        """What a node stands in."""
+        if path not in self._parents:
+            self._parents[path] = {c: n for n in ast.walk(self._all[path]) for c in ast.iter_child_nodes(n)}
+        return self._parents[path].get(node)
+
+
+def _called(call: ast.Call) -> str:
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def _own(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope that are not those of a function or class in it."""
+    waiting: list[ast.AST] = list(ast.iter_child_nodes(tree))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (*_DEFS, ast.ClassDef, ast.Lambda)):
+            waiting.extend(ast.iter_child_nodes(node))

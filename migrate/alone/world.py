@@ -1,0 +1,317 @@
+"""What an expression is where one process runs the program.
+
+There the number of processes is one, and what asks for several does not hold. Which process this is stays a question:
+it becomes one to the accelerator, for which `ACCELERATOR` stands until it has a name.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import distributed
+from migrate.analysis.roles import Role, origins
+from migrate.programs.branches import Branches, Side
+from migrate.programs.marker import ACCELERATOR
+from migrate.programs.place import Places, Quantity, number
+from migrate.programs.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Module
+
+#: What a test for a process asks the accelerator.
+_PROCESS = {
+    Side.MAIN: f"{ACCELERATOR}.is_main_process",
+    Side.OTHERS: f"not {ACCELERATOR}.is_main_process",
+    Side.LOCAL_MAIN: f"{ACCELERATOR}.is_local_main_process",
+    Side.LOCAL_OTHERS: f"not {ACCELERATOR}.is_local_main_process",
+}
+#: What a number of the place is of the accelerator.
+VALUES = {
+    Quantity.RANK: f"{ACCELERATOR}.process_index",
+    Quantity.LOCAL_RANK: f"{ACCELERATOR}.local_process_index",
+    Quantity.WORLD_SIZE: f"{ACCELERATOR}.num_processes",
+}
+RANKS = frozenset({Quantity.RANK, Quantity.LOCAL_RANK})
+_SIZES = frozenset({Quantity.WORLD_SIZE, Quantity.DEVICES})
+_STARTING = distributed.PROCESS_GROUPS | distributed.LAUNCHERS
+WRAPPERS = distributed.DISTRIBUTED_DATA_PARALLEL
+
+
+class World:
+    """The answers for one project."""
+
+    def __init__(self, facts: Facts, modules: tuple[Module, ...]) -> None:
+        self.facts = facts
+        self.modules = modules
+        self.sources = Sources(facts)
+        self._branches = Branches(facts)
+        self._places = Places(facts, self.sources)
+
+    # --- tests ------------------------------------------------------------------------------------------------------
+
+    def truth(self, test: ast.expr) -> bool | None:
+        """What a test says where there is one process; None: it may say either."""
+        if isinstance(test, ast.Constant) and isinstance(test.value, bool):
+            return test.value
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self.truth(test.operand)
+            return None if inner is None else not inner
+        if isinstance(test, ast.BoolOp):
+            return self._joined(test)
+        if self._starts(test) or self._asks_for_wrapper(test):
+            return False
+        for meaning in self._branches.meanings(test):
+            if meaning.holds is Side.SEVERAL or meaning.fails is Side.ONE:
+                return False
+            if meaning.holds is Side.ONE or meaning.fails is Side.SEVERAL:
+                return True
+        return self._compared(test)
+
+    def _joined(self, test: ast.BoolOp) -> bool | None:
+        parts = [self.truth(value) for value in test.values]
+        decisive = isinstance(test.op, ast.Or)
+        if decisive in parts:
+            return decisive
+        return None if None in parts else not decisive
+
+    def _compared(self, test: ast.expr) -> bool | None:
+        """`world_size == 4`: decided by the number itself."""
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+            return None
+        value = number(test.comparators[0])
+        kind = self.quantity(test.left)
+        if kind in RANKS and isinstance(test.ops[0], (ast.Is, ast.IsNot)) and _is_none(test.comparators[0]):
+            return isinstance(test.ops[0], ast.Is) is self._is_optional(test.left)
+        if kind is not Quantity.WORLD_SIZE or not isinstance(value, int):
+            return None
+        answers = {ast.Eq: value == 1, ast.NotEq: value != 1, ast.Lt: value > 1, ast.LtE: value >= 1}
+        answers |= {ast.Gt: value < 1, ast.GtE: value <= 1}
+        return answers.get(type(test.ops[0]))
+
+    def _is_optional(self, node: ast.expr, depth: int = 4) -> bool:
+        """Whether a rank is an option of the command line, too: left out where there is one process."""
+        option = self.sources.option(node)
+        if option is not None:
+            return not any(k.arg == "default" and not _is_none(k.value) for k in option.keywords)
+        return depth > 0 and any(self._is_optional(e, depth - 1) for e in self.sources.given(node).expressions)
+
+    def process(self, test: ast.expr) -> str | None:
+        """The question to the accelerator that a test for a process is."""
+        if isinstance(test, (ast.BoolOp, ast.Constant)):
+            return None
+        if isinstance(test, (ast.Name, ast.Attribute)) and self.quantity(test) in RANKS:
+            return None  # a number, unless it is asked for its truth
+        found = [m for m in self._branches.meanings(test) if m.holds in _PROCESS and m.fails in _PROCESS]
+        if len(found) == 1 and found[0].holds is not None:
+            return self._asked(found[0].holds)
+        return self._compared_attribute(test)
+
+    def _compared_attribute(self, test: ast.expr) -> str | None:
+        """`args.rank == 0`, where only `quantity` below knows what that is."""
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or number(test.comparators[0]) != 0:
+            return None
+        kind = self.quantity(test.left)
+        if kind not in RANKS or not isinstance(test.ops[0], (ast.Eq, ast.NotEq, ast.Gt)):
+            return None
+        main = Side.MAIN if kind is Quantity.RANK else Side.LOCAL_MAIN
+        text = self._asked(main)
+        return text if isinstance(test.ops[0], ast.Eq) else f"not {text}"
+
+    def _asked(self, side: Side) -> str:
+        text = _PROCESS[side]
+        return text.replace("is_local_main", "is_main") if self.is_one_machine else text
+
+    def value(self, kind: Quantity) -> str:
+        """What to ask the accelerator for a number."""
+        return VALUES[Quantity.RANK if self.is_one_machine and kind in RANKS else kind]
+
+    @cached_property
+    def is_one_machine(self) -> bool:
+        """Whether the program starts its processes itself, and each joins with the rank that it was started with."""
+        calls = [use.node for use in self.facts.calls_anywhere if use.unit.module in self.modules]
+        if not any(self.facts.called(call) & distributed.LAUNCHERS for call in calls):
+            return False
+        joined = [call for call in calls if self.facts.called(call) & distributed.PROCESS_GROUPS]
+        ranks = [k.value for call in joined for k in call.keywords if k.arg == "rank"]
+        return bool(ranks) and all(isinstance(rank, ast.Name) for rank in ranks)
+
+    @cached_property
+    def _starting(self) -> frozenset[str]:
+        """The tests under which, and only under which, the program starts processes or joins a group."""
+        found: set[str] = set()
+        for use in self.facts.calls_anywhere:
+            if not self.facts.called(use.node) & _STARTING:
+                continue
+            for above in self.facts.tree(use.node).up(use.node):
+                if isinstance(above, ast.If) and any(use.node in ast.walk(s) for s in above.body):
+                    if isinstance(above.test, (ast.Attribute, ast.Compare)) and self._is_about_place(above.test):
+                        found.add(ast.unparse(above.test))
+        return frozenset(found)
+
+    def _is_about_place(self, test: ast.expr) -> bool:
+        """`args.distributed`, `h.num_gpus > 1`; not `__name__ == "__main__"`, not what another flag asks."""
+        if isinstance(test, ast.Attribute):
+            return True
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Gt):
+            return False
+        return isinstance(test.left, ast.Attribute) and number(test.comparators[0]) == 1
+
+    def _starts(self, test: ast.expr) -> bool:
+        return isinstance(test, (ast.Attribute, ast.Compare)) and ast.unparse(test) in self._starting
+
+    def _asks_for_wrapper(self, test: ast.expr) -> bool:
+        """`hasattr(model, "module")`, `isinstance(model, DistributedDataParallel)` of a model that was wrapped."""
+        if not isinstance(test, ast.Call) or len(test.args) != 2:
+            return False
+        names = self.facts.called(test)
+        if "builtins.hasattr" in names:
+            asks = isinstance(test.args[1], ast.Constant) and test.args[1].value == "module"
+        else:
+            kinds = test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]
+            asks = "builtins.isinstance" in names and all(
+                self.facts.names(kind) & (WRAPPERS | distributed.DATA_PARALLEL) for kind in kinds
+            )
+        return asks and self.is_wrapped(test.args[0])
+
+    # --- numbers ----------------------------------------------------------------------------------------------------
+
+    def quantity(self, node: ast.expr) -> Quantity | None:
+        """Which number of the place an expression is: a rank, or how many processes there are."""
+        if isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
+            return None
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and self.quantity(node.left) in RANKS:
+            return Quantity.LOCAL_RANK
+        if (found := self._places.quantity(node)) is not None:
+            return found
+        return self._of_attributes.get(node.attr) if isinstance(node, ast.Attribute) else None
+
+    def is_size(self, node: ast.expr) -> bool:
+        """Whether an expression is the number of processes, or of the GPUs that each get one."""
+        return self.quantity(node) in _SIZES
+
+    def gives_place(self, attribute: str) -> bool:
+        """Whether attributes of this name hold a number of the place."""
+        return attribute in self._of_attributes
+
+    def is_flag(self, target: ast.Attribute) -> bool:
+        """Whether an attribute says whether there are several processes."""
+        for module in self.modules:
+            for node in self.facts.tree(module.tree).nodes:
+                if isinstance(node, ast.Attribute) and node.attr == target.attr and isinstance(node.ctx, ast.Load):
+                    if self.truth(node) is None:
+                        return False
+        return True
+
+    def is_handed(self, node: ast.expr) -> bool:
+        """Whether a name is only handed to a function, whose parameter says more."""
+        return isinstance(self.facts.tree(node).parents[node], (ast.Call, ast.keyword))
+
+    @cached_property
+    def _of_attributes(self) -> dict[str, Quantity]:
+        """`args.rank`: attributes that are given a number of the place wherever they are given anything."""
+        given: dict[str, list[ast.expr | None]] = {}
+        for target, value in self.assigned_attributes():
+            given.setdefault(target.attr, []).append(value)
+        found: dict[str, Quantity] = {}
+        for attribute, values in given.items():
+            kinds = {self._given(value, attribute) for value in values}
+            if len(kinds - {"alone"}) == 1 and isinstance(kind := next(iter(kinds - {"alone"})), Quantity):
+                found[attribute] = kind
+        return found
+
+    def _given(self, value: ast.expr | None, attribute: str) -> Quantity | str | None:
+        """What one assignment gives: a quantity, what says "alone", or something else."""
+        if value is None:
+            return None
+        if number(value) in (0, 1, -1) or (isinstance(value, ast.Constant) and value.value is None):
+            return "alone"
+        if isinstance(value, ast.BinOp):
+            if isinstance(value.op, ast.Mod):
+                left = value.left
+                is_own = isinstance(left, ast.Attribute) and "rank" in left.attr
+                return Quantity.LOCAL_RANK if is_own or self._places.quantity(left) in RANKS else None
+            sides = (value.left, value.right)
+            if any(isinstance(n, ast.Attribute) and n.attr == attribute for s in sides for n in ast.walk(s)):
+                return "alone"  # args.rank * n + gpu: made out of what it was
+        found = self._places.quantity(value)
+        return found if found is not Quantity.DEVICES else Quantity.WORLD_SIZE
+
+    def assigned_attributes(self) -> Iterator[tuple[ast.Attribute, ast.expr | None]]:
+        """Every attribute that is given something, and what, where that is one expression."""
+        for module in self.modules:
+            for node in self.facts.tree(module.tree).nodes:
+                if not isinstance(node, ast.Assign):
+                    continue
+                for target in node.targets:
+                    if isinstance(target, ast.Attribute):
+                        yield target, node.value
+                    elif isinstance(target, ast.Tuple):
+                        values: list[ast.expr | None] = [None] * len(target.elts)
+                        if isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(target.elts):
+                            values = [*node.value.elts]
+                        for element, value in zip(target.elts, values, strict=True):
+                            if isinstance(element, ast.Attribute):
+                                yield element, value
+
+    # --- code that goes away ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def dead(self) -> set[int]:
+        """The nodes, by identity, of what never runs where there is one process."""
+        found: set[int] = set()
+        for module in self.modules:
+            for node in self.facts.tree(module.tree).nodes:
+                lost: Iterable[ast.AST] = ()
+                if isinstance(node, ast.If) and (kept := certain(self, node)) is not None:
+                    lost = node.orelse if kept is node.body else node.body
+                elif isinstance(node, ast.IfExp) and (truth := self.truth(node.test)) is not None:
+                    lost = [node.orelse if truth else node.body]
+                found.update(id(inner) for part in lost for inner in ast.walk(part))
+        return found
+
+    # --- models -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _wrapped(self) -> set[ast.AST]:
+        """Where the models were made that the program wraps for several processes."""
+        found: set[ast.AST] = set()
+        for use in self.facts.calls_anywhere:
+            if self.facts.called(use.node) & WRAPPERS:
+                found |= origins(self.facts.values(use.node), Role.MODEL)
+        return found
+
+    def is_wrapped(self, node: ast.expr) -> bool:
+        """Whether a model is one of those."""
+        return bool(origins(self.facts.values(node), Role.MODEL) & self._wrapped)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def gives_up(block: list[ast.stmt]) -> bool:
+    """Whether a block only ends the program."""
+    if not block:
+        return False
+    last = block[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    return (
+        isinstance(last, ast.Expr)
+        and isinstance(last.value, ast.Call)
+        and ast.unparse(last.value.func) in ("sys.exit", "exit", "quit", "os._exit")
+    )
+
+
+def certain(world: World, statement: ast.If) -> list[ast.stmt] | None:
+    """The statements of a decided `if` that stay."""
+    truth = world.truth(statement.test)
+    if truth is None:
+        return None
+    kept, other = (statement.body, statement.orelse) if truth else (statement.orelse, statement.body)
+    return other if gives_up(kept) and not gives_up(other) else kept

@@ -1,0 +1,71 @@
+"""What is done to the parameters of a function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import libcst as cst
+
+from migrate.edits.build import inserted, tight, without
+from migrate.edits.edit import AddParameter, RemoveParameter, RenameParameter
+
+if TYPE_CHECKING:
+    from migrate.edits.edit import Operation
+
+
+def edit_parameters(node: Any, original: cst.CSTNode, operation: Operation) -> Any:
+    """A parameter, or a function, with one operation carried out; unchanged by one of another kind."""
+    if isinstance(operation, RenameParameter):
+        return rename_parameter(node, operation)
+    if isinstance(operation, AddParameter):
+        return add_parameter(node, cast("cst.FunctionDef", original), operation)
+    if isinstance(operation, RemoveParameter):
+        return remove_parameter(node, operation)
+    return node
+
+
+def remove_parameter(function: cst.FunctionDef, operation: RemoveParameter) -> cst.FunctionDef:
+    """The function without one of its parameters."""
+    params = function.params
+    for field in ("posonly_params", "params", "kwonly_params"):
+        old = getattr(params, field)
+        gone = {number for number, param in enumerate(old) if param.name.value == operation.name}
+        if gone:
+            return function.with_deep_changes(params, **{field: without(old, gone)})
+    return function
+
+
+def rename_parameter(param: cst.Param, operation: RenameParameter) -> cst.Param:
+    """The parameter with another name, and another annotation and default where they are given."""
+    changes: dict[str, Any] = {"name": cst.Name(operation.name)}
+    if operation.annotation is not None:
+        code = operation.annotation
+        changes["annotation"] = cst.Annotation(cst.parse_expression(code)) if code else None
+    if operation.default is not None:
+        code = operation.default
+        changes["default"] = cst.parse_expression(code) if code else None
+        changes["equal"] = _equal(param) if code else cst.MaybeSentinel.DEFAULT
+    return param.with_changes(**changes)
+
+
+def _equal(param: cst.Param) -> cst.AssignEqual | cst.MaybeSentinel:
+    if isinstance(param.equal, cst.AssignEqual) or param.annotation is not None:
+        return param.equal
+    return tight()
+
+
+def add_parameter(function: cst.FunctionDef, original: cst.FunctionDef, operation: AddParameter) -> cst.FunctionDef:
+    """The function with one more parameter. `original` still has the names that `after` means."""
+    new = cst.Param(cst.Name(operation.name))
+    if operation.default is not None:
+        new = new.with_changes(default=cst.parse_expression(operation.default), equal=tight())
+    params = function.params
+    opening = function.whitespace_before_params
+    names = [param.name.value for param in original.params.posonly_params]
+    if operation.after in names:
+        place = names.index(operation.after) + 1
+        return function.with_deep_changes(params, posonly_params=inserted(params.posonly_params, place, new, opening))
+    old = [param.name.value for param in original.params.params]
+    added = len(params.params) - len(old)  # by edits before this one
+    place = old.index(operation.after) + 1 if operation.after in old else len(old) + added
+    return function.with_deep_changes(params, params=inserted(params.params, place, new, opening))

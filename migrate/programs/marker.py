@@ -1,0 +1,40 @@
+"""The name that stands for the accelerator in code that was made ready for it, before it has one of its own."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ACCELERATOR = "__accelerator__"
+#: What says that a process is the one that speaks.
+_MAIN = ("is_main_process", "is_local_main_process")
+
+
+def marks(node: ast.AST) -> Iterator[ast.Name]:
+    """Where the name is read in some code."""
+    return (n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == ACCELERATOR)
+
+
+def is_marked(node: ast.AST) -> bool:
+    """Whether the name is read in some code."""
+    return next(marks(node), None) is not None
+
+
+def is_main(test: ast.expr) -> bool:
+    """Whether a test holds on the main process only: it asks for that, perhaps among other things."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(map(is_main, test.values))
+    return (
+        isinstance(test, ast.Attribute)
+        and test.attr in _MAIN
+        and isinstance(test.value, ast.Name)
+        and test.value.id == ACCELERATOR
+    )
+
+
+def is_barrier(statement: ast.stmt) -> bool:
+    """Whether a statement waits for the other processes."""
+    return isinstance(statement, ast.Expr) and ast.unparse(statement.value) == f"{ACCELERATOR}.wait_for_everyone()"

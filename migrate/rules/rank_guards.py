@@ -1,0 +1,70 @@
+"""rank-guards: what a process asked of its own rank, it asks the accelerator.
+
+    if dist.get_rank() == 0:               ->   if accelerator.is_main_process:
+    torch.manual_seed(seed + rank)         ->   torch.manual_seed(seed + accelerator.process_index)
+    lr = args.lr * world_size              ->   lr = args.lr * accelerator.num_processes
+    dist.barrier()                         ->   accelerator.wait_for_everyone()
+
+In every spelling: `rank in (-1, 0)`, `not args.local_rank`, `is_main_process()`, LOCAL_RANK from the environment. Where
+the branch runs what all processes must enter, a prepared model or loader, it is dissolved: all come, and what is
+written in it is written once. Before the accelerator exists prints are left to all processes, and barriers go.
+Safe: on one process that process is the main process.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.programs.access import OutOfReach
+from migrate.programs.guards import dissolved, guards, has_accelerator, leaves
+from migrate.programs.marker import is_barrier, is_main, marks
+from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
+
+
+@rule("MIG113", "rank-guards")
+def rank_guards(conversion: Conversion, draft: Draft) -> None:
+    """Give each question to the accelerator, where it can be asked there."""
+    gone: set[int] = set()
+    for guard in guards(conversion):
+        if guard in dissolved(conversion):
+            gone |= _dissolve(conversion, draft, guard)
+        elif leaves(conversion, guard):
+            raise _refused(guard, "some processes leave here, and miss what all of them must enter")
+    for module in conversion.modules:
+        for mark in list(marks(module.tree)):
+            if conversion.facts.unit(mark) in conversion.units and id(mark) not in gone:
+                _mark(conversion, draft, mark)
+
+
+def _dissolve(conversion: Conversion, draft: Draft, node: ast.If) -> set[int]:
+    """Let all processes into a branch; the marks that go."""
+    if node.orelse or not is_main(node.test):
+        raise _refused(node, "processes part ways here, and all of them must do what is in this branch")
+    rest = [v for v in node.test.values if not is_main(v)] if isinstance(node.test, ast.BoolOp) else []
+    if rest:
+        draft.join(node.test, " and ", {f"part{number}": value for number, value in enumerate(rest)})
+    else:
+        draft.fold(node, keep="body")
+    if not has_accelerator(conversion, node):
+        draft.note(node, "every process does this: it runs before the accelerator exists")
+    return {id(mark) for mark in marks(node.test) if not any(mark in ast.walk(value) for value in rest)}
+
+
+def _mark(conversion: Conversion, draft: Draft, mark: ast.Name) -> None:
+    statement = conversion.facts.tree(mark).statement(mark)
+    if has_accelerator(conversion, mark):
+        draft.rewrite(mark, conversion.access.name(mark))
+    elif is_barrier(statement):
+        draft.remove(statement)
+    else:
+        conversion.access.name(mark)  # says why it cannot be reached, if that is so
+        raise _refused(statement, "this asks which process it is, before the accelerator exists")
+
+
+def _refused(node: ast.AST, why: str) -> OutOfReach:
+    return OutOfReach(node, why, "move it below what makes the model, the optimizer and the loaders", code="MIG113")

@@ -1,0 +1,50 @@
+"""`use_seedable_sampler`: the order of an epoch follows from a seed and the number of the epoch, and from nothing else.
+
+It is the order in which a `DistributedSampler` of the same seed hands out all samples, and no generator but its own is
+asked for numbers.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler
+
+
+class SeedableRandomSampler(RandomSampler):
+    """Shuffles with a generator that is seeded with `seed + epoch`; a whole pass takes it to the next epoch."""
+
+    def __init__(self, like: RandomSampler, seed: int | None) -> None:
+        super().__init__(like.data_source, like.replacement, like.num_samples, torch.Generator())
+        self.initial_seed = torch.random.initial_seed() if seed is None else seed
+        self.epoch = 0
+
+    def __iter__(self) -> Iterator[int]:
+        return self.drawn(self.initial_seed + self.epoch)
+
+    def drawn(self, seed: int) -> Iterator[int]:
+        """The order that a seed gives; then comes the next epoch."""
+        generator = torch.Generator().manual_seed(seed)
+        yield from RandomSampler(self.data_source, self.replacement, self.num_samples, generator)
+        self.set_epoch(self.epoch + 1)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass is this epoch."""
+        self.epoch = epoch
+
+
+def seeded(loader: DataLoader[Any], seed: int | None) -> DataLoader[Any]:
+    """The loader, with a seedable sampler where it shuffles; others come back as they are."""
+    batches = loader.batch_sampler
+    sampler = loader.sampler if batches is None else getattr(batches, "sampler", None)
+    if type(sampler) is not RandomSampler or (batches is not None and type(batches) is not BatchSampler):
+        return loader
+    new = SeedableRandomSampler(sampler, seed)
+    result = copy.copy(loader)
+    vars(result)["sampler"] = new  # a loader does not let these be set once it is made
+    if batches is not None:
+        vars(result)["batch_sampler"] = BatchSampler(new, batches.batch_size, batches.drop_last)
+    return result

@@ -1,0 +1,216 @@
+"""Programs that distribute themselves: what goes, what asks the accelerator, and what is refused."""
+
+import pytest
+
+JOIN = 'torch.distributed.init_process_group("gloo")'
+RANK = f"{JOIN}\nrank = torch.distributed.get_rank()"
+WRAP = "model = nn.parallel.DistributedDataParallel(model)"
+SAY = "    total = 1"
+MAIN = f"if accelerator.is_main_process:\n{SAY}"
+
+CHANGED = {
+    "a group": {"setup": (JOIN, "")},
+    "a group under the main guard": {"end": (f'if __name__ == "__main__":\n    {JOIN}', "")},
+    "a group under a flag": {"imports": ("import sys", ""), "setup": (f"if len(sys.argv) > 1:\n    {JOIN}", "")},
+    "a wrapper": {"made": ("model = nn.parallel.DistributedDataParallel(model)", "")},
+    "a wrapper where there are several processes": {
+        "made": (
+            "if torch.distributed.get_world_size() > 1:\n    model = nn.parallel.DistributedDataParallel(model)",
+            "",
+        )
+    },
+    "a wrapper where the launcher says so": {
+        "imports": ("import os", ""),
+        "setup": ('is_distributed = int(os.environ.get("WORLD_SIZE", "1")) > 1', ""),
+        "made": ("if is_distributed:\n    model = nn.parallel.DistributedDataParallel(model)", ""),
+    },
+    "the model inside the wrapper": {
+        "made": ("model = nn.parallel.DistributedDataParallel(model)", ""),
+        "end": ("state = model.module.state_dict()", "state = accelerator.unwrap_model(model).state_dict()"),
+    },
+    "either with or without the wrapper": {
+        "setup": (JOIN, ""),
+        "made": ("model = nn.parallel.DistributedDataParallel(model)", ""),
+        "end": (
+            'state = (model.module if hasattr(model, "module") else model).state_dict()',
+            "state = (accelerator.unwrap_model(model)).state_dict()",
+        ),
+    },
+    "rank == 0": {"setup": (RANK, ""), "end": (f"if rank == 0:\n{SAY}", MAIN)},
+    "rank in (-1, 0)": {"setup": (RANK, ""), "end": (f"if rank in (-1, 0):\n{SAY}", MAIN)},
+    "not rank": {"setup": (RANK, ""), "end": (f"if not rank:\n{SAY}", MAIN)},
+    "rank != 0": {
+        "setup": (RANK, ""),
+        "end": (f"if rank != 0:\n{SAY}", f"if not accelerator.is_main_process:\n{SAY}"),
+    },
+    "a local rank": {
+        "imports": ("import os", ""),
+        "setup": (f'{JOIN}\nlocal_rank = int(os.environ["LOCAL_RANK"])', ""),
+        "end": (f"if local_rank == 0:\n{SAY}", f"if accelerator.is_local_main_process:\n{SAY}"),
+    },
+    "among other things": {
+        "setup": (RANK, ""),
+        "epoch": (
+            f"if epoch % 2 == 0 and rank == 0:\n{SAY}",
+            f"if epoch % 2 == 0 and accelerator.is_main_process:\n{SAY}",
+        ),
+    },
+    "not distributed, or the main process": {
+        "setup": (RANK, ""),
+        "end": (f"if not torch.distributed.is_initialized() or rank == 0:\n{SAY}", f"{SAY.strip()}"),
+    },
+    "a function that says so": {
+        "setup": (
+            f"{JOIN}\ndef is_main_process():\n    return torch.distributed.get_rank() == 0",
+            "",
+        ),
+        "end": (f"if is_main_process():\n{SAY}", MAIN),
+    },
+    "a function that knows whether there is a group": {
+        "setup": (
+            f"""{JOIN}
+def is_initialized():
+    if not torch.distributed.is_available():
+        return False
+    if not torch.distributed.is_initialized():
+        return False
+    return True
+def get_rank():
+    if not is_initialized():
+        return 0
+    return torch.distributed.get_rank()""",
+            "",
+        ),
+        "end": (f"if get_rank() == 0:\n{SAY}", MAIN),
+    },
+    "a sum of all": {
+        "setup": (JOIN, ""),
+        "end": ("torch.distributed.all_reduce(x)\nx /= torch.distributed.get_world_size()", ""),
+    },
+    "a mean of all, in a function": {
+        "setup": (
+            f"""{JOIN}
+def reduced(tensor, size):
+    result = tensor.clone()
+    torch.distributed.all_reduce(result)
+    result /= size
+    return result""",
+            "",
+        ),
+        "step": ("mean = reduced(loss.detach(), torch.distributed.get_world_size())", "mean = loss.detach()"),
+    },
+    "gradients that are averaged by hand": {
+        "setup": (
+            f"""{JOIN}
+def average(model):
+    for p in model.parameters():
+        torch.distributed.all_reduce(p.grad)
+        p.grad /= torch.distributed.get_world_size()""",
+            "",
+        ),
+        "backward": ("loss.backward()\naverage(model)", "accelerator.backward(loss)"),
+    },
+    "a device by rank": {"setup": (f"{RANK}\ntorch.cuda.set_device(rank)", ""), "made": ("model.to(rank)", "")},
+    "SyncBatchNorm": {
+        "setup": (JOIN, ""),
+        "made": "model = nn.SyncBatchNorm.convert_sync_batchnorm(model)",
+    },
+    "set up in a function": {
+        "imports": ("import os", ""),
+        "setup": (
+            f"""def setup():
+    os.environ["MASTER_ADDR"] = "localhost"
+    {JOIN}
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+def cleanup():
+    torch.distributed.destroy_process_group()
+setup()""",
+            "",
+        ),
+        "end": ("cleanup()", ""),
+    },
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed(changed, name):
+    changed(**CHANGED[name])
+
+
+UNCHANGED = {
+    "a number called rank": {"setup": "rank = 3", "end": f"if rank == 0:\n{SAY}"},
+    "one that only imports": {"imports": "import torch.distributed as dist", "end": "size = dist.ReduceOp.SUM"},
+}
+
+
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_unchanged(unchanged, name):
+    unchanged(**UNCHANGED[name])
+
+
+REFUSED = {
+    "a group of its own": ("MIG113", "group = torch.distributed.new_group([0])", "new_group"),
+    "sending": ("MIG113", "torch.distributed.send(x, 1)", "send"),
+    "what one computes": ("MIG113", "torch.distributed.broadcast(x, 0)", "broadcast"),
+    "gathered": ("MIG113", "torch.distributed.all_gather([x], x)", "all_gather"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(refused, name):
+    code, step, mention = REFUSED[name]
+    refused(code, step, [mention], setup=JOIN, step=step)
+
+
+SAMPLER = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+sampler = DistributedSampler(data, num_replicas=1, rank=0, seed=3)
+loader = DataLoader(data, batch_size=4, sampler=sampler)
+model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1), find_unused_parameters=True)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    {epoch}
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_sampler_and_what_the_wrapper_was_told(convert_text):
+    _, result = convert_text(SAMPLER.format(epoch="sampler.set_epoch(epoch)"))
+
+    assert "DataLoader(data, batch_size=4, shuffle=True)" in result
+    assert "DataLoaderConfiguration(use_seedable_sampler=True, data_seed=3)" in result
+    assert "DistributedDataParallelKwargs(find_unused_parameters=True)" in result
+    assert "    loader.set_epoch(epoch)\n" in result
+    assert "sampler." not in result.replace("_sampler", "")
+
+
+def test_a_sampler_that_is_not_told_the_epoch_keeps_its_order(convert_text):
+    _, result = convert_text(SAMPLER.format(epoch="pass"))
+
+    assert "    loader.set_epoch(0)\n" in result
+
+
+def test_a_batch_that_is_divided_is_that_of_all_processes(convert_text):
+    source = SAMPLER.format(epoch="sampler.set_epoch(epoch)")
+    source = source.replace("batch_size=4", "batch_size=8 // torch.distributed.get_world_size()")
+    _, result = convert_text(source)
+
+    assert "DataLoader(data, batch_size=8, shuffle=True)" in result
+    assert "split_batches=True" in result
+
+
+def test_lines_are_those_of_the_original(convert_text):
+    source = SAMPLER.format(epoch="sampler.set_epoch(epoch)")
+    report, _ = convert_text(source)
+
+    (loop, *_) = [finding for finding in report.findings if finding.code == "MIG001"]
+    assert source.lstrip("\n").splitlines()[loop.line - 1].strip() == "for x, y in loader:"
