@@ -32,7 +32,7 @@ def kept_raw(
     """What holds a loader or a model that is prepared later, and is asked for it then."""
     assert program.home is not None
     prepared = list(prepared)
-    names = {named.target for named in prepared}
+    names = {named.target for named in prepared} | {named.target.partition("[")[0] for named in prepared}
     mine = {origin for named in prepared if named.role in _KEPT for origin in named.origins}
     end = prepare.end_lineno or prepare.lineno
     found = _in_objects(facts, program, mine, names, units, end) or _in_names(facts, program, mine, names, units, end)

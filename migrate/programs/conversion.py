@@ -161,7 +161,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         tuple(shared),
         tuple(in_full),
         where,
-        tuple(moves(facts, program, prepared - where.on_host.keys(), units, placement)),
+        tuple(moves(facts, program, prepared - where.on_host.keys() - program.partly_prepared, units, placement)),
         placement,
     )
 
@@ -172,6 +172,8 @@ def _evaluation(facts: Facts, program: Program, handed_out: set[ast.AST]) -> tup
     decided = [
         InFull(loop, "it also runs where the model is not prepared")
         if loop.unit in raw
+        else InFull(loop, "its loader stays whole, beside the one that is trained on")
+        if loop.loaders & program.partly_prepared
         else decide_evaluation(facts, program, modes, loop)
         for loop in program.evaluation
     ]
@@ -251,7 +253,7 @@ def _evaluated_in_full(program: Program, in_full: list[InFull]) -> list[Refusal]
             "make a second DataLoader over the same data for the evaluation",
         )
         for decision in in_full
-        if decision.loop.loaders & program.training_loaders
+        if decision.loop.loaders & (program.training_loaders - program.partly_prepared)
     ]
 
 
@@ -317,7 +319,7 @@ def _several(facts: Facts, program: Program, loaders: tuple[Named, ...], placeme
     """Objects that the analysis cannot tell apart: one of them would be prepared, and all taken for prepared."""
     assert program.home is not None
     for named in (*loaders, *program.models, *program.optimizers, *program.schedulers):
-        for origin in sorted(named.origins, key=_line):
+        for origin in sorted(named.origins - program.partly_prepared, key=_line):
             again = facts.singles.again(origin, program.home, placement.prepare.statement)
             if again is not None:
                 yield Refusal(

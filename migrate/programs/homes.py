@@ -7,7 +7,7 @@ its object, prepare is called there, and the accelerator is made by what makes t
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
@@ -15,11 +15,10 @@ from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.naming import Named, bound, covers, reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping
 
     from migrate.analysis.facts import Facts
 
-    _Names = Callable[[Facts, Unit, Role, "set[ast.AST] | None"], tuple[Named, ...]]
 
 _DEEPEST = 6  # calls between where a model is made and where it is prepared
 
@@ -32,10 +31,15 @@ class Home:
     start: Unit
     entry: ast.AST | None = None  # None: they are one, or the accelerator is made by an `__init__`
     is_wide: bool = False  # whether parameters and what objects hold count as names
+    keys: Mapping[ast.AST, str] = field(default_factory=dict)
 
     def named(self, facts: Facts, role: Role, wanted: set[ast.AST] | None) -> tuple[Named, ...]:
         """The names of objects of a role; None: of all."""
-        return reachable(facts, self.unit, role, wanted) if self.is_wide else bound(facts, self.unit, role, wanted)
+        return (
+            reachable(facts, self.unit, role, wanted, self.keys)
+            if self.is_wide
+            else bound(facts, self.unit, role, wanted)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class Wanted:
     optimizers: set[ast.AST]
     models: set[ast.AST]
     loaders: set[ast.AST]
+    keys: Mapping[ast.AST, str] = field(default_factory=dict)  # of loaders in a dictionary: the one that is trained on
 
 
 def find(facts: Facts, wanted: Wanted, *, everywhere: bool = False) -> Home | None:
@@ -52,7 +57,7 @@ def find(facts: Facts, wanted: Wanted, *, everywhere: bool = False) -> Home | No
     fitting = [
         unit
         for unit in facts.units_naming(wanted.optimizers)
-        if (everywhere or facts.is_editable(unit)) and _names_all(facts, unit, wanted, bound)
+        if (everywhere or facts.is_editable(unit)) and _names_all(facts, unit, wanted, is_wide=False)
     ]
     if fitting:
         unit = next((unit for unit in fitting if isinstance(unit, Function)), fitting[0])
@@ -60,11 +65,12 @@ def find(facts: Facts, wanted: Wanted, *, everywhere: bool = False) -> Home | No
     return next(_wide(facts, wanted, everywhere=everywhere), None)
 
 
-def _names_all(facts: Facts, unit: Unit, wanted: Wanted, names: _Names) -> bool:
+def _names_all(facts: Facts, unit: Unit, wanted: Wanted, *, is_wide: bool) -> bool:
+    home = Home(unit, unit, None, is_wide, wanted.keys)
     return (
-        covers(names(facts, unit, Role.OPTIMIZER, wanted.optimizers), wanted.optimizers)
-        and bool(names(facts, unit, Role.MODEL, wanted.models))
-        and covers(names(facts, unit, Role.LOADER, wanted.loaders), wanted.loaders)
+        covers(home.named(facts, Role.OPTIMIZER, wanted.optimizers), wanted.optimizers)
+        and bool(home.named(facts, Role.MODEL, wanted.models))
+        and covers(home.named(facts, Role.LOADER, wanted.loaders), wanted.loaders)
     )
 
 
@@ -76,7 +82,7 @@ def _wide(facts: Facts, wanted: Wanted, *, everywhere: bool) -> Iterator[Home]:
             continue
         if any(_again(facts, unit, each) for each in given):
             continue
-        home = _started(facts, unit, given)
+        home = _started(facts, unit, given, wanted.keys)
         if home is not None and (everywhere or facts.is_editable(home.start)):
             found.append((len(given), isinstance(unit, Module), home))
     yield from (home for *_, home in sorted(found, key=lambda each: each[:2]))
@@ -84,12 +90,12 @@ def _wide(facts: Facts, wanted: Wanted, *, everywhere: bool) -> Iterator[Home]:
 
 def _given(facts: Facts, unit: Unit, wanted: Wanted) -> list[Named] | None:
     """What a unit that knows all objects is given of them; None: it does not, or makes none of them."""
-    if not _names_all(facts, unit, wanted, reachable):
+    if not _names_all(facts, unit, wanted, is_wide=True):
         return None
     named = [
         *reachable(facts, unit, Role.OPTIMIZER, wanted.optimizers),
         *reachable(facts, unit, Role.MODEL, wanted.models),
-        *reachable(facts, unit, Role.LOADER, wanted.loaders),
+        *reachable(facts, unit, Role.LOADER, wanted.loaders, wanted.keys),
     ]
     given = [each for each in named if each.is_given]
     return given if len(given) < len(named) else None
@@ -110,18 +116,18 @@ def entered_again(facts: Facts, wanted: Wanted) -> tuple[Unit, Named, ast.AST] |
     return None
 
 
-def _started(facts: Facts, unit: Unit, given: list[Named]) -> Home | None:
+def _started(facts: Facts, unit: Unit, given: list[Named], keys: Mapping[ast.AST, str]) -> Home | None:
     """The home with what makes the objects that it is given: there the accelerator is made. None: no one such place."""
     if not given:
-        return Home(unit, unit, is_wide=True)
+        return Home(unit, unit, None, True, keys)
     mine = {origin for each in given for origin in each.origins}
     start, entry = unit, None
     for _ in range(_DEEPEST):
         if isinstance(start, Function) and _is_held(facts, start, mine):
             init = _constructor(start)
-            return None if init is None else Home(unit, init, is_wide=True)
+            return None if init is None else Home(unit, init, None, True, keys)
         if isinstance(start, Module) or not _is_handed(start, mine):
-            return Home(unit, start, entry, is_wide=True)
+            return Home(unit, start, entry, True, keys)
         callers = facts.callers(start)
         above = {id(call.caller): call.caller for call in callers}
         if len(above) != 1 or any(call.handed is not None for call in callers):

@@ -14,10 +14,13 @@ from migrate.analysis.roles import Role, Values, origins
 from migrate.analysis.units import Class, Function, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
+
+
+_NO_KEYS: dict[ast.AST, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +66,16 @@ def bound(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> 
     return tuple(named)
 
 
-def reachable(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> tuple[Named, ...]:
-    """The names of `bound`, and for other objects those through parameters and through what the unit's objects hold."""
+def reachable(
+    facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None, keys: Mapping[ast.AST, str] = _NO_KEYS
+) -> tuple[Named, ...]:
+    """The names of `bound`, and for other objects those through parameters and through what the unit's objects hold.
+
+    `keys` says of loaders that one expression makes for a dictionary which of them is meant.
+    """
     named = list(bound(facts, unit, role, wanted))
     seen = {origin for each in named for origin in each.origins}
-    for other in (*_parameters(unit, role), *_attributes(facts, unit, role)):
+    for other in (*_parameters(unit, role), *_attributes(facts, unit, role), *_items(facts, unit, role, keys)):
         mine = other.origins if wanted is None else other.origins & wanted
         if mine and not mine & seen:
             seen |= mine
@@ -121,6 +129,17 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
             found = set().union(*several)
             if all(several) and all(facts.singles.holders(origin) == 1 for origin in found):
                 yield Named(f"{owner}.{key}", role, frozenset(found), statements)
+
+
+def _items(facts: Facts, unit: Unit, role: Role, keys: Mapping[ast.AST, str]) -> Iterator[Named]:
+    """What a dictionary holds: `loaders["train"]`."""
+    for owner, values, statements in _owners(facts, unit) if keys else ():
+        found = facts.inside(values, role, 1) & keys.keys()
+        if len(values) == len(found) == 1:
+            (origin,) = found
+            content = facts.file(facts.source(origin)).content
+            quote = '"' if content.count(b'"') > content.count(b"'") else "'"
+            yield Named(f"{owner}[{quote}{keys[origin]}{quote}]", role, frozenset(found), statements)
 
 
 def _owners(facts: Facts, unit: Unit) -> Iterator[tuple[str, Values, tuple[ast.stmt, ...]]]:

@@ -92,7 +92,7 @@ def _tree(facts: Facts, unit: Unit) -> Tree:
 
 
 def _prepare_spot(facts: Facts, loops: Loops, program: Program, tree: Tree, prepared: list[Named]) -> Spot:
-    statements = [statement for named in prepared for statement in named.statements]
+    statements = [statement for named in prepared for statement in _making(loops, named)]
     block = _common_block(tree, statements)
     held = [_held(tree, statement, block) for statement in statements]
     position = max(_index(block, statement) for statement in held)
@@ -102,6 +102,11 @@ def _prepare_spot(facts: Facts, loops: Loops, program: Program, tree: Tree, prep
     while position + 1 < len(block) and _is_placing(facts, program, block[position + 1]):
         position += 1
     return Spot(block[position], "after", spaced=True)
+
+
+def _making(loops: Loops, named: Named) -> list[ast.stmt]:
+    """The statements that make an object; `model = train(model)` only gives it back."""
+    return [s for number, s in enumerate(named.statements) if number == 0 or not loops.trains(s)]
 
 
 def _common_block(tree: Tree, statements: list[ast.stmt]) -> list[ast.stmt]:

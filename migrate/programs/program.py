@@ -16,6 +16,7 @@ from migrate.programs.homeless import why_homeless
 from migrate.programs.homes import Wanted, find
 from migrate.programs.naming import Named
 from migrate.programs.outsiders import outsiders
+from migrate.programs.turning import Turning, turnings
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 from migrate.programs.wholes import trained
 
@@ -51,6 +52,7 @@ class Program:
     optimizers: tuple[Named, ...] = ()
     loaders: tuple[Named, ...] = ()  # every loader that has a name at home, in order of creation
     schedulers: tuple[Named, ...] = ()
+    turnings: tuple[Turning, ...] = ()  # training loops that evaluate, too, on other loaders of a dictionary
     outsiders: Mapping[Function, str] = field(default_factory=dict)  # functions that others call, too, and where
     refusals: list[Refusal] = field(default_factory=list)
     doubts: list[Refusal] = field(default_factory=list)  # what its conversion rests on and is only likely
@@ -61,6 +63,11 @@ class Program:
     def training_loaders(self) -> set[ast.AST]:
         """Where the loaders were made that training loops run over."""
         return {origin for loop in self.training for origin in loop.loaders}
+
+    @property
+    def partly_prepared(self) -> set[ast.AST]:
+        """Where the loaders were made of which only the one that is trained on is prepared."""
+        return {turning.origin for turning in self.turnings}
 
     @property
     def model_origins(self) -> set[ast.AST]:
@@ -177,7 +184,9 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
             )
         )
         return
-    home = find(facts, Wanted(optimizers, models, program.training_loaders))
+    program.turnings = turnings(facts, program.training)
+    keys = {turning.origin: turning.key for turning in program.turnings}
+    home = find(facts, Wanted(optimizers, models, program.training_loaders, keys))
     if home is None:
         program.refusals.append(_homeless(facts, loops, program, optimizers, models))
         return

@@ -18,6 +18,9 @@ So is a meter of the project, with what its class computes from its sums:
 
     meter.update(loss.item())     ->   meter.sum, meter.count = accelerator.reduce((meter.sum, meter.count))
 
+A loop that trains and evaluates by turns, `for x, y in loaders[phase]`, is run in full where it evaluates; what it adds
+up is joined where it has trained.
+
 Left alone: numbers that a training loop shows while it runs (progress bars) are those of one process's share; and where
 the processes cannot share the training data evenly, the samples that fill up the last batch count twice in such sums.
 """
@@ -25,6 +28,7 @@ the processes cannot share the training data evenly, the samples that fill up th
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from migrate.programs.accumulators import Accumulator, Joined
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
     from migrate.programs.evaluation import Shared
     from migrate.programs.joins import Join
+    from migrate.programs.turning import Turning
     from migrate.rules.draft import Draft
 
 
@@ -60,6 +65,10 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
                 draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
             for name in left_over(conversion.facts, loop, found, joined):
                 draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
+            turning = next((each for each in conversion.program.turnings if each.loop is loop), None)
+            if turning is not None:
+                _join_where_training(conversion, draft, turning, found)
+                continue
             for accumulator in found:
                 _join(conversion, draft, accumulator)
             for after in dict.fromkeys(join.after for join in joined):
@@ -92,6 +101,23 @@ def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> Non
         )
         return
     draft.after(accumulator.after, _joining(accumulator, conversion.access.name(loop)))
+
+
+def _join_where_training(
+    conversion: Conversion, draft: Draft, turning: Turning, found: tuple[Accumulator, ...]
+) -> None:
+    """In a loop by turns the shares are joined where it has trained; evaluated is everything on each process."""
+    loop = turning.loop.node
+    draft.note(loop, f"every process runs this loop in full where it evaluates: only {turning.key!r} is shared out")
+    accelerator = conversion.access.name(loop)
+    lines = [_joining(each, accelerator) for each in found if each.joined is not None]
+    tree, test = conversion.facts.tree(loop), ast.unparse(turning.test)
+    later = next((after for before, after in pairwise(tree.block(loop)) if before is loop), None)
+    if lines and isinstance(later, ast.If) and ast.unparse(later.test) == test:
+        draft.before(later.body[0], "\n".join(lines))
+    elif lines:
+        unit = place(conversion.facts.file(loop), loop).unit
+        draft.after(loop, "\n".join([f"if {draft.quoted(loop, test)}:", *(unit + line for line in lines)]))
 
 
 def _join_meters(conversion: Conversion, draft: Draft, after: ast.stmt, joined: list[Join]) -> None:

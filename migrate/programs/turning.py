@@ -1,0 +1,117 @@
+"""Loops that train and evaluate by turns on a dictionary of loaders: `for x, y in loaders[phase]`.
+
+Only the loader that is trained on is prepared. The others stay whole, so that every process evaluates everything and
+what is added up then is that of all samples; what training adds up is joined where the phase is training.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role
+from migrate.programs.phases import Phase, Phases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+
+
+@dataclass(frozen=True, slots=True)
+class Turning:
+    """A loop over one of the loaders of a dictionary, chosen by the phase."""
+
+    loop: LoopFact
+    origin: ast.AST  # where its loaders are made
+    held: ast.DictComp  # what makes the dictionary
+    key: str  # of the loader that is trained on
+    test: ast.expr  # holds where it trains
+
+    def asks(self, node: ast.Subscript) -> bool:
+        """Whether an item is the one that the loop runs over."""
+        return any(node is inner for inner in ast.walk(self.loop.node))
+
+
+def turnings(facts: Facts, training: Iterable[LoopFact]) -> tuple[Turning, ...]:
+    """The loops by turns among the training loops; none if another loop trains on one of their dictionaries."""
+    training = list(training)
+    found = [made for loop in training if (made := _turning(facts, loop)) is not None]
+    mine = {made.origin for made in found}
+    if any(loop.loaders & mine and loop not in [made.loop for made in found] for loop in training):
+        return ()
+    return tuple(found)
+
+
+def _turning(facts: Facts, loop: LoopFact) -> Turning | None:
+    found = Phases(facts).of(loop)
+    flag = found.flag
+    if flag is None or found.phase is not Phase.MIXED or not (flag.complete and flag.holds_means_training):
+        return None
+    if len(flag.trains) != 1 or not isinstance(flag.trains[0], str) or len(loop.loaders) != 1:
+        return None
+    item = _item(loop, flag.subject)
+    held = _held(facts, item) if item is not None else None
+    (origin,) = loop.loaders
+    if held is None or flag.trains[0] not in _keys(held) or facts.source(origin) is not held.value:
+        return None
+    return Turning(loop, origin, held, flag.trains[0], flag.test)
+
+
+def _item(loop: LoopFact, subject: ast.expr) -> ast.Subscript | None:
+    """`loaders[phase]` in what a loop runs over."""
+    if not isinstance(loop.node, (ast.For, ast.AsyncFor)):
+        return None
+    items = [node for node in ast.walk(loop.node.iter) if isinstance(node, ast.Subscript)]
+    asked = [node for node in items if ast.unparse(node.slice) == ast.unparse(subject)]
+    return asked[0] if len(asked) == len(items) == 1 else None
+
+
+def _held(facts: Facts, item: ast.Subscript) -> ast.DictComp | None:
+    made = [value.origin for value in facts.values(item.value) if value.role is Role.CONTAINER]
+    return made[0] if len(made) == 1 and isinstance(made[0], ast.DictComp) else None
+
+
+def _keys(held: ast.DictComp) -> list[str]:
+    """`{x: DataLoader(...) for x in ["train", "val"]}`."""
+    first = held.generators[0]
+    if len(held.generators) > 1 or first.ifs or not isinstance(first.iter, (ast.List, ast.Tuple)):
+        return []
+    if not isinstance(held.key, ast.Name) or ast.unparse(first.target) != held.key.id:
+        return []
+    constants = [node.value for node in first.iter.elts if isinstance(node, ast.Constant)]
+    return [key for key in constants if isinstance(key, str)] if len(constants) == len(first.iter.elts) else []
+
+
+def misread(facts: Facts, turning: Turning, until: int) -> ast.AST | None:
+    """A place that takes the loaders out in another way than the loop; the others by name, or any until a line, may."""
+    for module in facts.modules:
+        tree = facts.tree_of(module)
+        for node in tree.nodes:
+            if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+                continue
+            if turning.held not in {value.origin for value in facts.values(node)}:
+                continue
+            parent = tree.parents[node]
+            is_early = node.lineno <= until and facts.unit(node) is facts.unit(turning.held)
+            if isinstance(parent, ast.Attribute) and not is_early:
+                return parent
+            if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and not is_early:
+                return node
+            if isinstance(parent, ast.Subscript) and not (is_early or turning.asks(parent) or _other(turning, parent)):
+                return parent
+    return None
+
+
+def _other(turning: Turning, item: ast.Subscript) -> bool:
+    return isinstance(item.slice, ast.Constant) and item.slice.value != turning.key
+
+
+def evaluated(facts: Facts, found: Iterable[Turning], loop: LoopFact) -> Iterator[str]:
+    """The names of loaders beside the one that is trained on, over which a loop evaluates."""
+    held = {turning.held for turning in found}
+    for node in ast.walk(loop.node.iter) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else ():
+        if isinstance(node, ast.Subscript) and held & {value.origin for value in facts.values(node.value)}:
+            yield ast.unparse(node)

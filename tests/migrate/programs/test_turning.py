@@ -1,0 +1,83 @@
+"""Loops that train and evaluate by turns, on a dictionary of loaders."""
+
+import pytest
+
+PROGRAM = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+loaders = {{x: DataLoader(data[x], batch_size=4) for x in ["train", "val"]}}
+{early}
+net = nn.Linear(1, 1)
+opt = optim.SGD(net.parameters(), lr=0.1)
+{late}
+for epoch in range(3):
+    for phase in {phases}:
+        total = 0.0
+        for x, y in loaders[phase]:
+            with torch.set_grad_enabled(phase == "train"):
+                loss = net(x).sum()
+                if phase == "train":
+                    loss.backward()
+                    opt.step()
+            total += loss.item()
+        print(phase, total)
+"""
+
+
+def _program(early="", late="", phases='["train", "val"]'):
+    return PROGRAM.format(early=early, late=late, phases=phases)
+
+
+@pytest.mark.parametrize(
+    "holes",
+    [
+        {},
+        {"early": 'x, y = next(iter(loaders["train"]))'},
+        {"early": "sizes = {k: len(v.dataset) for k, v in loaders.items()}"},
+        {"late": 'size = len(loaders["val"].dataset)'},
+    ],
+)
+def test_the_loader_that_is_trained_on_is_prepared(decide, holes):
+    program, conversion = decide(_program(**holes))
+
+    assert not program.refusals
+    assert [named.target for named in conversion.prepared] == ['loaders["train"]', "net", "opt"]
+
+
+def test_moves_stay_since_only_some_batches_arrive_on_the_device(decide):
+    text = _program().replace("net(x)", 'net(x.to("cuda"))')
+    _, conversion = decide(text)
+
+    assert [move.is_dropped for move in conversion.moves] == [False]
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        'steps = len(loaders["train"])',
+        "steps = {k: len(loaders[k]) for k in loaders}",
+        "for name, loader in loaders.items():\n    print(name, len(loader))",
+    ],
+)
+def test_loaders_taken_out_in_other_ways_are_refused(decide, late):
+    program, conversion = decide(_program(late=late))
+
+    assert conversion is None
+    assert {refusal.code for refusal in program.refusals} == {"MIG114"}
+
+
+def test_a_sum_that_goes_on_over_the_phases_is_refused(decide):
+    text = _program().replace("        total = 0.0\n", "").replace("    for phase", "    total = 0.0\n    for phase")
+    text = text.replace("        print(phase, total)", "    print(total)")
+    program, conversion = decide(text)
+
+    assert conversion is None
+    assert "cannot be joined" in program.refusals[0].why
+
+
+def test_phases_that_are_not_written_out_are_refused(decide):
+    _, conversion = decide(_program(phases="names"))
+
+    assert conversion is None
