@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import gc
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
@@ -36,7 +37,7 @@ from runtime.files import Files
 from runtime.handlers import AutocastKwargs, DataLoaderConfiguration, Handlers
 from runtime.metrics import gather_for_metrics
 from runtime.optimizer import Following, following, hold_back
-from runtime.precision import PRECISIONS, Fp16
+from runtime.precision import PRECISIONS, Fp16, Unscaled
 from runtime.strategies import strategy_for, unwrapped
 from runtime.world import World, leave
 
@@ -49,7 +50,8 @@ class Accelerator(Files):
     Args:
         device_placement: move models and batches to the device; `prepare` can say otherwise for single objects.
         split_batches: older place of `DataLoaderConfiguration(split_batches=...)`.
-        mixed_precision: "no", "bf16" or "fp16"; also from ACCELERATE_MIXED_PRECISION.
+        mixed_precision: "no", "bf16" or "fp16"; also from ACCELERATE_MIXED_PRECISION. Without a GPU "fp16" computes in
+            full precision, as torch.cuda.amp does there.
         gradient_accumulation_steps: micro-steps per optimizer step in `accumulate`, and what `backward` divides by;
             also from ACCELERATE_GRADIENT_ACCUMULATION_STEPS.
         cpu: use the CPU even if there is a GPU; also from ACCELERATE_USE_CPU.
@@ -96,6 +98,9 @@ class Accelerator(Files):
     def _compose(self) -> None:
         world, config = self._world, self.config
         precision = PRECISIONS[config.mixed_precision]
+        if precision is Fp16 and not self._device.scales:
+            warnings.warn("mixed_precision='fp16' needs a GPU: computing in full precision.", stacklevel=3)
+            precision = Unscaled
         self._precision = precision(self.device, self._handlers.autocast, self._handlers.scaler)
         self._strategy = strategy_for(world)(world, self._device, self.device, self._handlers.ddp)
         self._passes = Passes(world.rank)
@@ -269,6 +274,11 @@ class Accelerator(Files):
     def clip_grad_value_(self, parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
         """`torch.nn.utils.clip_grad_value_` on unscaled gradients."""
         nn.utils.clip_grad_value_(self._unscaled(parameters), clip_value)
+
+    def unscale_gradients(self, optimizer: Optimizer | Iterable[Optimizer] | None = None) -> None:
+        """Take the scale of mixed_precision="fp16" off the gradients of optimizers (None: all) before they are read."""
+        chosen = self._optimizers if optimizer is None else optimizer
+        self._precision.unscale([chosen] if isinstance(chosen, Optimizer) else chosen)
 
     def _unscaled(self, parameters: Tensor | Iterable[Tensor]) -> Tensor | Iterable[Tensor]:
         if not isinstance(self._precision, Fp16):

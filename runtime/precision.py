@@ -117,6 +117,14 @@ class Fp16(Bf16):
         return result, was_skipped
 
 
+class Unscaled(Precision):
+    """float16 where there is none: full precision, and a scaler that is turned off, as torch.cuda.amp has it there."""
+
+    def __init__(self, device: torch.device, autocast: AutocastKwargs, scaling: GradScalerKwargs) -> None:
+        super().__init__(device, autocast, scaling)
+        self.scaler = torch.amp.GradScaler(device.type, enabled=False)
+
+
 class Scaler(torch.amp.GradScaler):
     """PyTorch's gradient scaler, whose update can wait until somebody asks for the scale."""
 

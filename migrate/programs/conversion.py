@@ -16,6 +16,8 @@ from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Function
 from migrate.programs.access import Access
 from migrate.programs.agreement import Agreement, agreements
+from migrate.programs.by_hand import ByHand
+from migrate.programs.by_hand import decide as decide_by_hand
 from migrate.programs.captures import called_around, kept_raw
 from migrate.programs.closures import returned_losses, unanswered
 from migrate.programs.evaluation import InFull, Shared
@@ -32,7 +34,7 @@ from migrate.programs.placement import NoPlace, Placement, place
 from migrate.programs.program import Program, Refusal
 from migrate.programs.rates import counted_in_batches, rates
 from migrate.programs.schedulers import Schedule, schedules
-from migrate.programs.setup import arguments
+from migrate.programs.setup import Argument, arguments
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -68,6 +70,7 @@ class Conversion:
     where: Whereabouts
     moves: tuple[Move, ...]
     placement: Placement
+    by_hand: ByHand
 
     def home_of(self, name: str) -> str:
         """The module that gives a name of the API, such as `set_seed`."""
@@ -128,7 +131,12 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     units = units_of(facts, program)
     program.refusals += _wrapped_elsewhere(facts, program, units)
     try:
-        placement, with_schedulers = _place(facts, loops, program, loaders, planned, units)
+        by_hand = decide_by_hand(facts, loops, program)
+        try:
+            placement, with_schedulers = _place(facts, loops, program, loaders, planned, units, by_hand.arguments)
+        except NoPlace as error:
+            by_hand = by_hand.kept(error)
+            placement, with_schedulers = _place(facts, loops, program, loaders, planned, units, ())
     except NoPlace as error:
         program.refusals.append(error.refusal)
         return None
@@ -163,6 +171,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         where,
         tuple(moves(facts, program, prepared - where.on_host.keys() - program.partly_prepared, units, placement)),
         placement,
+        by_hand,
     )
 
 
@@ -280,13 +289,14 @@ def _place(
     loaders: tuple[Named, ...],
     planned: tuple[Schedule, ...],
     units: set[Unit],
+    own: tuple[Argument, ...],
 ) -> tuple[Placement, tuple[Named, ...]]:
     """The places, and the schedulers that are prepared: stepped per batch, with a horizon in one process's batches.
 
     A horizon measured with len(loader) after prepare already counts the batches of N processes: that scheduler stays.
     """
     objects = [*loaders, *program.models, *program.optimizers]
-    asked = arguments(facts, loops, program)
+    asked = (*arguments(facts, loops, program), *own)
     first = place(facts, loops, program, objects, units, asked)
     taken = counted_in_batches(facts, loops, program, planned, first.prepare.statement.end_lineno or 0)
     if not taken:

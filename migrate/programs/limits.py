@@ -15,6 +15,7 @@ from migrate.programs.agreement import depends_on_batch, parting_ways
 from migrate.programs.closures import closures
 from migrate.programs.devices import is_unknown_move
 from migrate.programs.loops import LoopFact, Loops, is_scaling
+from migrate.programs.numerics import numerics
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
 from migrate.programs.shares import decisions
@@ -130,27 +131,6 @@ def _backward_forms(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
                     "MIG105",
                     "backward(gradient=...) has no counterpart",
                     "reduce to a scalar loss first, e.g. (loss * gradient).sum().backward()",
-                )
-
-
-def _scalers(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    for module in {loop.unit.module for loop in program.training}:
-        for node in facts.tree(module.tree).nodes:
-            if isinstance(node, ast.Call) and any(
-                value.role is Role.SCALER and value.origin is node for value in facts.values(node)
-            ):
-                yield Refusal(
-                    node,
-                    "MIG106",
-                    "the program scales its losses with a GradScaler of its own",
-                    "take the scaler out and start the converted script with --mixed_precision fp16",
-                )
-            elif isinstance(node, ast.Call) and any(name.startswith("apex.") for name in facts.called(node)):
-                yield Refusal(
-                    node,
-                    "MIG106",
-                    "the program uses apex",
-                    "take apex out and start the converted script with --mixed_precision fp16",
                 )
 
 
@@ -320,7 +300,7 @@ CHECKS: tuple[Check, ...] = (
     _names_taken,
     _out_of_hand,
     _backward_forms,
-    _scalers,
+    numerics,
     _distributed,
     started,
     _several_devices,

@@ -23,14 +23,17 @@ from migrate.programs.program import Program, Refusal, home_anywhere, programs
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules.accelerator import accelerator
+from migrate.rules.accumulation import accumulation
 from migrate.rules.agreement import agreement
 from migrate.rules.attributes import model_attributes, trains_around_wrapper
+from migrate.rules.autocast import autocast
 from migrate.rules.backward import backward_call
 from migrate.rules.batch_moves import batch_moves
 from migrate.rules.clipping import gradient_clipping
 from migrate.rules.data_parallel import data_parallel
 from migrate.rules.device_choice import device_choice
 from migrate.rules.draft import Draft, finding
+from migrate.rules.grad_scaler import grad_scaler
 from migrate.rules.guarded import faults, guarded_collective
 from migrate.rules.host import to_the_host
 from migrate.rules.loading import loading
@@ -68,6 +71,9 @@ RULES: tuple[Rule, ...] = (
     tensor_types,
     to_the_host,
     backward_call,
+    grad_scaler,
+    autocast,
+    accumulation,
     agreement,
     gradient_clipping,
     data_parallel,

@@ -84,6 +84,14 @@ class Draft:
         """Put neighbouring statements under `if test:`."""
         self.plan.guard(statements[0], statements[-1], test, rule=self.code, group=self.group)
 
+    def unwrap(self, statement: ast.If | ast.With) -> None:
+        """Let a statement without else part give way to its body."""
+        self.plan.unwrap(statement, rule=self.code, group=self.group)
+
+    def wrap_block(self, statements: Sequence[ast.stmt], header: str) -> None:
+        """Put neighbouring statements into a block, such as `with x:`."""
+        self.plan.wrap(statements[0], statements[-1], header, rule=self.code, group=self.group)
+
     # --- signatures and imports -------------------------------------------------------------------------------------
 
     def add_keyword(self, call: ast.Call, name: str, value: str) -> None:

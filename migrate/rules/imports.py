@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 
 def drop_unused(conversion: Conversion, draft: Draft, gone: Iterable[ast.expr]) -> None:
-    """Drop `from m import name` where every use of the name is among the expressions that go away."""
+    """Drop `from m import name` where every use of the name is among the expressions that go away: `name`, `name.x`."""
     names: dict[tuple[ast.Module, str], set[int]] = {}
-    for node in gone:
+    for expression in gone:
+        node = expression
+        while isinstance(node, ast.Attribute):
+            node = node.value
         if isinstance(node, ast.Name):
             root = conversion.facts.tree(node).root
             names.setdefault((root, node.id), set()).add(id(node))
@@ -26,5 +29,13 @@ def drop_unused(conversion: Conversion, draft: Draft, gone: Iterable[ast.expr]) 
         if read != ids or exported:
             continue
         for statement in nodes:
-            if isinstance(statement, ast.ImportFrom) and any((a.asname or a.name) == name for a in statement.names):
+            if _binds(statement, name):
+                assert isinstance(statement, (ast.Import, ast.ImportFrom))
                 draft.drop_import(statement, name)
+
+
+def _binds(statement: ast.AST, name: str) -> bool:
+    """Whether an import gives just that name: `from m import name`, `import m.n as name`."""
+    if isinstance(statement, ast.ImportFrom):
+        return any((alias.asname or alias.name) == name for alias in statement.names)
+    return isinstance(statement, ast.Import) and any(alias.asname == name for alias in statement.names)

@@ -28,13 +28,6 @@ def _reason(code: str, name: str, summary: str, why: str, way_out: str) -> Reaso
 
 REASONS: tuple[Reason, ...] = (
     _reason(
-        "MIG106",
-        "grad-scaler",
-        "the program scales its losses with a GradScaler of its own.",
-        "Two scalers would scale twice. Taking one out reaches into backward, clipping, step and checkpoints.",
-        "take the scaler's calls out and start the converted script with --mixed_precision fp16.",
-    ),
-    _reason(
         "MIG111",
         "process-group",
         "the program joins a process group, or starts its processes, by itself.",

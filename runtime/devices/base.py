@@ -17,6 +17,7 @@ class Device:
     backend: ClassVar[str | None] = None  # of the process group; None: more than one process is not possible
     distributed_type: ClassVar[DistributedType] = DistributedType.NO  # of a run with several processes
     needs_copies: ClassVar[bool] = True  # batches are made in host memory and must be copied
+    scales: ClassVar[bool] = False  # has float16 with a gradient scaler; without, "fp16" computes in full precision
 
     @classmethod
     def is_available(cls) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.config import DistributedType, MixedPrecision
+from runtime.config import DistributedType
 from runtime.devices.base import Device
 
 
@@ -17,11 +17,3 @@ class Cpu(Device):
     @classmethod
     def is_available(cls) -> bool:
         return True
-
-    def refusal(self, precision: MixedPrecision) -> str | None:
-        if precision is not MixedPrecision.FP16:
-            return None
-        return (
-            "mixed_precision='fp16' needs a GPU, and this process runs on the CPU. "
-            "Use mixed_precision='bf16', or start on a machine with a GPU."
-        )

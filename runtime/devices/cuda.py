@@ -17,6 +17,7 @@ class Cuda(Device):
     kind = "cuda"
     backend = "nccl"
     distributed_type = DistributedType.MULTI_GPU
+    scales = True
 
     @classmethod
     def is_available(cls) -> bool:

@@ -15,7 +15,7 @@ from torch import nn
 from runtime import Accelerator, AutocastKwargs
 from runtime.accumulation import Accumulation
 from runtime.data.passes import Passes
-from runtime.errors import ConfigurationError, PrecisionError
+from runtime.errors import PrecisionError
 from runtime.handlers import GradScalerKwargs
 from runtime.optimizer import following, hold_back
 from runtime.precision import Fp16, in_float32
@@ -43,9 +43,16 @@ def fp16_on_cpu(**scaling):
     return Fp16(torch.device("cpu"), AutocastKwargs(), GradScalerKwargs(**scaling))
 
 
-def test_fp16_on_the_cpu_is_refused_with_the_way_out():
-    with pytest.raises(ConfigurationError, match=r"needs a GPU.*Use mixed_precision='bf16'.*came from: argument"):
-        Accelerator(cpu=True, mixed_precision="fp16")
+def test_fp16_on_the_cpu_computes_in_full_precision():
+    with pytest.warns(UserWarning, match="needs a GPU: computing in full precision"):
+        accelerator = Accelerator(cpu=True, mixed_precision="fp16")
+    model = accelerator.prepare(Net())
+    output = model(torch.randn(2, 4))
+
+    assert model.seen.dtype is output.dtype is torch.float32
+    assert accelerator.mixed_precision == "fp16"
+    assert not accelerator.scaler.is_enabled()
+    assert accelerator.scaler.state_dict() == {}
 
 
 def test_bf16_computes_in_bf16_and_gives_float32():
@@ -150,6 +157,26 @@ def test_scaler_is_updated_once_when_two_optimizers_step():
             optimizer.step()
             optimizer.zero_grad()
         assert precision.scaler.state_dict()["scale"] == expected
+
+
+def test_gradients_are_unscaled_once_for_each_step():
+    with pytest.warns(UserWarning, match="needs a GPU"):
+        accelerator = Accelerator(cpu=True, mixed_precision="fp16")
+    accelerator._precision = fp16_on_cpu(init_scale=8.0)  # as on a GPU
+    model = nn.Linear(2, 1)
+    model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    for unscale in (
+        accelerator.unscale_gradients,
+        lambda: accelerator.unscale_gradients(optimizer),
+        lambda: accelerator.unscale_gradients([optimizer]),
+    ):
+        accelerator.backward(model(torch.ones(1, 2)).sum())
+        assert torch.equal(model.weight.grad, torch.full((1, 2), 8.0))
+        unscale()
+        assert torch.equal(model.weight.grad, torch.ones(1, 2))
+        assert accelerator.clip_grad_norm_([model.weight], 10.0) == torch.tensor(2.0).sqrt()
+        optimizer.step()
+        optimizer.zero_grad()
 
 
 def test_scaler_refuses_closures():

@@ -242,8 +242,23 @@ NOT_RUN = (
     "cuda()", "set_device", "tqdm", "writer.", "accuracy_score", "torch.load", "DataParallel", "model.module",
     "torch.float64", "torch.cuda.", "dist.",
 )  # fmt: skip
-#: A parameter cannot be shown in one line of a program: tests/migrate/rules/test_accelerator.py has whole ones.
-ELSEWHERE = {"def train(model, device, loader):", "train(model, device, loader)"}
+#: What cannot be shown in one line of a program: test_accelerator.py and test_grad_scaler.py have whole ones.
+ELSEWHERE = {
+    "def train(model, device, loader):",
+    "train(model, device, loader)",
+    "scaler.scale(loss).backward()",
+    "scaler = GradScaler()",
+    "scaler = GradScaler(enabled=args.amp)",
+    "scaler.step(optimizer)",
+    "scaler.update()",
+    "scaler.unscale_(optimizer)",
+    "scaler.state_dict()",
+    "if scaler is not None:",
+    "loss = loss / k",
+    "if (i + 1) % k == 0 or i + 1 == len(loader):",
+    "with torch.cuda.amp.autocast():",
+    'with torch.autocast("cuda", enabled=args.amp):',
+}
 
 
 def examples():

@@ -35,13 +35,6 @@ def test_allowed(changed, name):
 
 
 REFUSED = {
-    "a scaler": ("MIG106", {"made": "scaler = torch.amp.GradScaler()"}, "GradScaler()", "GradScaler of its own"),
-    "an old scaler": (
-        "MIG106",
-        {"made": "scaler = torch.cuda.amp.GradScaler(enabled=False)"},
-        "GradScaler",
-        "GradScaler of its own",
-    ),
     "apex": (
         "MIG106",
         {"imports": "from apex import amp", "ready": "model, optimizer = amp.initialize(model, optimizer)"},
@@ -174,7 +167,7 @@ def test_a_function_that_nobody_calls_is_flagged(convert_text, remark):
 
 def test_every_reason_is_told(convert_text, programs):
     before, _ = programs(
-        {"made": "scaler = torch.amp.GradScaler()", "setup": 'torch.set_default_device("cuda")'},
+        {"imports": "from apex import amp", "made": "amp.init()", "setup": 'torch.set_default_device("cuda")'},
     )
     report, _ = convert_text(before)
 

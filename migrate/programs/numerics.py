@@ -1,0 +1,53 @@
+"""What is refused for the numbers that a program computes with."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.programs.program import Program, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import Loops
+
+_HALF = frozenset({"torch.float16", "torch.half"})
+
+
+def numerics(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """apex, and models whose parameters are in float16."""
+    modules = {loop.unit.module for loop in program.training} | {program.module}
+    for module in modules:
+        for node in facts.tree(module.tree).nodes:
+            if isinstance(node, ast.Call) and any(name.startswith("apex.") for name in facts.called(node)):
+                yield Refusal(
+                    node,
+                    "MIG106",
+                    "the program uses apex",
+                    "take apex out and start the converted script with --mixed_precision fp16",
+                )
+    for use in facts.method_calls("half", "to"):
+        if use.unit.module in modules and _halves(facts, use.node, program) and not _is_over(facts, program, use.node):
+            yield Refusal(
+                use.node,
+                "MIG106",
+                "the parameters of the model are in float16, and so are what steps and averages do with them",
+                "leave the parameters in float32 and start the converted script with --mixed_precision fp16",
+            )
+
+
+def _halves(facts: Facts, call: ast.Call, program: Program) -> bool:
+    if not origins(facts.receiver(call), Role.MODEL) & program.model_origins:
+        return False
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    is_half = isinstance(call.func, ast.Attribute) and call.func.attr == "half"
+    return is_half or any(facts.names(argument) & _HALF for argument in given)
+
+
+def _is_over(facts: Facts, program: Program, call: ast.Call) -> bool:
+    """Whether training is over when the model is made smaller, to be saved or shown."""
+    unit = facts.unit(call)
+    return any(unit is loop.unit and call.lineno > (loop.node.end_lineno or 0) for loop in program.training)

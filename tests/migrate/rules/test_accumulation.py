@@ -1,0 +1,167 @@
+"""MIG108: what becomes of gradient accumulation by hand, and what is kept."""
+
+import textwrap
+
+import pytest
+
+from migrate.report.model import Kind
+
+HEAD = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+steps = 2
+{accelerator}data = TensorDataset(torch.randn(20, 2), torch.randn(20, 1))
+loader = DataLoader(data, batch_size=4)
+model = nn.Linear(2, 1)
+criterion = nn.MSELoss()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+{prepare}for epoch in range(2):
+"""
+BEFORE = HEAD.format(accelerator="", prepare="")
+AFTER = HEAD.format(
+    accelerator="accelerator = Accelerator(gradient_accumulation_steps=steps)\n",
+    prepare="loader, model, optimizer = accelerator.prepare(loader, model, optimizer)\n",
+).replace("import torch\n", "import torch\nfrom runtime import Accelerator\n", 1)
+LAST = "if (i + 1) % steps == 0 or (i + 1) == len(loader):"
+STEP = "    optimizer.step()\n    optimizer.zero_grad()"
+PLAIN = """\
+for x, y in loader:
+    with accelerator.accumulate(model):
+        loss = criterion(model(x), y)
+        accelerator.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def micro(loss, window, over="enumerate(loader)", divided="", step=STEP, backward="loss.backward()"):
+    lines = [f"loss = {loss}", *([divided] if divided else []), backward, window, *step.splitlines()]
+    return f"for i, (x, y) in {over}:\n" + textwrap.indent("\n".join(lines), "    ")
+
+
+LOSS = "criterion(model(x), y)"
+CHANGED = {
+    "a statement that divides": (micro(LOSS, LAST, divided="loss = loss / steps"), PLAIN),
+    "in place": (micro(LOSS, LAST, divided="loss /= steps"), PLAIN),
+    "only where there are several": (micro(LOSS, LAST, divided="if steps > 1:\n    loss = loss / steps"), PLAIN),
+    "where the loss is computed": (micro(f"{LOSS} / steps", LAST), PLAIN),
+    "where backward is called": (micro(LOSS, LAST, backward="(loss / steps).backward()"), PLAIN),
+    "the end asked for by the last number": (
+        micro(f"{LOSS} / steps", "if i == len(loader) - 1 or (i + 1) % steps == 0:"),
+        PLAIN,
+    ),
+    "clipping waits for the window": (
+        micro(f"{LOSS} / steps", LAST, step=f"    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n{STEP}"),
+        PLAIN.replace(
+            "        optimizer.step()",
+            "        if accelerator.sync_gradients:\n"
+            "            accelerator.clip_grad_norm_(model.parameters(), 1.0)\n        optimizer.step()",
+        ),
+    ),
+    "a window that does more": (
+        micro(f"{LOSS} / steps", LAST, step=f"{STEP}\n    updates = i"),
+        """\
+        for i, (x, y) in enumerate(loader):
+            with accelerator.accumulate(model):
+                loss = criterion(model(x), y)
+                accelerator.backward(loss)
+                if accelerator.sync_gradients:
+                    optimizer.step()
+                    optimizer.zero_grad()
+                    updates = i
+        """,
+    ),
+    "a sum of what was not divided yet": (
+        "total = 0\n" + micro(LOSS, LAST, divided="total += loss.detach()\nloss = loss / steps"),
+        "total = 0\n" + PLAIN.replace("        accelerator.b", "        total += loss.detach()\n        accelerator.b"),
+    ),
+    "the number of the batch is needed": (
+        micro(f"{LOSS} / steps", LAST) + "\n    number = i",
+        PLAIN.replace("x, y in loader", "i, (x, y) in enumerate(loader)") + "    number = i",
+    ),
+}
+
+
+def whole(head, body):
+    return head + textwrap.indent(textwrap.dedent(body), "    ").rstrip() + "\n"
+
+
+def normal(text):
+    return "\n".join(line for line in text.splitlines() if line.strip())
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed(convert_text, name):
+    before, after = CHANGED[name]
+    report, result = convert_text(whole(BEFORE, before))
+
+    assert normal(result) == normal(whole(AFTER, after)), report.findings
+
+
+OPEN = "if (i + 1) % steps == 0:"
+KEPT = {
+    "the last window stays open": (micro(f"{LOSS} / steps", OPEN), "last window of an epoch is left open"),
+    "counted from zero": (
+        micro(f"{LOSS} / steps", "if i % steps == 0 or i == len(loader) - 1:"),
+        "counted in another way",
+    ),
+    "the length of something else": (
+        micro(f"{LOSS} / steps", "if (i + 1) % steps == 0 or i + 1 == len(data):"),
+        "counted in another way",
+    ),
+    "no division": (micro(LOSS, LAST), "not divided by the number"),
+    "another number": (micro(f"{LOSS} / 3", LAST), "not divided by the number"),
+    "the quotient is printed": (
+        micro(f"{LOSS} / steps", LAST) + "\n    print(loss.item())",
+        "used after it is divided",
+    ),
+    "a way past the count": (
+        micro(LOSS, LAST, divided="if i == 3:\n    continue\nloss = loss / steps"),
+        "`continue` leaves a window open",
+    ),
+    "gradients are cleared in every step": (
+        micro(f"{LOSS} / steps", LAST, step="    optimizer.step()") + "\n    optimizer.zero_grad()",
+        "cleared outside of the window",
+    ),
+    "two backwards": (
+        micro(f"{LOSS} / steps", LAST, divided="loss.backward(retain_graph=True)"),
+        "several calls of backward",
+    ),
+    "counted from one": (micro(f"{LOSS} / steps", LAST, over="enumerate(loader, 1)"), "not counted by enumerate"),
+    "a number that changes": (micro(f"{LOSS} / steps", LAST) + "\nsteps = steps + 1", "steps changes"),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_not_canonical_and_kept_by_hand(convert_text, remark, name):
+    body, why = KEPT[name]
+    before = whole(BEFORE, body)
+    report, result = convert_text(before)
+
+    remark(report, before, "MIG108", "if ", (why,), Kind.NOTE)
+    assert "accelerator = Accelerator()\n" in result
+    assert "accumulate" not in result
+    assert "% steps == 0" in result
+
+
+def test_a_number_that_is_set_after_the_model_is_made_is_kept(convert_text, remark):
+    before = whole(
+        BEFORE.replace("steps = 2\n", "").replace("for epoch", "steps = 2\nfor epoch"),
+        micro(LOSS, LAST, divided="loss /= steps"),
+    )
+    report, result = convert_text(before)
+
+    remark(report, before, "MIG108", "if ", ("gets its value after the models are made",), Kind.NOTE)
+    assert "accumulate" not in result
+
+
+def test_another_loop_without_windows_keeps_all_by_hand(convert_text, remark):
+    other = (
+        "for x, y in loader:\n    criterion(model(x), y).backward()\n    optimizer.step()\n    optimizer.zero_grad()"
+    )
+    before = whole(BEFORE, micro(LOSS, LAST, divided="loss /= steps") + f"\n{other}")
+    report, result = convert_text(before)
+
+    remark(report, before, "MIG108", "if ", ("another loop of the program does not accumulate",), Kind.NOTE)
+    assert "accumulate" not in result

@@ -1,0 +1,286 @@
+"""MIG106 and MIG107: what becomes of scalers and autocast contexts, and what is kept by hand."""
+
+import textwrap
+
+import pytest
+
+from migrate.report.model import Kind
+
+BEFORE = """\
+import argparse
+from contextlib import nullcontext
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+args = argparse.ArgumentParser().parse_args()
+data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+loader = DataLoader(data, batch_size=4)
+model = nn.Linear(2, 1)
+criterion = nn.MSELoss()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+"""
+AFTER = (
+    BEFORE.replace("import torch\n", "import torch\nfrom runtime import Accelerator\n", 1)
+    .replace("data =", "accelerator = Accelerator({})\ndata =", 1)
+    .replace("lr=0.1)\n", "lr=0.1)\nloader, model, optimizer = accelerator.prepare(loader, model, optimizer)\n")
+)
+ALWAYS, FLAG = 'mixed_precision="fp16"', 'mixed_precision="fp16" if args.amp else "no"'
+LOOP = """
+for x, y in loader:
+    optimizer.zero_grad()
+    with {context}:
+        loss = criterion(model(x), y)
+    {step}
+"""
+PLAIN = "accelerator.backward(loss)\noptimizer.step()"
+STEP = "scaler.scale(loss).backward()\nscaler.step(optimizer)\nscaler.update()"
+SCALER = "scaler = torch.cuda.amp.GradScaler()"
+AUTOCAST = "torch.cuda.amp.autocast()"
+
+
+def looped(context, step):
+    return LOOP.format(context=context, step=textwrap.indent(step, "    ").strip())
+
+
+#: name: (constructor, before, after)
+CHANGED = {
+    "always": (ALWAYS, f"{SCALER}\n{looped(AUTOCAST, STEP)}", looped("accelerator.autocast()", PLAIN)),
+    "by its new name": (
+        ALWAYS,
+        'scaler = torch.amp.GradScaler("cuda")\n' + looped('torch.autocast("cuda", dtype=torch.float16)', STEP),
+        looped("accelerator.autocast()", PLAIN),
+    ),
+    "a flag": (
+        FLAG,
+        "scaler = torch.amp.GradScaler(enabled=args.amp)\n"
+        + looped('torch.autocast(device_type="cuda", enabled=args.amp)', STEP),
+        looped("accelerator.autocast()", PLAIN),
+    ),
+    "a scaler that may be None": (
+        FLAG,
+        "scaler = torch.cuda.amp.GradScaler() if args.amp else None\n"
+        + looped(
+            "torch.cuda.amp.autocast(enabled=scaler is not None)",
+            f"if scaler:\n{textwrap.indent(STEP, '    ')}\nelse:\n    loss.backward()\n    optimizer.step()",
+        ),
+        looped("accelerator.autocast()", PLAIN),
+    ),
+    "None first, and the branches the other way round": (
+        FLAG,
+        "scaler = None\nif args.amp:\n    scaler = torch.cuda.amp.GradScaler()\n"
+        + looped(
+            "torch.cuda.amp.autocast(scaler is not None)",
+            f"if scaler is None:\n    loss.backward()\n    optimizer.step()\nelse:\n{textwrap.indent(STEP, '    ')}",
+        ),
+        looped("accelerator.autocast()", PLAIN),
+    ),
+    "a context that may be none": (
+        FLAG,
+        "scaler = torch.cuda.amp.GradScaler(enabled=args.amp)\n"
+        + looped("torch.cuda.amp.autocast() if args.amp else nullcontext()", STEP),
+        looped("accelerator.autocast()", PLAIN),
+    ),
+    "the forward in both branches": (
+        FLAG,
+        """\
+        if args.amp:
+            scaler = torch.cuda.amp.GradScaler()
+        for x, y in loader:
+            optimizer.zero_grad()
+            if args.amp:
+                with torch.cuda.amp.autocast():
+                    loss = criterion(model(x), y)
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+            else:
+                loss = criterion(model(x), y)
+                loss.backward()
+                optimizer.step()
+        """,
+        looped("accelerator.autocast()", PLAIN),
+    ),
+    "clipping": (
+        ALWAYS,
+        f"{SCALER}\n"
+        + looped(
+            AUTOCAST,
+            "scaler.scale(loss).backward(retain_graph=True)\nscaler.unscale_(optimizer)\n"
+            "nn.utils.clip_grad_norm_(model.parameters(), 1.0)\nscaler.step(optimizer)\nscaler.update()",
+        ),
+        looped(
+            "accelerator.autocast()",
+            "accelerator.backward(loss, retain_graph=True)\n"
+            "accelerator.clip_grad_norm_(model.parameters(), 1.0)\noptimizer.step()",
+        ),
+    ),
+    "gradients that are read": (
+        ALWAYS,
+        f"{SCALER}\n"
+        + looped(
+            AUTOCAST,
+            "scaler.scale(loss).backward()\nscaler.unscale_(optimizer)\nnorm = next(model.parameters()).grad.norm()\n"
+            "scaler.step(optimizer)\nscaler.update()",
+        ),
+        looped(
+            "accelerator.autocast()",
+            "accelerator.backward(loss)\naccelerator.unscale_gradients(optimizer)\n"
+            "norm = next(model.parameters()).grad.norm()\noptimizer.step()",
+        ),
+    ),
+    "the state": (
+        ALWAYS,
+        f"{SCALER}\nstart = {{}}\nscaler.load_state_dict(start)\n{looped(AUTOCAST, STEP)}state = scaler.state_dict()",
+        "start = {}\nif accelerator.scaler:\n    accelerator.scaler.load_state_dict(start)\n"
+        + looped("accelerator.autocast()", PLAIN)
+        + "state = accelerator.scaler.state_dict() if accelerator.scaler else {}",
+    ),
+    "the state of one that may be None": (
+        FLAG,
+        "scaler = torch.cuda.amp.GradScaler() if args.amp else None\n"
+        + looped(
+            "torch.cuda.amp.autocast(enabled=args.amp)",
+            f"if args.amp:\n{textwrap.indent(STEP, '    ')}\nelse:\n    loss.backward()\n    optimizer.step()",
+        )
+        + "state = {}\nif scaler is not None:\n    state['scaler'] = scaler.state_dict()",
+        looped("accelerator.autocast()", PLAIN)
+        + "state = {}\nif accelerator.scaler is not None:\n    state['scaler'] = accelerator.scaler.state_dict()",
+    ),
+    "whether a step was skipped": (
+        ALWAYS,
+        f"{SCALER}\n"
+        + looped(
+            AUTOCAST,
+            "scaler.scale(loss).backward()\nscale = scaler.get_scale()\nscaler.step(optimizer)\nscaler.update()\n"
+            "if scaler.get_scale() < scale:\n    skipped = True",
+        ),
+        looped("accelerator.autocast()", f"{PLAIN}\nif accelerator.optimizer_step_was_skipped:\n    skipped = True"),
+    ),
+    "the scale": (
+        ALWAYS,
+        f"{SCALER}\n{looped(AUTOCAST, STEP)}scale = [scaler.get_scale()]",
+        looped("accelerator.autocast()", PLAIN)
+        + "scale = [accelerator.scaler.get_scale() if accelerator.scaler else 1.0]",
+    ),
+    "micro-steps by hand": (
+        ALWAYS,
+        f"{SCALER}\n"
+        + looped(
+            AUTOCAST,
+            "scaler.scale(loss / 2).backward()\nif x[0, 0].shape:\n    scaler.step(optimizer)\n    scaler.update()",
+        ),
+        looped("accelerator.autocast()", "accelerator.backward(loss / 2)\nif x[0, 0].shape:\n    optimizer.step()"),
+    ),
+}
+
+
+def whole(head, body):
+    return head + textwrap.dedent(body).lstrip("\n") + "\n"
+
+
+def normal(text):
+    """Without blank lines, and without the line whose place and quotes depend on others."""
+    return "\n".join(line for line in text.splitlines() if line.strip() and "= Accelerator(" not in line)
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed(convert_text, name):
+    arguments, before, after = CHANGED[name]
+    report, result = convert_text(whole(BEFORE, before))
+
+    assert f"accelerator = Accelerator({arguments})" in result.replace("'", '"')
+    expected = whole(AFTER, after)
+    if "nullcontext()" in before:  # its import went with it
+        expected = expected.replace("from contextlib import nullcontext\n", "")
+    assert normal(result) == normal(expected), report.findings
+
+
+#: name: (before, a part of the reason)
+KEPT = {
+    "settings": ("scaler = torch.cuda.amp.GradScaler(growth_interval=100)\n", AUTOCAST, STEP, "settings of its own"),
+    "for the CPU": ('scaler = torch.amp.GradScaler("cpu")\n', AUTOCAST, STEP, "settings of its own"),
+    "turned off": ("scaler = torch.cuda.amp.GradScaler(enabled=False)\n", AUTOCAST, STEP, "turned off"),
+    "autocast on the CPU": (f"{SCALER}\n", 'torch.autocast("cpu")', STEP, "on the CPU, too"),
+    "bfloat16": (f"{SCALER}\n", "torch.cuda.amp.autocast(dtype=torch.bfloat16)", STEP, "precision than float16"),
+    "two flags": (f"{SCALER}\n", "torch.cuda.amp.autocast(enabled=args.amp)", STEP, "not on where the scaler is"),
+    "no autocast": (f"{SCALER}\n", "torch.enable_grad()", STEP, "trained outside of autocast"),
+    "two scalers": (f"{SCALER}\nother = torch.cuda.amp.GradScaler()\n", AUTOCAST, STEP, "several scalers"),
+    "scaled gradients are clipped": (
+        f"{SCALER}\n",
+        AUTOCAST,
+        STEP.replace("scaler.step", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)\nscaler.step"),
+        "clipped while they are scaled",
+    ),
+    "arithmetic on the scale": (
+        f"{SCALER}\n",
+        AUTOCAST,
+        "scaler.scale(loss).backward()\nscaler.step(optimizer)\nscaler.update(2.0)",
+        "scaler.update(2.0) has no counterpart",
+    ),
+    "the scaled loss is kept": (
+        f"{SCALER}\n",
+        AUTOCAST,
+        "scaled = scaler.scale(loss)\nscaled.backward()\nscaler.step(optimizer)\nscaler.update()",
+        "scaled loss is kept",
+    ),
+    "no update after the step": (
+        f"{SCALER}\n",
+        AUTOCAST,
+        "scaler.update()\nscaler.scale(loss).backward()\nscaler.step(optimizer)",
+        "not updated right after the step",
+    ),
+    "branches that differ": (
+        "scaler = torch.cuda.amp.GradScaler() if args.amp else None\n",
+        "torch.cuda.amp.autocast(enabled=args.amp)",
+        f"if args.amp:\n{textwrap.indent(STEP, '    ')}\nelse:\n    (2 * loss).backward()\n    optimizer.step()",
+        "branches with and without mixed precision differ",
+    ),
+    "no branch without it": (
+        "scaler = torch.cuda.amp.GradScaler() if args.amp else None\n",
+        "torch.cuda.amp.autocast(enabled=args.amp)",
+        f"if args.amp:\n{textwrap.indent(STEP, '    ')}",
+        "what happens without mixed precision is not seen",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_not_understood_and_kept_by_hand(convert_text, remark, name):
+    made, context, step, why = KEPT[name]
+    before = whole(BEFORE, made + looped(context, step))
+    report, result = convert_text(before)
+
+    remark(report, before, "MIG106", "GradScaler", (why,), Kind.NOTE)
+    assert context in result
+    assert "accelerator = Accelerator()\n" in result
+    if "scaler.scale(loss).backward()" in step:
+        assert "accelerator.backward(scaler.scale(loss))" in result
+
+
+def test_calls_without_autocast_are_told(convert_text, remark):
+    evaluation = "with torch.no_grad():\n    print(model(data[0][0]))\n"
+    before = whole(BEFORE, f"{SCALER}\n{looped(AUTOCAST, STEP)}{evaluation}")
+    report, _ = convert_text(before)
+
+    remark(report, before, "MIG106", "print(model(", ("computes in float16 here, too",), Kind.NOTE)
+
+
+def test_a_flag_that_is_set_after_the_model_is_made_keeps_the_scaler(convert_text, remark):
+    before = whole(
+        BEFORE,
+        "amp = loader.batch_size > 2\nscaler = torch.cuda.amp.GradScaler(enabled=amp)\n"
+        + looped("torch.cuda.amp.autocast(amp)", STEP),
+    )
+    report, result = convert_text(before)
+
+    remark(report, before, "MIG106", "GradScaler", ("gets its value after the models are made",), Kind.NOTE)
+    assert "accelerator.backward(scaler.scale(loss))" in result
+
+
+def test_imports_go_with_the_last_use(convert_text):
+    head = BEFORE.replace("from torch import nn, optim", "from torch import nn, optim\nfrom torch.cuda import amp")
+    _, result = convert_text(whole(head, f"scaler = amp.GradScaler()\n{looped('amp.autocast()', STEP)}"))
+
+    assert "amp import" not in result
+    assert "import amp" not in result
