@@ -20,7 +20,7 @@ from migrate.programs.by_hand import ByHand
 from migrate.programs.by_hand import decide as decide_by_hand
 from migrate.programs.captures import called_around, kept_raw
 from migrate.programs.closures import returned_losses, unanswered
-from migrate.programs.evaluation import InFull, Shared
+from migrate.programs.evaluation import InFull, Shared, gathered_first
 from migrate.programs.evaluation import decide as decide_evaluation
 from migrate.programs.given import kept_given
 from migrate.programs.host import Whereabouts, whereabouts
@@ -186,6 +186,11 @@ def _evaluation(facts: Facts, program: Program, handed_out: set[ast.AST]) -> tup
         else decide_evaluation(facts, program, modes, loop)
         for loop in program.evaluation
     ]
+    beside = _beside_training(program)
+    decided = [
+        gathered_first(facts, program, modes, d) if isinstance(d, InFull) and d.loop.loaders & beside else d
+        for d in decided
+    ]
     named = {origin for loader in program.loaders for origin in loader.origins}
     while True:
         kept_whole = {o for d in decided if isinstance(d, InFull) for o in d.loop.loaders} - program.training_loaders
@@ -203,6 +208,14 @@ def _gathered_on_device(
     kept = [s for s in shared if any(loader in hosted for loader in s.loop.loaders)]
     why = "its batches stay on the CPU, where Accelerate cannot gather them"
     return [s for s in shared if s not in kept], [*in_full, *(InFull(s.loop, why) for s in kept)]
+
+
+def _beside_training(program: Program) -> set[ast.AST]:
+    """The loaders that are trained on, and those that evaluation loops run over beside them: they are prepared."""
+    found = set(program.training_loaders)
+    while more := {o for loop in program.evaluation if loop.loaders & found for o in loop.loaders} - found:
+        found |= more
+    return found
 
 
 def _held_back(
@@ -259,7 +272,7 @@ def _evaluated_in_full(program: Program, in_full: list[InFull]) -> list[Refusal]
             decision.loop.node,
             "MIG114",
             f"this loop evaluates on a loader that is also trained on, and cannot be shared out: {decision.why}",
-            "make a second DataLoader over the same data for the evaluation",
+            "call model.eval() before it, or make a second DataLoader over the same data for it",
         )
         for decision in in_full
         if decision.loop.loaders & (program.training_loaders - program.partly_prepared)

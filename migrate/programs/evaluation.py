@@ -7,7 +7,9 @@ Two ways, both exact:
   in the loop body is then what one process would compute, whatever it is: sums, means of batch means, lists, figures.
 * *in full*: the loader is not prepared and every process evaluates everything. Always right, never faster.
 
-The first is chosen only where it is proven that nothing in the loop looks at the batch before the gather.
+The first is chosen only where it is proven that nothing in the loop looks at the batch before the gather. A loader that
+is trained on is prepared, so there the second is not possible; `gathered_first` gives every process the whole batch as
+the loop's first statement instead.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ class Shared:
     after: ast.stmt
     names: tuple[str, ...]
     lists: tuple[str, ...] = ()
+    before: str = ""  # why they are gathered before this statement, the first of the loop, so that nothing is shared
     unnamed: ast.Call | None = None  # the model's call inside `after`; `names[0]` is its new name
 
 
@@ -73,7 +76,35 @@ def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shar
         return InFull(loop, str(reason))
     targets = {name.id for name in _names_of(loop.node.target)}  # type: ignore[union-attr]
     lists = tuple(name for name in names if name in targets and is_listed(facts, loop.node, name))
-    return Shared(loop, forward.statement, tuple(n for n in names if n not in lists), lists, forward.unnamed)
+    plain = tuple(name for name in names if name not in lists)
+    return Shared(loop, forward.statement, plain, lists, unnamed=forward.unnamed)
+
+
+def gathered_first(facts: Facts, program: Program, modes: Modes, whole: InFull) -> Shared | InFull:
+    """A loop over a prepared loader in which every process computes every batch; as it was if that cannot be."""
+    loop = whole.loop
+    if not isinstance(loop.node, ast.For) or not _is_plain(loop.node.target):
+        return whole
+    try:
+        _check_reach(facts, program, loop)
+        _check_rows(loop)
+    except NotShared:
+        return whole
+    names = []
+    for name in [n.id for n in _names_of(loop.node.target)]:
+        reading = [n for n in _names_of(loop.node) if n.id == name and isinstance(n.ctx, ast.Load)]
+        after = _read_after(facts, loop, name)
+        reading += [] if after is None else [after]
+        values = facts.values(reading[0]) if reading else frozenset()
+        if not roles(values) & FROM_LOADER:
+            continue
+        if any(has_fields(facts, node) for node in reading):
+            return whole
+        names.append(name)
+    if not names or modes.at(loop.node) is Mode.UNKNOWN:
+        return whole
+    lists = tuple(name for name in names if is_listed(facts, loop.node, name))
+    return Shared(loop, loop.node.body[0], tuple(n for n in names if n not in lists), lists, before=whole.why)
 
 
 def _check_reach(facts: Facts, program: Program, loop: LoopFact) -> None:
@@ -87,15 +118,20 @@ def _check_reach(facts: Facts, program: Program, loop: LoopFact) -> None:
 
 def _check_data(facts: Facts, loop: LoopFact) -> None:
     """A data set that draws random numbers per sample would draw others if it were shared out."""
+    _check_rows(loop)
     for loader in loop.loaders:
-        if isinstance(loader, ast.Call) and any(k.arg == "collate_fn" for k in loader.keywords):
-            raise NotShared("its collate_fn decides which dimension of a batch is the samples")
         for value in facts.over(loader):
             if isinstance(value.unit, Class) and draws(facts, value.unit):
                 raise NotShared(f"{value.unit.node.name}.__getitem__ draws random numbers for each sample")
             given = facts.over(value.origin) if value.origin is not None else ()
             if any(inner.name.startswith(data.RANDOM_TRANSFORM) for inner in given):
                 raise NotShared("its data set applies random transforms")
+
+
+def _check_rows(loop: LoopFact) -> None:
+    for loader in loop.loaders:
+        if isinstance(loader, ast.Call) and any(k.arg == "collate_fn" for k in loader.keywords):
+            raise NotShared("its collate_fn decides which dimension of a batch is the samples")
 
 
 def _check_models(facts: Facts, program: Program) -> None:

@@ -48,10 +48,12 @@ def left_over(
 ) -> list[str]:
     """Names that are not joined, hold something of the process's own batches, and are read after the loop."""
     read: set[str] = set()
+    new: set[str] = set()
     for statement in statements_after(facts, loop.node):
         if isinstance(statement, (ast.For, ast.While)):
-            continue  # another loop sets its own names before it reads them
-        read |= reads(statement) - writes(statement)
+            new |= writes(statement)  # another loop sets its own names before it reads them
+            continue
+        read |= reads(statement) - writes(statement) - new
         read |= {ast.unparse(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Subscript))}
     return sorted(_own_names(facts, loop, accumulated, joined) & read)
 

@@ -9,7 +9,8 @@ batch back, so all that follows is as on one process:
 A result that is used at once gets a name first: `correct += (model(x).argmax(1) == y).sum()`.
 
 An evaluation loop that looks at the batch in other ways is run in full by every process: right, not faster; the report
-says why. What a training loop adds up or collects and reads afterwards is joined after the loop:
+says why. Where its loader is also trained on, and so prepared, every process gets the whole batch first. What a
+training loop adds up or collects and reads afterwards is joined after the loop:
 
     total_loss += loss.item()     ->   total_loss = sum(accelerator.gather_for_metrics([total_loss]))
     losses.append(loss.item())    ->   losses = accelerator.gather_for_metrics(losses)
@@ -33,6 +34,7 @@ from typing import TYPE_CHECKING
 
 from migrate.programs.accumulators import Accumulator, Joined
 from migrate.programs.joins import apart
+from migrate.programs.reductions import unlike_means
 from migrate.programs.shares import left_over
 from migrate.rules.layout import Place, assignment, place
 from migrate.rules.placing import dropped, without
@@ -53,6 +55,8 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
         _gather(conversion, draft, shared)
     for whole in conversion.in_full:
         draft.note(whole.loop.node, f"every process runs this evaluation in full: {whole.why}")
+    for loss, why in unlike_means(conversion.facts, conversion.units):
+        draft.note(loss, why)
     for loop in conversion.program.training:
         if loop.loaders & conversion.loader_origins:
             found = conversion.loops.accumulated(loop)
@@ -82,6 +86,10 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
     gather = f"{accelerator}.gather_for_metrics"
     lines = [assignment(names, gather, names, at, as_tuple=True)] if names else []
     code = "\n".join(lines + [assignment([name], gather, [name], at) for name in shared.lists])
+    if shared.before:
+        draft.before(shared.after, code)
+        draft.note(shared.loop.node, f"every process computes every batch of this evaluation: {shared.before}")
+        return
     if shared.unnamed is None:
         draft.after(shared.after, code)
         return

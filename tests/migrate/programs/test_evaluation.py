@@ -189,8 +189,34 @@ def test_dictionary_batches_are_not_gathered_whole(decide):
 
 
 def test_evaluating_on_the_training_loader_in_a_way_that_cannot_be_shared_is_refused(decide):
-    text = source("found.append(net(x) - net(y))").replace("in test:", "in train:")
+    text = source('found.append((net(x["a"]), x["b"]))').replace("in test:", "in train:")
     program, conversion = decide(text)
 
     assert conversion is None
     assert program.refusals[0].code == "MIG114"
+
+
+FIRST = {
+    "the model twice": ("found.append(net(x) - net(y))", ("x", "y")),
+    "a size before": ("correct += len(x)\nfound.append(net(x))", ("x",)),
+    "no model": ("found.append(y)", ("y",)),
+    "under a condition": ("if x.sum() > 0:\n    found.append(net(x))", ("x",)),
+}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_whole_batches_where_the_loader_is_trained_on(decide, name):
+    body, names = FIRST[name]
+    _, conversion = decide(source(body).replace("in test:", "in train:"))
+
+    (shared,) = conversion.shared
+    assert shared.before
+    assert shared.names + shared.lists == names
+
+
+def test_whole_batches_where_another_loop_runs_over_the_trained_loader_too(decide):
+    text = source("out = net(x)\nfound.append(out)").replace("    for x, y in test:", "    for x, y in either:")
+    text = text.replace("net.eval()", "either = train if random.random() > 0.5 else test\nnet.eval()")
+    _, conversion = decide(f"{text}\nfor x, y in test:\n    print(x)")
+
+    assert [bool(shared.before) for shared in conversion.shared] == [False, True]

@@ -192,8 +192,42 @@ def test_evaluating_on_the_training_loader(changed):
     )
 
 
+def test_evaluating_on_the_training_loader_in_other_ways(changed):
+    body = "total += x.size(0)\nfound.append(model(x))"
+    first = "x = accelerator.gather_for_metrics(x)\n"
+    changed(
+        end=(
+            evaluation(body).replace("held", "loader"),
+            evaluation(first + body).replace("held", "loader"),
+        )
+    )
+
+
 def test_evaluating_on_the_training_loader_in_other_ways_is_refused(refused):
-    end = evaluation("total += x.size(0)\nfound.append(model(x))").replace("held", "rows")
+    end = evaluation('found.append((model(x["a"]), x["b"]))').replace("held", "rows")
     finding = refused("MIG114", "in rows", ["also trained on"], ready="rows = loader", end=end)
 
     assert "second DataLoader" in finding.hint
+
+
+UNLIKE = {
+    "a sum": ('nn.MSELoss(reduction="sum")', "divides it by N"),
+    "a sum, in the old way": ("nn.MSELoss(size_average=False)", "divides it by N"),
+    "class weights": ("nn.CrossEntropyLoss(weight=None)", "weighted by class"),
+    "padding": ("nn.CrossEntropyLoss(ignore_index=0)", "what is not ignored"),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_losses_that_are_no_plain_means_are_reported(unchanged, programs, remark, name):
+    criterion, says = UNLIKE[name]
+    holes = {"made": f"criterion = {criterion}"}
+    report = unchanged(**holes)
+
+    remark(report, programs(holes)[0], "MIG114", criterion, [says], Kind.NOTE)
+
+
+def test_losses_without_reduction_are_not(unchanged):
+    report = unchanged(made='criterion = nn.MSELoss(reduction="none")')
+
+    assert not [finding for finding in report.findings if finding.code == "MIG114"]
