@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 
 from migrate.analysis.facts import Facts
-from migrate.analysis.known import distributed, tensors
+from migrate.analysis.known import distributed
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import reads
@@ -14,10 +14,12 @@ from migrate.programs.access import NAME
 from migrate.programs.agreement import depends_on_batch, parting_ways
 from migrate.programs.closures import closures
 from migrate.programs.devices import is_unknown_move
+from migrate.programs.lambdas import hidden_moves
 from migrate.programs.loops import LoopFact, Loops, is_scaling
 from migrate.programs.numerics import numerics
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
+from migrate.programs.replicas import other_sources, parting_replicas
 from migrate.programs.shares import decisions
 from migrate.programs.starters import is_users_choice, started
 from migrate.programs.tensor_types import hidden_types
@@ -196,23 +198,6 @@ def _default_type(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
             )
 
 
-def _hidden_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """A redefined Variable, or a lambda, that moves: nothing says where its results live."""
-    for module in {loop.unit.module for loop in program.training}:
-        for node in facts.tree(module.tree).nodes:
-            if isinstance(node, ast.Lambda) and any(
-                isinstance(inner, ast.Attribute) and inner.attr in tensors.MOVES and inner.attr != "cpu"
-                for inner in ast.walk(node)
-            ):
-                yield Refusal(
-                    node,
-                    "MIG120",
-                    "a lambda moves tensors to the device",
-                    "write the moves out where they happen, or make the lambda a function",
-                )
-                return
-
-
 def _nested_loops(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Backward inside a method of a model: a wrapped forward would contain it."""
     for loop in program.training:
@@ -306,10 +291,12 @@ CHECKS: tuple[Check, ...] = (
     _several_devices,
     _default_type,
     hidden_types,
-    _hidden_moves,
+    hidden_moves,
     _nested_loops,
     parting_ways,
     _lone_decisions,
+    other_sources,
+    parting_replicas,
     _beside_the_loader,
     phases_in_turns,
     closures,

@@ -21,6 +21,7 @@ from migrate.programs.accumulators import Accumulator, accumulators
 from migrate.programs.frameworks import Frameworks
 from migrate.programs.joins import Join, joins
 from migrate.programs.meters import Meters
+from migrate.programs.modes import without_gradients
 from migrate.programs.updates import How, Updates
 
 if TYPE_CHECKING:
@@ -191,21 +192,39 @@ class Loops:
             found = self.loaders(around)
             if found:
                 return found
-        return set()
+        return self.fetched(loop)
 
     def loaders(self, loop: Loop) -> set[ast.AST]:
         """Where the loaders that a loop itself runs over were made."""
         if isinstance(loop, ast.While):
-            nexts = (n for n in ast.walk(loop) if isinstance(n, ast.Call) and "builtins.next" in self._facts.called(n))
-            return {o for n in nexts if n.args for o in self._facts.loaders(self._facts.values(n.args[0]))}
+            return {o for n in ast.walk(loop) if isinstance(n, ast.Call) for o in self._taken(n)}
         return self._facts.loaders(self._facts.values(loop.iter))
 
     def fetched(self, loop: Loop) -> set[ast.AST]:
-        """Where the loaders were made whose batches a loop takes one by one, with `next()`."""
+        """Where the loaders were made whose batches a loop takes one by one, with `next()`, to train on them."""
         units = self.updates.functions(loop)
         nodes = [node for root in (loop, *(unit.node for unit in units)) for node in ast.walk(root)]
-        nexts = (n for n in nodes if isinstance(n, ast.Call) and n.args and "builtins.next" in self._facts.called(n))
-        return {origin for call in nexts for origin in self._facts.loaders(self._facts.values(call.args[0]))}
+        taken = {node: self._taken(node) for node in nodes if isinstance(node, ast.Call)}
+        trained = {n: found for n, found in taken.items() if found and not without_gradients(self._facts, n)}
+        always = {o for node, found in trained.items() if not self._is_conditional(node, loop) for o in found}
+        return always or {origin for found in trained.values() for origin in found}
+
+    def _taken(self, call: ast.Call) -> set[ast.AST]:
+        """Where the loaders were made from which a call takes one batch: `next(batches)`, `batches.__next__()`."""
+        if "builtins.next" in self._facts.called(call) and call.args:
+            return self._facts.loaders(self._facts.values(call.args[0]))
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__"):
+            return self._facts.loaders(self._facts.receiver(call))
+        return set()
+
+    def _is_conditional(self, node: ast.AST, loop: Loop) -> bool:
+        """Whether a batch is only taken at times: to look at, or to evaluate on."""
+        for above in self._facts.tree(node).up(node):
+            if above is loop:
+                return False
+            if isinstance(above, ast.If):
+                return True
+        return False
 
     @cached_property
     def evaluation(self) -> tuple[LoopFact, ...]:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DISTRIBUTED_DATA_PARALLEL
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, origins, roles
-from migrate.analysis.units import Unit
+from migrate.analysis.units import Function, Unit
 from migrate.programs.devices import is_move, names_cpu
 from migrate.programs.early import needs_device
 from migrate.programs.outsiders import raw_units
 from migrate.programs.program import Program
 
 if TYPE_CHECKING:
-    from migrate.analysis.facts import Facts
+    from migrate.analysis.facts import Facts, Use
     from migrate.analysis.syntax import Tree
     from migrate.programs.placement import Placement
 
@@ -123,9 +123,18 @@ def _draws_on_device(facts: Facts, node: ast.Call, mine: set[ast.AST]) -> bool:
     `Net().to(device)` then `net.apply(init)` draws from the GPU's generator; moved later, other weights would come out.
     """
     return any(
-        origins(facts.receiver(use.node), Role.MODEL) & mine and use.node.lineno >= node.lineno and use.node is not node
+        origins(facts.receiver(use.node), Role.MODEL) & mine
+        and not _is_inside_model(facts, use)
+        and use.node.lineno >= node.lineno
+        and use.node is not node
         for use in facts.method_calls("apply", "init_weights", "reset_parameters", "weight_init")
     )
+
+
+def _is_inside_model(facts: Facts, use: Use) -> bool:
+    """Whether a call stands in a method of a model: its constructor draws before anything is moved."""
+    owner = use.unit.owner if isinstance(use.unit, Function) else None
+    return owner is not None and Role.MODEL in facts.roles_of_bases(owner)
 
 
 def _leaves_device(facts: Facts, mine: set[ast.AST]) -> bool:

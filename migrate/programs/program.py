@@ -174,16 +174,6 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
             )
         )
         return
-    if not program.training_loaders:
-        program.refusals.append(
-            Refusal(
-                first,
-                "MIG903",
-                "the loop does not run over a DataLoader, so its data cannot be shared out",
-                "put the data into a torch.utils.data.DataLoader and loop over it",
-            )
-        )
-        return
     program.turnings = turnings(facts, program.training)
     keys = {turning.origin: turning.key for turning in program.turnings}
     home = find(facts, Wanted(optimizers, models, program.training_loaders, keys))
@@ -291,7 +281,7 @@ def home_anywhere(facts: Facts, loops: Loops, training: Iterable[LoopFact]) -> U
     optimizers: set[ast.AST] = set().union(*(loops.trained_by(loop) for loop in training))
     models: set[ast.AST] = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
     loaders = {origin for loop in training for origin in loop.loaders}
-    if not (optimizers and models and loaders):
+    if not (optimizers and models):
         return None
     home = find(facts, Wanted(optimizers, models, loaders), everywhere=True)
     return home.unit if home is not None else None

@@ -7,6 +7,7 @@ expression is for the caller to do: each question has its own ends.
 from __future__ import annotations
 
 import ast
+import builtins
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -227,6 +228,24 @@ def _default(unit: Function, name: str) -> ast.expr | None:
     pairs = [*zip(reversed(unit.positional), reversed(arguments.defaults), strict=False)]
     pairs += [(p, d) for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
     return next((default for parameter, default in pairs if parameter.arg == name), None)
+
+
+def called_by_name(facts: Facts, node: ast.Call) -> set[str]:
+    """The library functions that are called; in code that only Python calls (`__len__`), those of Python by name."""
+    is_unknown = isinstance(node.func, ast.Name) and not facts.values(node.func)
+    name = ast.unparse(node.func)
+    return {f"builtins.{name}"} if is_unknown and hasattr(builtins, name) else facts.called(node)
+
+
+def given_by(statement: ast.Assign | ast.AnnAssign | ast.AugAssign, target: str) -> ast.expr | None:
+    """What a statement gives to one of its targets; where it cannot be told apart, all that it gives."""
+    value = statement.value
+    for each in statement.targets if isinstance(statement, ast.Assign) else ():
+        if isinstance(each, ast.Tuple) and isinstance(value, ast.Tuple) and len(each.elts) == len(value.elts):
+            for element, part in zip(each.elts, value.elts, strict=True):
+                if ast.unparse(element) == target:
+                    return part
+    return value
 
 
 def option_name(call: ast.Call) -> str | None:

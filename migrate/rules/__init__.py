@@ -48,6 +48,7 @@ from migrate.rules.schedules import schedulers
 from migrate.rules.summary import Narrator, tied
 from migrate.rules.tensor_types import tensor_types
 from migrate.rules.unconverted import unconverted
+from migrate.rules.without_loader import loops_without_loader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,6 +86,7 @@ RULES: tuple[Rule, ...] = (
     output,
     device_choice,
     accelerator,
+    loops_without_loader,
 )
 
 PACKAGES = {"runtime": "runtime", "accelerate": "accelerate"}

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 _LOOKING = frozenset({"builtins.print", "builtins.isinstance", "builtins.hasattr", "builtins.type", "builtins.id"})
 
 
+#: What a name may be that holds a trained model at other times: of these, unwrapping gives the same back.
+_MAY_BE = frozenset({Role.MODEL, Role.TENSOR, Role.UNKNOWN, Role.CHECKPOINT})
+
+
 @rule("MIG119", "model-attributes")
 def model_attributes(conversion: Conversion, draft: Draft) -> None:
     """Unwrap the model for its own attributes and for other people's functions."""
@@ -62,7 +66,7 @@ def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
         return False  # the inside of a DataParallel: MIG110 unwraps it
     values = facts.values(node)
     mine = origins(values, Role.MODEL) & conversion.program.model_origins
-    return bool(mine) and roles(values) <= {Role.MODEL, Role.TENSOR} and conversion.is_prepared_at(node)
+    return bool(mine) and roles(values) <= _MAY_BE and conversion.is_prepared_at(node)
 
 
 def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:

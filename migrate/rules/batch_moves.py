@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Module
-from migrate.programs.devices import choices, device_argument, is_choice
+from migrate.programs.devices import choices, device_argument, flag, is_choice
 from migrate.programs.host import met_on_cpu
 from migrate.programs.moves import Fate, Move
+from migrate.programs.replicas import ON_CPU
 from migrate.rules.device_choice import is_redirected
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import cast_of, drop, kept_moves, variables
@@ -41,7 +42,7 @@ def batch_moves(conversion: Conversion, draft: Draft) -> None:
     _fixed_devices(conversion, draft)
     if (need := met_on_cpu(conversion.facts, conversion.program)) is not None:
         draft.note(need.node, f"a batch {need.reason.value} here, so the program stays on the CPU")
-    elif not any(move.unit in conversion.units for move in conversion.moves):
+    elif conversion.placement.cpu != ON_CPU and not any(move.unit in conversion.units for move in conversion.moves):
         _factories(conversion, draft)
 
 
@@ -49,6 +50,9 @@ def _redirect(conversion: Conversion, draft: Draft, move: Move) -> None:
     """Send a move to the accelerator's device; one that names a variable is taken care of with the variable."""
     call = move.node
     assert isinstance(call.func, ast.Attribute)
+    if (choice := _choice_of_place(conversion, call)) is not None:
+        draft.rewrite(choice, f"{ast.unparse(choice.orelse)}.to({conversion.access.name(call)}.device)")
+        return
     if call.func.attr != "to":
         accelerator = conversion.access.name(call)
         options = "".join(f", {ast.unparse(k)}" for k in call.keywords if k.arg == "non_blocking")
@@ -75,6 +79,17 @@ def _is_chosen_unseen(conversion: Conversion, device: ast.expr) -> bool:
         for inner in ast.walk(statement)
     }
     return not any(id(origin) in chosen for origin in made) and conversion.access.can_reach(device)
+
+
+def _choice_of_place(conversion: Conversion, call: ast.Call) -> ast.IfExp | None:
+    """`x.cuda() if use_cuda else x`, where the flag asks for nothing but a GPU: wherever the accelerator is."""
+    facts = conversion.facts
+    above = facts.tree(call).parents[call]
+    assert isinstance(call.func, ast.Attribute)
+    if not isinstance(above, ast.IfExp) or above.body is not call or flag(facts, above.test) is not None:
+        return None
+    plain = not call.args and not call.keywords and ast.unparse(call.func.value) == ast.unparse(above.orelse)
+    return above if plain else None
 
 
 def _fixed_devices(conversion: Conversion, draft: Draft) -> None:

@@ -9,6 +9,7 @@ there, pins them) is prepared without moving them, and the program goes on movin
 
     loader, model, optimizer = accelerator.prepare(loader, model, optimizer, device_placement=[False, True, True])
 
+What is made and used only under a condition is prepared under it.
 Refused: programs that train or evaluate before everything is made.
 Safe: on one process the objects come back as they are, the model on the accelerator's device.
 """
@@ -17,11 +18,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from migrate.programs.apart import apart
 from migrate.rules.layout import assignment, place
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from migrate.programs.conversion import Conversion
+    from migrate.programs.naming import Named
     from migrate.rules.draft import Draft
 
 
@@ -31,11 +36,14 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
     spot = conversion.placement.prepare
     home = conversion.program.home
     assert home is not None
-    targets = [named.target for named in conversion.prepared]
     accelerator = conversion.access.of(home)
-    at = place(conversion.facts.file(spot.statement), spot.statement)
-    given = [*targets, *_placement(conversion)]
-    draft.after(spot.statement, assignment(targets, f"{accelerator}.prepare", given, at), spaced=True)
+    alone = apart(conversion.facts, conversion.program, conversion.prepared, spot.statement)
+    rest = [named for named in conversion.prepared if all(named not in names for names in alone.values())]
+    for statement, names in ({**alone, spot.statement: rest} if rest else alone).items():
+        targets = [named.target for named in names]
+        at = place(conversion.facts.file(statement), statement)
+        given = [*targets, *_placement(conversion, names)]
+        draft.after(statement, assignment(targets, f"{accelerator}.prepare", given, at), spaced=names is rest)
     for loader in conversion.loaders:
         for need in [conversion.on_host[o] for o in loader.origins if o in conversion.on_host][:1]:
             draft.note(
@@ -44,7 +52,7 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
             )
 
 
-def _placement(conversion: Conversion) -> list[str]:
+def _placement(conversion: Conversion, names: Sequence[Named]) -> list[str]:
     """The argument that keeps the batches of some loaders on the CPU."""
-    kept = [any(origin in conversion.on_host for origin in named.origins) for named in conversion.prepared]
+    kept = [any(origin in conversion.on_host for origin in named.origins) for named in names]
     return [f"device_placement={[not is_kept for is_kept in kept]}"] if any(kept) else []

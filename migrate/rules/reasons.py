@@ -49,13 +49,6 @@ REASONS: tuple[Reason, ...] = (
         "train with a torch.optim optimizer over model.parameters() that is made in the named files.",
     ),
     _reason(
-        "MIG903",
-        "no-loader",
-        "the loop does not run over a DataLoader.",
-        "Without a loader there is nothing to share out: every process would train on the same data.",
-        "put the data into a torch.utils.data.DataLoader and loop over it.",
-    ),
-    _reason(
         "MIG904",
         "out-of-reach",
         "a function needs the accelerator and cannot be given it.",

@@ -33,11 +33,15 @@ PLACEMENT = (
     "TORCHELASTIC_USE_AGENT_STORE",
 )
 
+#: Sets of texts come in another order in each process unless Python hashes alike in all of them: a vocabulary that is
+#: made of a set would be another one on each.
+ORDERED = {"PYTHONHASHSEED": "0"}
+
 
 def child_environment(spec: LaunchSpec, share: Share, environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` as the launched processes see it: without a parent's placement, with the settings that were given."""
     kept = {name: value for name, value in environ.items() if name not in PLACEMENT}
-    return kept | _settings(spec, share)
+    return (ORDERED if share.processes > 1 else {}) | kept | _settings(spec, share)
 
 
 @contextmanager

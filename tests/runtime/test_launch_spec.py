@@ -160,7 +160,9 @@ def test_the_environment_of_children():
         "ACCELERATE_MIXED_PRECISION": "bf16",
         "ACCELERATE_DEBUG_MODE": "true",
         "OMP_NUM_THREADS": "3",
+        "PYTHONHASHSEED": "0",
     }
+    assert child_environment(spec, share, {"PYTHONHASHSEED": "7"})["PYTHONHASHSEED"] == "7"
 
 
 def test_settings_that_were_not_given_are_not_set():

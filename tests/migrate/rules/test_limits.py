@@ -105,7 +105,12 @@ REFUSED = {
         "x.to(",
         "is not known",
     ),
-    "no loader": ("MIG903", {"over": "zip([data[0][0]], [data[0][1]])"}, "for x, y in zip", "DataLoader"),
+    "a loader of another library": (
+        "MIG903",
+        {"imports": "from timm.data import create_loader", "over": "create_loader(data, 8, 4)"},
+        "for x, y in create_loader",
+        "which prepare cannot take",
+    ),
 }
 
 

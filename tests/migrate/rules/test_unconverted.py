@@ -87,7 +87,7 @@ FLAGGED = {
         "for x, y in loader:\n    model(x).sum().backward()\n    model(x).mean().backward()\n    optimizer.step()",
         ["for x, y in loader:"],
     ),
-    "without a loader, although it is not converted": (
+    "without a loader": (
         "while True:\n    model(torch.randn(4, 2)).sum().backward()\n    optimizer.step()",
         ["while True:"],
     ),

@@ -1,0 +1,132 @@
+"""What gives every process of a program the same, and what gives each its own."""
+
+#: Functions whose results follow from what they are given, and from files that all processes read.
+PURE = (
+    "builtins.",
+    "math.",
+    "cmath.",
+    "operator.",
+    "itertools.",
+    "functools.",
+    "collections.",
+    "copy.",
+    "re.",
+    "string.",
+    "os.path.",
+    "os.listdir",
+    "os.getenv",
+    "os.environ",
+    "glob.",
+    "pathlib.",
+    "argparse.",
+    "json.",
+    "yaml.",
+    "pickle.",
+    "csv.",
+    "io.",
+    "codecs.",
+    "gzip.",
+    "numpy.",
+    "scipy.",
+    "pandas.",
+    "torch.",
+    "torchvision.",
+    "torchtext.",
+    "sklearn.datasets.",
+    "sklearn.preprocessing.",
+    "networkx.",
+    "nltk.",
+    "tiktoken.",
+    "tqdm.",
+)
+
+#: Each process has its own of these, whatever is seeded.
+OWN = (
+    "time.",
+    "datetime.",
+    "uuid.",
+    "secrets.",
+    "os.urandom",
+    "os.getpid",
+    "psutil.",
+    "resource.",
+    "builtins.input",
+    "builtins.id",
+    "random.SystemRandom",
+    "torch.seed",
+    "torch.cuda.memory",
+    "torch.cuda.max_memory",
+    "torch.cuda.mem_get_info",
+)
+
+#: What draws from the stream of each library; `torch` also draws whenever a layer is made or drops units out.
+DRAWN = {
+    "random": ("random.", "torchtext.", "networkx."),
+    "numpy": ("numpy.random.", "sklearn.", "scipy.stats.", "scipy.sparse.random"),
+    "torch": ("torch.",),
+}
+SEEDS = {
+    "random": frozenset({"random.seed"}),
+    "numpy": frozenset({"numpy.random.seed"}),
+    "torch": frozenset({"torch.manual_seed", "torch.random.manual_seed"}),
+}
+SEEDS_ALL = frozenset(
+    """transformers.set_seed transformers.trainer_utils.set_seed accelerate.utils.set_seed runtime.set_seed
+    pytorch_lightning.seed_everything lightning.seed_everything lightning_fabric.seed_everything
+    fastai.torch_core.set_seed ignite.utils.manual_seed monai.utils.set_determinism""".split()
+)
+#: Streams of their own, which draw from the system unless they are given a seed.
+STREAMS = frozenset({"random.Random", "numpy.random.RandomState", "numpy.random.default_rng"})
+
+#: Libraries of environments, by what is imported, and the calls that seed one.
+ENVIRONMENTS = frozenset(
+    """gym gymnasium atari_py ale_py vizdoom retro nes_py gym_super_mario_bros mujoco_py dm_control pybullet_envs
+    procgen procgen_env minigrid gym_minigrid highway_env pettingzoo unityagents mlagents_envs envpool pommerman
+    stable_baselines3 baselines""".split()
+)
+
+#: Draws of these give another number of items each time, though they are asked for the same.
+UNEVEN = frozenset(
+    f"{library}.{name}"
+    for library in ("torch", "numpy")
+    for name in "nonzero where unique masked_select argwhere flatnonzero extract".split()
+)
+
+EXITS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit"})
+SIZES = frozenset({"size", "dim", "numel", "nelement", "ndimension", "element_size"})
+SIZE_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size", "T"})
+MASKS = frozenset("bool eq ne gt ge lt le isnan isfinite isinf nonzero".split())
+#: Exceptions that a program meets for reasons that all processes share.
+SHARED_TROUBLE = frozenset(
+    """StopIteration KeyboardInterrupt ImportError ModuleNotFoundError FileNotFoundError FileExistsError KeyError
+    AttributeError NameError IndexError""".split()
+)
+#: What the first argument has as many items of.
+PASSING = frozenset(
+    "builtins.enumerate builtins.reversed builtins.sorted builtins.list builtins.tuple builtins.iter tqdm.tqdm".split()
+)
+
+
+#: Functions that draw, of libraries that otherwise compute.
+DRAWING = (
+    "numpy.random.",
+    "scipy.stats.",
+    "torch.rand",
+    "torch.normal",
+    "torch.bernoulli",
+    "torch.multinomial",
+    "torch.poisson",
+    "torch.distributions.",
+    "torch.nn.functional.dropout",
+    "torch.nn.functional.alpha_dropout",
+    "torch.nn.functional.gumbel_softmax",
+    "torch.nn.init.",
+    "torch.utils.data.",
+    "networkx.generators",
+)
+
+
+def draws(name: str) -> bool:
+    """Whether a function of a library draws."""
+    is_layer = name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
+    return name.startswith(DRAWING) or (is_layer and not name.endswith("Loss"))

@@ -1,0 +1,95 @@
+"""What changes the things in a container: `losses.append(x)`, `table[key] = x`, `random.shuffle(rows)`."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import own_nodes
+from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+
+Filling = ast.Call | ast.Assign | ast.AugAssign
+
+#: What changes the things in a container.
+_FILLING = frozenset(
+    """append appendleft extend insert push add store remember save memorize update pop popleft popitem remove discard
+    clear put update normal_ uniform_ random_ bernoulli_ copy_""".split()
+)
+
+
+class Fillings:
+    """The places of a program that change the things in its containers."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def of(self, node: ast.Name | ast.Attribute) -> Iterator[Filling]:
+        """The places that change what a name or attribute holds, as far as they call it by that name."""
+        for filling, into in self._found.get(_last(node), ()):
+            if self._is_one(node, into):
+                yield filling
+
+    def _is_one(self, node: ast.expr, other: ast.expr) -> bool:
+        """Whether two expressions that end in one name may be one object."""
+        if isinstance(node, ast.Attribute) and isinstance(other, ast.Attribute):
+            return self.may_be_one(node, other)
+        if not isinstance(node, ast.Name) or not isinstance(other, ast.Name):
+            return False
+        facts = self._facts
+        return facts.module(node) is facts.module(other) and self._scope(node) is self._scope(other)
+
+    def may_be_one(self, node: ast.Attribute, other: ast.Attribute) -> bool:
+        """Whether two attributes of one name may be of one object."""
+        owners = [origins(self._facts.values(each.value), *Role) for each in (node, other)]
+        return not all(owners) or bool(owners[0] & owners[1])
+
+    def _scope(self, name: ast.Name) -> Unit:
+        """The unit whose name it is."""
+        unit = self._facts.unit(name)
+        while isinstance(unit, Function) and not self._is_local(unit, name.id):
+            unit = unit.parent or unit.module
+        return unit
+
+    def _is_local(self, unit: Function, name: str) -> bool:
+        if name in unit.parameter_names:
+            return True
+        return not shares(unit, name) and any(b.target == name for b in self._facts.bindings_in(unit))
+
+    @cached_property
+    def _found(self) -> dict[str, list[tuple[Filling, ast.expr]]]:
+        """What changes the things in a container, with the container, by the last part of its name."""
+        found: dict[str, list[tuple[Filling, ast.expr]]] = {}
+        for use in self._facts.calls_anywhere:
+            call = use.node
+            if isinstance(call.func, ast.Attribute) and call.func.attr in _FILLING:
+                found.setdefault(_last(call.func.value), []).append((call, call.func.value))
+            if any(name.endswith("shuffle") for name in self._facts.called(call)):
+                for argument in call.args[:1]:
+                    found.setdefault(_last(argument), []).append((call, argument))
+        for module in self._facts.modules:
+            for node in self._facts.tree_of(module).nodes:
+                if isinstance(node, (ast.Assign, ast.AugAssign)):
+                    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                        if isinstance(target, ast.Subscript):
+                            found.setdefault(_last(target.value), []).append((node, target.value))
+        return found
+
+
+def _last(node: ast.expr) -> str:
+    """The last name of an expression: `buffer` of `self.memory.buffer`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def shares(unit: Unit, name: str) -> bool:
+    """Whether a function declares a name to be the module's."""
+    return isinstance(unit, Function) and any(
+        isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in own_nodes(unit.node)
+    )

@@ -1,0 +1,173 @@
+"""Training without a DataLoader: every process trains on what the program gives it, and nothing deals the data out.
+
+That is right as long as all processes take the same steps. With every source of chance seeded they all do the same;
+otherwise each draws something of its own, the gradients are averaged, and nothing may be decided by what only one of
+them has seen.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.units import Class, Module
+from migrate.programs.argument import Argument
+from migrate.programs.program import Program, Refusal
+from migrate.programs.sameness import Sameness
+from migrate.programs.schedulers import Pace, schedules
+from migrate.programs.seeds import unseeded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact, Loops
+
+
+def without_loader(program: Program) -> tuple[LoopFact, ...]:
+    """The training loops of a program that run over no DataLoader."""
+    return tuple(loop for loop in program.training if not loop.loaders)
+
+
+def chance(facts: Facts, loops: Loops, program: Program) -> list[str]:
+    """What a program draws without having seeded it."""
+    return unseeded(facts, loops, program, Sameness(facts, program, trusting=False))
+
+
+ON_CPU = "True"
+
+
+def without_device(facts: Facts, loops: Loops, program: Program) -> Iterator[Argument]:
+    """`cpu=True` where no tensor is ever moved: which ones would have to follow the model is not seen."""
+    modules = facts.imported(program.module) | {program.module} | {loop.unit.module for loop in program.training}
+    if without_loader(program) and not any(_names_device(module) for module in modules):
+        yield Argument("cpu", ON_CPU)
+
+
+def _names_device(module: Module) -> bool:
+    text = module.file.content
+    return b"device" in text or b"cuda" in text
+
+
+def other_sources(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Loops over what another library makes: some put their batches on a GPU, or deal them out, by themselves."""
+    for loop in without_loader(program):
+        iterated = ast.walk(loop.node.iter) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else ()
+        values = [value for node in iterated for value in facts.values(node) if value.role is Role.FEED]
+        if values:
+            names = {value.name for value in values}
+            if not all(name.startswith(_LEFT_AS_THEY_ARE) for name in names):
+                yield Refusal(
+                    loop.node,
+                    "MIG903",
+                    f"the loop runs over {min(names)}, which prepare cannot take",
+                    "put the data into a torch.utils.data.DataLoader and loop over it",
+                )
+
+
+#: Sources of batches that every process may have whole: they give what they are asked for, where they are asked to.
+_LEFT_AS_THEY_ARE = ("torchtext.", "torch_geometric.", "webdataset.", "dgl.")
+
+
+def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Decisions by which one process would train on, and another not."""
+    replicas = without_loader(program)
+    if not replicas:
+        return
+    missing = chance(facts, loops, program)
+    sameness = Sameness(facts, program, trusting=not missing)
+    told: set[ast.AST] = set()
+    for node in _together(facts, loops, program, replicas):
+        for test in sameness.parting(node):
+            if test not in told:
+                told.add(test)
+                yield _refusal(test, missing)
+    for schedule in schedules(facts, loops, program):
+        for step in schedule.steps if schedule.pace is Pace.METRIC else ():
+            if not all(map(sameness.same, step.args)):
+                yield _refusal(step, missing)
+    for statement in _learning_rates(facts, program):
+        if not sameness.same(statement.value) or not sameness.alike(statement, deep=True):
+            yield _refusal(statement, missing)
+
+
+def _together(facts: Facts, loops: Loops, program: Program, replicas: tuple[LoopFact, ...]) -> Iterator[ast.AST]:
+    """What all processes must do equally often: backward, the steps, and forwards that exchange buffers."""
+    for loop in replicas:
+        yield from loop.backwards
+        yield from (update.node for update in loops.stepped(loop))
+    if _has_buffers(facts, program):
+        for use in facts.calls:
+            if origins(facts.values(use.node.func), Role.MODEL) & program.model_origins:
+                yield use.node
+
+
+def _has_buffers(facts: Facts, program: Program) -> bool:
+    """Whether a model that is trained may have buffers, such as the statistics of a BatchNorm."""
+    values = [v for o in program.model_origins for v in facts.values(o) if v.role is Role.MODEL]
+    if any(value.unit is None and not value.name.startswith("torch.nn.") for value in values):
+        return True
+    modules = {value.unit.module for value in values if isinstance(value.unit, Class)} | {program.module}
+    return any(word in module.file.content for module in modules for word in _BUFFERED)
+
+
+#: What a file says of models that have buffers; `models.` gives those of libraries.
+_BUFFERED = (b"BatchNorm", b"register_buffer", b"torchvision.models", b"InstanceNorm")
+
+
+def _learning_rates(facts: Facts, program: Program) -> Iterator[ast.Assign | ast.AugAssign]:
+    """`group["lr"] = lr` in the modules of the training loops."""
+    for module in {loop.unit.module for loop in program.training}:
+        for node in facts.tree(module.tree).nodes:
+            targets = (
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [node.target]
+                if isinstance(node, ast.AugAssign)
+                else []
+            )
+            for target in targets:
+                if (
+                    isinstance(target, ast.Subscript)
+                    and isinstance(target.slice, ast.Constant)
+                    and target.slice.value == "lr"
+                ):
+                    yield node  # type: ignore[misc]
+
+
+def _refusal(node: ast.AST, missing: list[str]) -> Refusal:
+    what, text = _decided(node)
+    if not missing:
+        why = f"{what} by {text}, which a clock or the system gives: processes would part ways"
+        return Refusal(node, "MIG122", why, "decide by a number of steps")
+    named = " and ".join([", ".join(missing[:-1]), missing[-1]] if len(missing) > 1 else missing)
+    why = f"{what} by {text}, which may differ between processes ({named} not seeded): they would part ways"
+    return Refusal(node, "MIG122", why, _way_out(missing))
+
+
+def _decided(node: ast.AST) -> tuple[str, str]:
+    if isinstance(node, (ast.If, ast.IfExp, ast.While)):
+        return "whether training goes on is decided here", ast.unparse(node.test)
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        return "how often this loop runs is decided", ast.unparse(node.iter)
+    if isinstance(node, ast.Call):
+        return "the learning rate is set here", ", ".join(map(ast.unparse, node.args))
+    if isinstance(node, (ast.Assign, ast.AugAssign)):
+        return "the learning rate is set here", ast.unparse(node.value)
+    return "whether training goes on is decided here", ast.unparse(node).partition("\n")[0]
+
+
+def _way_out(missing: list[str]) -> str:
+    calls = {"random": "random.seed(0)", "numpy": "np.random.seed(0)", "torch": "torch.manual_seed(0)"}
+    seeds = [calls[name] for name in missing if name in calls]
+    rest = [name for name in missing if name not in calls]
+    also = [f"seed {name}" for name in rest]
+    return (
+        f"before anything is drawn, call {', '.join([*seeds])}" + (f" and {' and '.join(also)}" if rest else "")
+        if seeds
+        else " and ".join(also)
+    )
+
+
+__all__ = ["ON_CPU", "chance", "other_sources", "parting_replicas", "without_device", "without_loader"]

@@ -1,0 +1,143 @@
+"""What a program draws without having seeded it: there, each process gets something of its own."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import same as known
+from migrate.analysis.syntax import own_nodes
+from migrate.analysis.units import Class, Module
+from migrate.programs.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts, Use
+    from migrate.programs.loops import Loops
+    from migrate.programs.program import Program
+    from migrate.programs.sameness import Sameness
+
+_ENVIRONMENT = "the environment"
+
+
+def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness) -> list[str]:
+    """The sources of chance that a program uses and does not seed, or not always, or not alike on all processes."""
+    modules = facts.imported(program.module) | {program.module} | {loop.unit.module for loop in program.training}
+    uses = [use for use in facts.calls_anywhere if use.unit.module in modules]
+    drawn = {library for use in uses for library in _drawn(facts, use)} | {"torch"}
+    missing = [library for library in sorted(drawn) if not any(_seeds(facts, loops, sameness, uses, library))]
+    if any(facts.called(use.node) & known.STREAMS and not (use.node.args or use.node.keywords) for use in uses):
+        missing.append("a random generator of its own")
+    if _plays(facts, modules) and not _seeds_environment(sameness, uses):
+        missing.append(_ENVIRONMENT)
+    return missing
+
+
+def forward_draws(facts: Facts, program: Program) -> bool:
+    """Whether a model that is trained may draw when it is called, in eval mode, too: what its file holds says so."""
+    values = (v for origin in program.model_origins for v in facts.values(origin))
+    texts = (value.unit.module.file.content for value in values if isinstance(value.unit, Class))
+    return any(
+        word in text for text in texts for word in (b"torch.rand", b"randn", b"bernoulli", b"sample(", b"normal_(")
+    )
+
+
+def _drawn(facts: Facts, use: Use) -> Iterator[str]:
+    names = facts.called(use.node) - known.STREAMS
+    for library, prefixes in known.DRAWN.items():
+        if any(name.startswith(prefixes) and name not in known.SEEDS[library] for name in names):
+            yield library
+
+
+def _seeds(facts: Facts, loops: Loops, sameness: Sameness, uses: list[Use], library: str) -> Iterator[Use]:
+    """The calls that seed a library in every run, with what all processes know, before anything is drawn from it."""
+    for use in uses:
+        if not facts.called(use.node) & (known.SEEDS[library] | known.SEEDS_ALL):
+            continue
+        given = [*use.node.args, *(keyword.value for keyword in use.node.keywords)]
+        if given and all(map(sameness.same, given)) and _is_always_run(facts, use.node, frozenset()):
+            if not _draws_before(facts, loops, use, library):
+                yield use
+
+
+def _is_always_run(facts: Facts, node: ast.AST, seen: frozenset[int]) -> bool:
+    """Whether a call is made in every run of the program: at its top level, or in functions that are called there."""
+    for above in facts.tree(node).up(node):
+        if isinstance(above, (ast.If, ast.IfExp)) and not _holds_by_default(facts, above.test):
+            return False
+        if isinstance(above, (ast.For, ast.While, ast.ExceptHandler)):
+            return False
+    unit = facts.unit(node)
+    if isinstance(unit, Module):
+        return True
+    calls = facts.callers(unit)
+    return id(unit) not in seen and any(_is_always_run(facts, c.node, seen | {id(unit)}) for c in calls)
+
+
+def _holds_by_default(facts: Facts, test: ast.expr) -> bool:
+    """`if args.seed is not None` with a default, the main guard."""
+    if "__name__" in ast.unparse(test):
+        return True
+    asked = test
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        if isinstance(test.ops[0], (ast.IsNot, ast.Gt, ast.GtE, ast.NotEq)):
+            asked = test.left
+    option = Sources(facts).option(asked)
+    default = next((k.value for k in option.keywords if k.arg == "default"), None) if option is not None else None
+    return isinstance(default, ast.Constant) and isinstance(default.value, int) and default.value > 0
+
+
+def _draws_before(facts: Facts, loops: Loops, use: Use, library: str) -> bool:
+    """Whether something is drawn in the same function before the seed is set there."""
+    if library == "torch":
+        return False  # what is made before is given the main process's weights by prepare
+    for node in own_nodes(use.unit.tree if isinstance(use.unit, Module) else use.unit.node):
+        if not isinstance(node, ast.Call) or node.lineno >= use.node.lineno:
+            continue
+        inner = [n for unit in loops.updates.functions(node) for n in own_nodes(unit.node) if isinstance(n, ast.Call)]
+        for call in (node, *inner):
+            names = facts.called(call) - known.SEEDS[library]
+            if any(name.startswith(known.DRAWN[library]) for name in names):
+                return True
+    return False
+
+
+# --- environments ---------------------------------------------------------------------------------------------------
+
+
+def _plays(facts: Facts, modules: set[Module]) -> bool:
+    """Whether a program imports a library of environments."""
+    return any(
+        name.partition(".")[0] in known.ENVIRONMENTS
+        for module in modules
+        for node in ast.walk(module.tree)
+        for name in _imported(node)
+    )
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.level == 0:
+        yield node.module or ""
+
+
+def _seeds_environment(sameness: Sameness, uses: list[Use]) -> bool:
+    """`env.seed(0)` or `env.reset(seed=0)`; whoever lets the environment choose actions must seed that, too."""
+    calls = [use.node for use in uses if isinstance(use.node.func, ast.Attribute)]
+    seeded = [c for c in calls if _gives_seed(c) and all(map(sameness.same, [*c.args, *(k.value for k in c.keywords)]))]
+    chosen = [c for c in calls if ast.unparse(c.func).endswith("action_space.sample")]
+    choosing = [c for c in seeded if "action_space" in ast.unparse(c.func)]
+    return bool([c for c in seeded if c not in choosing]) and (not chosen or bool(choosing))
+
+
+def _gives_seed(call: ast.Call) -> bool:
+    assert isinstance(call.func, ast.Attribute)
+    owner = ast.unparse(call.func.value)
+    if call.func.attr == "reset":
+        return any(keyword.arg == "seed" for keyword in call.keywords)
+    return call.func.attr == "seed" and bool(call.args) and "random" not in owner
+
+
+__all__ = ["forward_draws", "unseeded"]

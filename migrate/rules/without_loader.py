@@ -1,0 +1,47 @@
+"""without-loader: a loop that makes its batches itself, or plays against an environment, is not shared out.
+
+    for step in range(steps):
+        x, y = get_batch("train")
+        loss = model(x, y)
+
+Model and optimizer are prepared, tensors go to the accelerator's device, and all processes take the same steps. With
+every source of chance seeded each of them does the same as one process would; without, each draws data of its own and
+the gradients are averaged, which is a batch N times as large. Evaluation runs in full on every process. A program that
+never names a device stays on the CPU: nothing says which of its tensors would have to move.
+What to do: put the data into a torch.utils.data.DataLoader and loop over it, and every process gets its share.
+Refused: data sources of libraries that go to a GPU by themselves; and, without a seed, decisions by what one process
+has seen, since processes would part ways (MIG122).
+Safe: on one process nothing changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from migrate.programs.replicas import ON_CPU, chance, without_loader
+from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
+
+
+@rule("MIG903", "without-loader", optional=True)
+def loops_without_loader(conversion: Conversion, draft: Draft) -> None:
+    """Say once what that means on several processes."""
+    loops = without_loader(conversion.program)
+    if not loops:
+        return
+    own = chance(conversion.facts, conversion.loops, conversion.program)
+    data = "each process trains on what it draws itself" if own else "every process trains on the same data"
+    draft.note(
+        loops[0].node,
+        f"{data}: the batches come from no DataLoader, so they are not shared out",
+        "to share them out, put the data into a torch.utils.data.DataLoader and loop over it",
+    )
+    if conversion.placement.cpu == ON_CPU:
+        draft.note(
+            conversion.placement.accelerator.statement,
+            "the program names no device, so it stays on the CPU",
+            "move its tensors to accelerator.device and take cpu=True out",
+        )

@@ -1,0 +1,296 @@
+"""Programs that make their batches themselves: converted as long as all processes take the same steps."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+HEAD = """
+import random
+import numpy as np
+import torch
+from torch import nn, optim
+
+{seed}
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+rows = torch.linspace(0, 1, 32, device=device).view(16, 2)
+model = nn.Linear(2, 1).to(device)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+"""
+STEP = """
+{indent}loss = model(x).pow(2).mean()
+{indent}optimizer.zero_grad()
+{indent}loss.backward()
+{indent}optimizer.step()
+"""
+SEEDED = "torch.manual_seed(0)"
+
+
+def program(body, seed=SEEDED):
+    indent = body.rsplit("x = ", 1)[0].rpartition("\n")[2]
+    step = STEP.format(indent=indent).strip("\n")
+    lines = [line if line.strip() != "STEP" else step for line in body.strip("\n").splitlines()]
+    return (HEAD.format(seed=seed) + "\n".join(lines) + "\n").lstrip("\n")
+
+
+def kept(report):
+    return [(finding.code, finding.message) for finding in report.of(Kind.LEFT)]
+
+
+STOP_BY_LOSS = """
+for step in range(100):
+    x = rows[torch.randperm(16)[:4]]
+    STEP
+    if loss.item() < 0.01:
+        break
+"""
+CONVERTED = {
+    "slices": ("for i in range(0, len(rows), 4):\n    x = rows[i:i + 4]\n    STEP", ""),
+    "a shuffled order": ("for i in torch.randperm(len(rows)).split(4):\n    x = rows[i]\n    STEP", ""),
+    "batches of random samples": (
+        (
+            "for step in range(100):\n    x = rows[torch.randint(16, (4,))]\n    STEP\n"
+            "    if step % 10 == 0:\n        print(1)"
+        ),
+        "",
+    ),
+    "a generator": (
+        (
+            "def batches(size):\n    order = torch.randperm(len(rows))\n    for i in range(0, len(rows), size):\n"
+            "        yield rows[order[i:i + size]]\n\nfor x in batches(4):\n    x = x + 0\n    STEP"
+        ),
+        "",
+    ),
+    "a replay buffer that fills evenly": (
+        (
+            "memory = []\nfor frame in range(100):\n    memory.append(random.random())\n    if len(memory) > 10:\n"
+            "        x = torch.tensor(random.sample(memory, 8), device=device).view(4, 2)\n        STEP"
+        ),
+        "",
+    ),
+    "an early stop by a loss, seeded": (
+        "for step in range(100):\n    x = rows\n    STEP\n    if loss.item() < 0.01:\n        break",
+        SEEDED,
+    ),
+    "an early stop by the whole data, not seeded": (
+        (
+            "best = 9\nfor step in range(100):\n    model.train()\n    x = rows[torch.randperm(16)[:4]]\n    STEP\n"
+            "    model.eval()\n    value = model(rows).mean().item()\n    if value > best:\n"
+            "        break\n    best = value"
+        ),
+        "",
+    ),
+    "an early stop by a model without dropout, not seeded": (
+        "for step in range(100):\n    x = rows\n    STEP\n    if loss.item() < 0.01:\n        break",
+        "",
+    ),
+    "a learning rate by the whole data, not seeded": (
+        (
+            "lr, best = 0.1, 9\nfor step in range(100):\n    model.train()\n"
+            "    x = rows[torch.randperm(16)[:4]]\n    STEP\n"
+            "    model.eval()\n    value = model(rows).mean().item()\n    if value > best:\n        lr /= 10\n"
+            "        for group in optimizer.param_groups:\n            group['lr'] = lr\n    best = value"
+        ),
+        "",
+    ),
+    "a draw that decides what is shown": (
+        "for step in range(100):\n    x = rows\n    STEP\n    if random.random() < 0.1:\n        print(loss.item())",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_converted(convert_text, name):
+    body, seed = CONVERTED[name]
+    report, result = convert_text(program(body, seed))
+
+    assert kept(report) == []
+    assert "model, optimizer = accelerator.prepare(model, optimizer)" in result
+    assert "accelerator.backward(loss)" in result
+    assert [f.code for f in report.of(Kind.NOTE) if "come from no DataLoader" in f.message] == ["MIG903"]
+
+
+REFUSED = {
+    "an early stop by a loss": (
+        (
+            "for step in range(100):\n    x = rows[torch.randperm(16)[:4]]\n    STEP\n"
+            "    if loss.item() < 0.01:\n        break"
+        ),
+        "",
+        "decided here by loss.item() < 0.01",
+    ),
+    "an early stop by a loss, another library seeded": (
+        (
+            "for step in range(100):\n    x = rows[np.random.permutation(16)[:4]]\n    STEP\n"
+            "    if loss.item() < 0.01:\n        break"
+        ),
+        SEEDED,
+        "(numpy not seeded)",
+    ),
+    "a seed that is drawn itself": (
+        STOP_BY_LOSS,
+        "torch.manual_seed(random.randint(1, 10000))",
+        "not seeded",
+    ),
+    "a seed that need not be set": (
+        STOP_BY_LOSS,
+        "if input():\n    torch.manual_seed(0)",
+        "torch not seeded",
+    ),
+    "a clock, all seeded": (
+        "import time\nstart = time.time()\nwhile time.time() - start < 60:\n    x = rows\n    STEP",
+        SEEDED,
+        "which a clock or the system gives",
+    ),
+    "steps until something is drawn": (
+        "while random.random() < 0.9:\n    x = rows\n    STEP",
+        "",
+        "decided here by random.random() < 0.9",
+    ),
+    "a number of steps that is drawn": (
+        "for step in range(random.randint(10, 20)):\n    x = rows\n    STEP",
+        "",
+        "how often this loop runs",
+    ),
+    "patience": (
+        (
+            "best, bad = 9, 0\nfor step in range(100):\n    x = rows[torch.randperm(16)[:4]]\n    STEP\n"
+            "    if loss.item() < best:\n        best, bad = loss.item(), 0\n    else:\n        bad += 1\n"
+            "    if bad > 3:\n        break"
+        ),
+        "",
+        "decided here by bad > 3",
+    ),
+    "a masked number of rows": (
+        "for row in rows[torch.rand(16) > 0.5]:\n    x = row\n    STEP",
+        "",
+        "how often this loop runs",
+    ),
+    "a learning rate by a loss": (
+        (
+            "for step in range(100):\n    x = rows[torch.randperm(16)[:4]]\n    STEP\n"
+            "    for group in optimizer.param_groups:\n        group['lr'] = 0.1 * loss.item()"
+        ),
+        "",
+        "the learning rate is set here by",
+    ),
+    "a plateau by a loss": (
+        (
+            "scheduler = optim.lr_scheduler.ReduceLROnPlateau(optimizer)\n"
+            "for epoch in range(9):\n    for step in range(100):\n"
+            "        x = rows[torch.randperm(16)[:4]]\n        STEP\n    scheduler.step(loss)"
+        ),
+        "",
+        "the learning rate is set here by loss",
+    ),
+    "a buffer that fills unevenly": (
+        (
+            "memory = []\nfor frame in range(100):\n    if random.random() < 0.5:\n        memory.append(1.0)\n"
+            "    if len(memory) > 10:\n        x = rows\n        STEP"
+        ),
+        "",
+        "decided here by len(memory) > 10",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(convert_text, name):
+    body, seed, says = REFUSED[name]
+    source = program(body, seed)
+    report, result = convert_text(source)
+
+    assert result == source
+    assert [code for code, message in kept(report) if says in message] == ["MIG122"]
+    assert all(finding.hint for finding in report.of(Kind.LEFT))
+
+
+def test_a_program_without_a_device_stays_on_the_cpu(convert_text):
+    source = program("for step in range(9):\n    x = torch.zeros(4, 2)\n    STEP")
+    source = source.replace('device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n', "")
+    source = source.replace(", device=device", "").replace(".to(device)", "")
+    report, result = convert_text(source)
+
+    assert "accelerator = Accelerator(cpu=True)" in result
+    assert "x = torch.zeros(4, 2)" in result
+    assert any("stays on the CPU" in finding.message for finding in report.of(Kind.NOTE))
+
+
+def test_an_environment_that_is_seeded(convert_text):
+    body = (
+        "import gym\nenv = gym.make('CartPole-v1')\nenv.reset(seed=0)\nfor episode in range(9):\n"
+        "    x = torch.as_tensor(env.reset()[0], device=device)[:2]\n    STEP\n    if env.step(0)[2]:\n        break"
+    )
+    seeded, _ = convert_text(program(body))
+    other, _ = convert_text(program(body.replace("env.reset(seed=0)\n", "")))
+
+    assert kept(seeded) == []
+    assert [code for code, message in kept(other) if "the environment not seeded" in message] == ["MIG122"]
+
+
+LAMBDA = "wrap = lambda rows: torch.as_tensor(rows).cuda() if has_gpu else torch.as_tensor(rows)"
+
+
+def test_a_lambda_that_moves_sees_the_accelerator(convert_text):
+    body = (
+        f"has_gpu = torch.cuda.is_available()\n{LAMBDA}\nfor step in range(9):\n    x = wrap(np.ones((4, 2)))\n    STEP"
+    )
+    report, result = convert_text(program(body))
+
+    assert kept(report) == []
+    assert "wrap = lambda rows: torch.as_tensor(rows).to(accelerator.device)\n" in result
+
+
+def test_a_lambda_that_does_not_see_the_accelerator_is_refused(convert_text):
+    source = program("for step in range(9):\n    x = wrap(np.ones((4, 2)))\n    STEP")
+    before, after = source.split("rows = torch.linspace")
+    body = "".join(f"    {line}\n" for line in f"rows = torch.linspace{after}".splitlines())
+    source = f"has_gpu = torch.cuda.is_available()\n{before}{LAMBDA}\n\ndef main():\n{body}\nmain()\n"
+    source = source.replace("has_gpu = torch.cuda.is_available()\nimport random", "import random", 1)
+    source = source.replace(LAMBDA, f"has_gpu = torch.cuda.is_available()\n{LAMBDA}")
+    report, result = convert_text(source)
+
+    assert result == source
+    assert [code for code, _ in kept(report)] == ["MIG120"]
+
+
+NEXT = {
+    "next in a try": (
+        "batches = iter(loader)\nfor step in range(9):\n    try:\n        x, y = next(batches)\n"
+        "    except StopIteration:\n        batches = iter(loader)\n        x, y = next(batches)\n"
+    ),
+    "the method of an iterator": (
+        "batches = iter(loader)\nfor step in range(len(loader)):\n    x, y = batches.__next__()\n"
+    ),
+    "a generator without an end": (
+        "def cycle(loader):\n    while True:\n        for batch in loader:\n            yield batch\n\n"
+        "batches = cycle(loader)\nfor step in range(9):\n    x, y = next(batches)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEXT)
+def test_batches_taken_by_hand_come_from_a_prepared_loader(convert_text, name):
+    step = STEP.format(indent="    ").strip("\n")
+    made = "from torch.utils.data import DataLoader, TensorDataset\nloader = DataLoader(TensorDataset(rows, rows), 4)\n"
+    report, result = convert_text(program(f"{made}{NEXT[name]}    x = x.to(device)\n{step}"))
+
+    assert kept(report) == []
+    assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in result
+    assert ".to(device)" not in result
+    assert not [f for f in report.of(Kind.NOTE) if f.code == "MIG903"]
+
+
+def test_what_is_made_and_used_under_a_condition_is_prepared_under_it(convert_text):
+    source = program("for step in range(9):\n    x = rows\n    STEP").replace(
+        "optimizer = optim.SGD(model.parameters(), lr=0.1)\n",
+        "if by_optimizer:\n    optimizer = optim.SGD(model.parameters(), lr=0.1)\n",
+    )
+    source = source.replace(SEEDED, f"{SEEDED}\nby_optimizer = True")
+    source = source.replace("    optimizer.zero_grad()", "    model.zero_grad()")
+    source = source.replace("    optimizer.step()", "    if by_optimizer:\n        optimizer.step()")
+    report, result = convert_text(source)
+
+    assert kept(report) == []
+    assert "lr=0.1)\n    optimizer = accelerator.prepare(optimizer)\n" in result
+    assert "\nmodel = accelerator.prepare(model)\n" in result
