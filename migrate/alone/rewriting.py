@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone import calls, devices, numbers, samplers, tests
-from migrate.alone.world import certain
+from migrate.alone.world import certain, ends
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, roles
 
@@ -49,7 +49,7 @@ class Rewriting:
             self._statement(statement)
             if isinstance(statement, ast.If):
                 kept = certain(self._world, statement)
-                if kept and isinstance(kept[-1], (ast.Return, ast.Raise)):
+                if kept and ends(self._world, kept):
                     for dead in block[number + 1 :]:
                         self._pen.remove(dead)
                     return
@@ -87,19 +87,20 @@ class Rewriting:
             or self._samplers.is_made(statement)
         )
 
-    def _inside(self, statement: ast.stmt) -> None:
-        for child in ast.iter_child_nodes(statement):
-            self._child(child)
+    def _inside(self, node: ast.AST) -> None:
+        for _, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                self._block(value)
+            else:
+                for child in value if isinstance(value, list) else [value]:
+                    self._child(child)
 
-    def _child(self, child: ast.AST) -> None:
-        """The parts of a statement: blocks, expressions, and what holds more of both."""
-        if isinstance(child, ast.stmt):
-            self._statement(child)
-        elif isinstance(child, ast.expr):
+    def _child(self, child: object) -> None:
+        """The parts of a statement: expressions, and what holds more of them."""
+        if isinstance(child, ast.expr):
             self._expression(child)
-        else:
-            for inner in ast.iter_child_nodes(child):
-                self._child(inner)
+        elif isinstance(child, ast.AST):
+            self._inside(child)
 
     # --- expressions ------------------------------------------------------------------------------------------------
 

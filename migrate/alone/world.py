@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import is_docstring
 from migrate.programs.branches import Branches, Side
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.place import Places, Quantity, number
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Module
+    from migrate.analysis.units import Function, Module
 
 #: What a test for a process asks the accelerator.
 _PROCESS = {
@@ -51,6 +52,9 @@ class World:
         self.sources = Sources(facts)
         self._branches = Branches(facts)
         self._places = Places(facts, self.sources)
+        self._asked_of: list[Function] = []
+        self._flags: dict[str, bool] = {}
+        self._learn_flags()
 
     # --- tests ------------------------------------------------------------------------------------------------------
 
@@ -65,12 +69,42 @@ class World:
             return self._joined(test)
         if self._starts(test) or self._asks_for_wrapper(test):
             return False
+        if isinstance(test, ast.Attribute) and test.attr in self._flags:
+            return self._flags[test.attr]
         for meaning in self._branches.meanings(test):
             if meaning.holds is Side.SEVERAL or meaning.fails is Side.ONE:
                 return False
             if meaning.holds is Side.ONE or meaning.fails is Side.SEVERAL:
                 return True
+        if isinstance(test, ast.Call):
+            return self._answer(test)
         return self._compared(test)
+
+    def _answer(self, call: ast.Call) -> bool | None:
+        """What a function of the project says, such as `is_dist_avail_and_initialized()`."""
+        targets = self.facts.targets(call)
+        if len(targets) != 1 or isinstance(targets[0].node, ast.Lambda) or targets[0] in self._asked_of:
+            return None
+        self._asked_of.append(targets[0])
+        said = set(self._said(targets[0].node.body))
+        self._asked_of.pop()
+        return said.pop() if len(said) == 1 else None
+
+    def _said(self, block: list[ast.stmt]) -> Iterator[bool | None]:
+        """What a block may return; None: something else than one of both, or nothing."""
+        for at, statement in enumerate(block):
+            if isinstance(statement, ast.Return):
+                yield self.truth(statement.value) if statement.value is not None else None
+                return
+            if isinstance(statement, ast.If):
+                truth = self.truth(statement.test)
+                for way, body in ((True, statement.body), (False, statement.orelse)):
+                    if truth is None or truth is way:
+                        yield from self._said([*body, *block[at + 1 :]])
+                return
+            if not isinstance(statement, ast.Pass) and not is_docstring(statement):
+                yield None
+        yield None
 
     def _joined(self, test: ast.BoolOp) -> bool | None:
         parts = [self.truth(value) for value in test.values]
@@ -178,6 +212,22 @@ class World:
             )
         return asks and self.is_wrapped(test.args[0])
 
+    def _learn_flags(self) -> None:
+        """`args.distributed = False` where there is one process, and True only where there are several."""
+        for _ in range(3):
+            self.__dict__.pop("dead", None)
+            given: dict[str, set[str]] = {}
+            gone: set[str] = set()
+            for target, value in self.assigned_attributes():
+                if id(target) in self.dead:
+                    gone.add(target.attr)
+                else:
+                    given.setdefault(target.attr, set()).add(ast.unparse(value) if value is not None else "")
+            flags = {a: v == {"True"} for a, v in given.items() if a in gone and v in ({"True"}, {"False"})}
+            if flags == self._flags:
+                return
+            self._flags = flags
+
     # --- numbers ----------------------------------------------------------------------------------------------------
 
     def quantity(self, node: ast.expr) -> Quantity | None:
@@ -268,11 +318,22 @@ class World:
             for node in self.facts.tree(module.tree).nodes:
                 lost: Iterable[ast.AST] = ()
                 if isinstance(node, ast.If) and (kept := certain(self, node)) is not None:
-                    lost = node.orelse if kept is node.body else node.body
+                    lost = [*(node.orelse if kept is node.body else node.body), *self._skipped(node, kept)]
                 elif isinstance(node, ast.IfExp) and (truth := self.truth(node.test)) is not None:
                     lost = [node.orelse if truth else node.body]
                 found.update(id(inner) for part in lost for inner in ast.walk(part))
         return found
+
+    def _skipped(self, node: ast.If, kept: list[ast.stmt]) -> list[ast.stmt]:
+        """What comes after a decided branch that leaves; an `elif` leaves for the whole."""
+        if not ends(self, kept):
+            return []
+        tree = self.facts.tree(node)
+        block = tree.block(node)
+        above = tree.parents[node]
+        while isinstance(above, ast.If) and above.orelse == [node] and certain(self, above) == [node]:
+            node, block, above = above, tree.block(above), tree.parents[above]
+        return block[block.index(node) + 1 :]
 
     # --- models -----------------------------------------------------------------------------------------------------
 
@@ -306,6 +367,15 @@ def gives_up(block: list[ast.stmt]) -> bool:
         and isinstance(last.value, ast.Call)
         and ast.unparse(last.value.func) in ("sys.exit", "exit", "quit", "os._exit")
     )
+
+
+def ends(world: World, block: list[ast.stmt]) -> bool:
+    """Whether nothing after a block runs."""
+    last = block[-1] if block else None
+    if isinstance(last, ast.If):
+        kept = certain(world, last)
+        return kept is not None and ends(world, kept)
+    return isinstance(last, (ast.Return, ast.Raise))
 
 
 def certain(world: World, statement: ast.If) -> list[ast.stmt] | None:

@@ -78,7 +78,8 @@ class Builder:
         `room` is how tight an expression has to be there; None: as tight as the old one.
         """
         is_own = isinstance(old, cst.GeneratorExp) and isinstance(new, (cst.Name, cst.Attribute))  # `(x for x in y)`
-        if old.lpar and not new.lpar and not is_own:
+        is_plain = isinstance(new, cst.Name) and new.value in ("True", "False", "None")  # `shuffle=(sampler is None)`
+        if old.lpar and not new.lpar and not is_own and not is_plain:
             return new.with_changes(lpar=old.lpar, rpar=old.rpar)
         needs = tightness(new) < (tightness(old) if room is None else min(room, tightness(old)))
         if not new.lpar and (needs or (self.is_cautious and self._touches(old)) or self._breaks(new)):

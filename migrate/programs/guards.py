@@ -139,9 +139,8 @@ def _missed(conversion: Conversion, guard: ast.If, jump: ast.stmt) -> Iterator[a
 
 def has_accelerator(conversion: Conversion, node: ast.AST) -> bool:
     """Whether the accelerator exists where a node runs, and can be brought there."""
-    facts, program = conversion.facts, conversion.program
-    if facts.unit(node) is program.home:
-        spot = conversion.placement.accelerator
+    facts, spot = conversion.facts, conversion.placement.accelerator
+    if facts.unit(node) is facts.unit(spot.statement):
         line = getattr(node, "lineno", 0)
         if spot.where == "after":
             return bool(line > (spot.statement.end_lineno or 0))

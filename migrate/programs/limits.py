@@ -154,6 +154,8 @@ _DISTRIBUTED = {
 
 def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """A program that always distributes itself; one that does so only behind a flag keeps that branch."""
+    if program.handed is not None and program.refusals:
+        return  # what keeps this from being taken out is told already
     for module in {loop.unit.module for loop in program.training}:
         tree = facts.tree(module.tree)
         for node in tree.nodes:

@@ -10,6 +10,7 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import own_nodes, writes
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.evaluation import is_draw
+from migrate.programs.marker import is_marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,7 +183,10 @@ class Voice:
         if unit not in self._only:
             self._only[unit] = False  # while it is being asked: recursion proves nothing
             self._only[unit] = (
-                self.speaks(unit) and not self._changes(unit, frozenset()) and not self.is_collective(unit.node)
+                not is_marked(unit.node)  # it asks for itself who speaks
+                and self.speaks(unit)
+                and not self._changes(unit, frozenset())
+                and not self.is_collective(unit.node)
             )
         return self._only[unit]
 

@@ -17,7 +17,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.programs.access import OutOfReach
-from migrate.programs.guards import dissolved, guards, has_accelerator, leaves
+from migrate.programs.guards import dissolved, guards, has_accelerator, is_joint, leaves
 from migrate.programs.marker import is_barrier, is_main, marks
 from migrate.rules.rule import rule
 
@@ -50,7 +50,7 @@ def _dissolve(conversion: Conversion, draft: Draft, node: ast.If) -> set[int]:
         draft.join(node.test, " and ", {f"part{number}": value for number, value in enumerate(rest)})
     else:
         draft.fold(node, keep="body")
-    if not has_accelerator(conversion, node):
+    if not has_accelerator(conversion, node) and not is_joint(conversion, node):
         draft.note(node, "every process does this: it runs before the accelerator exists")
     return {id(mark) for mark in marks(node.test) if not any(mark in ast.walk(value) for value in rest)}
 

@@ -162,6 +162,57 @@ def test_refused(refused, name):
     refused(code, step, [mention], setup=JOIN, step=step)
 
 
+EVALUATED = """
+import time
+import torch
+import torch.distributed as dist
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+loader = DataLoader(data, batch_size=4)
+model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+if rank == 0:
+    test = DataLoader(data, batch_size=4)
+for epoch in range(2):
+    if rank == 0:
+        start = time.time()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+    {leave}
+    if rank == 0:
+        total = 0
+        model.eval()
+        with torch.no_grad():
+            for x, y in test:
+                total += nn.functional.mse_loss(model(x), y).item()
+        model.train()
+        print(epoch, total, time.time() - start)
+"""
+
+
+def test_what_all_must_enter_is_not_left_to_one_process(convert_text):
+    """Nor is what it needs: the loader and the time that only the main process had."""
+    _, result = convert_text(EVALUATED.format(leave="pass"))
+
+    assert "is_main_process" not in result
+    assert "\ntest = DataLoader(data, batch_size=4)\n" in result
+    assert "\n    start = time.time()\n" in result
+    assert "accelerator.print(epoch, total, time.time() - start)" in result
+
+
+def test_leaving_what_all_must_enter_is_refused(refused_text):
+    leave = "if rank != 0:\n        continue"
+    source = EVALUATED.format(leave=leave).replace("{leave}", leave)
+    refused_text(source, "MIG113", "rank != 0", ["leave"])
+
+
 SAMPLER = """
 import torch
 from torch import nn, optim
