@@ -81,6 +81,9 @@ def appended(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
             and len(node.args) == 1
         ):
             found.setdefault(node.func.value.id, []).append(node.args[0])
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
+            if _is_list(facts, loop, node.target.id):
+                found.setdefault(node.target.id, []).append(node.value)
     return found
 
 
@@ -95,6 +98,8 @@ def _is_read(later: Sequence[ast.stmt], name: str) -> bool:
 
 def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     for name, additions in _grown(facts, loop).items():
+        if _is_list(facts, loop, name):
+            continue
         numbers = {is_number(facts, addition) for addition in additions}
         anchor = _set_up_before(facts, loop, name)
         later = statements_after(facts, anchor) if anchor is not None else []
@@ -123,6 +128,14 @@ def _grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
         if roles(facts.values(added[1])) & (FROM_LOADER | {Role.TENSOR}):
             grown.setdefault(added[0].id, []).append(added[1])
     return grown
+
+
+def _is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
+    """Whether a name begins as a list: `found += out.tolist()` adds no numbers up."""
+    return any(
+        binding.target == name and any(isinstance(value.origin, (ast.List, ast.ListComp)) for value in binding.values)
+        for binding in facts.bindings_in(loop.unit)
+    )
 
 
 def _set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:

@@ -43,7 +43,8 @@ def joins(facts: Facts, meters: Meters, loop: LoopFact) -> Iterator[Join]:
         anchor = _set_up_before(facts, loop, target, meter) if meter is not None else None
         if meter is None or anchor is None:
             continue
-        sums, derived = _summed(meter), _derived(meter)
+        sums = _summed(meter)
+        derived = _derived(meter, frozenset(sums))
         reading = [n for n in _reading(facts, loop, target) if not _feeds(facts, n, meter)]
         inside = [n for n in reading if _is_within(facts, n, anchor)]
         is_read_early = any(not _is_within(facts, n, loop.node) for n in inside)
@@ -177,11 +178,11 @@ def _summed(meter: Meter) -> tuple[str, ...]:
     for name in sorted(meter.feeds):
         for node in ast.walk(_method(meter, name).node):
             grown = _added(node)
-            if grown is not None and grown in meter.sums:
-                found[grown] = True
+            if grown is not None:
+                found[grown] = True  # `self.steps += 1`, too
             elif _grows_otherwise(node, meter.sums):
                 return ()
-    return tuple(found) if found.keys() == meter.sums else ()
+    return tuple(found) if found.keys() >= meter.sums else ()
 
 
 def _method(meter: Meter, name: str) -> Function:
@@ -210,7 +211,7 @@ def _grows_otherwise(node: ast.AST, sums: frozenset[str]) -> bool:
     return False
 
 
-def _derived(meter: Meter) -> tuple[tuple[str, str], ...] | None:
+def _derived(meter: Meter, sums: frozenset[str]) -> tuple[tuple[str, str], ...] | None:
     """What is computed from the sums, with its expression; None if something cannot be computed again.
 
     The last value that was given stays what it was.
@@ -224,10 +225,10 @@ def _derived(meter: Meter) -> tuple[tuple[str, str], ...] | None:
             target = node.targets[0] if isinstance(node, ast.Assign) else None
             if not isinstance(node, ast.Assign) or not isinstance(target, ast.Attribute):
                 continue
-            if target.attr not in meter.derived or reads(node.value) <= given:
+            if target.attr not in meter.derived - sums or reads(node.value) <= given:
                 continue
             used = {n.attr for n in ast.walk(node.value) if isinstance(n, ast.Attribute)}
-            if reads(node.value) != {own} or not used <= meter.sums or target.attr in found:
+            if reads(node.value) != {own} or not used <= sums or target.attr in found:
                 return None
             found[target.attr] = _with_hole(node.value, own)
     return tuple(found.items())

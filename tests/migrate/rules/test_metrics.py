@@ -117,6 +117,11 @@ JOINED = {
         "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
         "print(total / len(list(loader)))",
     ),
+    "a list that grows": (
+        "total += output.view(-1).tolist()",
+        "total = accelerator.gather_for_metrics(total)",
+        "print(sum(total))",
+    ),
     "a tensor": (
         "total += loss.detach()",
         'total = accelerator.reduce(total, reduction="sum")',
@@ -129,7 +134,7 @@ JOINED = {
 def test_joined_after_the_training_loop(changed, name):
     step, join, read = JOINED[name]
     changed(
-        start="total = 0",
+        start="total = []" if "list" in step else "total = 0",
         step=step,
         epoch=(read, f"{join}\n{read.replace('print', 'accelerator.print')}"),
     )

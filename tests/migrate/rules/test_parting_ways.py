@@ -180,6 +180,14 @@ def test_a_meter_that_is_joined(convert_text, name):
     assert not [finding for finding in report.findings if finding.code == "MIG114"]
 
 
+def test_a_count_that_no_value_feeds_is_joined_too(convert_text):
+    text = METERS.format(made="Average", result="meter.mean", use="print(train())")
+    text = text.replace("value, n=1", "value").replace("value * n", "value").replace("count += n", "count += 1")
+    _, converted = convert_text(text.lstrip())
+
+    assert "    meter.total, meter.count = accelerator.reduce((meter.total, meter.count))\n" in converted
+
+
 def test_an_item_that_is_the_same_on_all(convert_text):
     use = 'log = train()\n    schedule.step(log["epoch"])'
     text = METERS.format(made="Smooth", result='{"loss": meter.value, "epoch": 3}', use=use)
