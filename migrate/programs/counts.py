@@ -19,7 +19,7 @@ from migrate.programs.lengths import Moments, lengths, reached
 from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -90,9 +90,13 @@ class Counts:
         """Whether code runs for each batch that is trained on."""
         return Rate.BATCH in self._frequency.of(node)
 
-    def used(self, node: ast.expr) -> None:
-        """Take an expression as the value that counts in the end: what it counts still is set against a number."""
-        self._spend(node, self.of(node), Met.NUMBER)
+    def used(self, node: ast.expr, made_with: Sequence[ast.Call] = ()) -> None:
+        """Take an expression as the value that counts in the end.
+
+        What it counts still is set against a number, or against the lengths that what takes it was made with.
+        """
+        is_in_steps = bool(made_with) and all(self.of(length).count is Count.STEPS for length in made_with)
+        self._spend(node, self.of(node), Met.STEPS if is_in_steps else Met.NUMBER)
 
     def tests(self, node: ast.AST) -> None:
         """Take the conditions under which a node is reached, up to its function or training loop."""

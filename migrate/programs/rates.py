@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, Role, origins
 from migrate.analysis.units import Function
 from migrate.programs.counts import Counts, Met
-from migrate.programs.lengths import Moments
+from migrate.programs.lengths import Moments, lengths, reached
 from migrate.programs.placement import NoPlace
 from migrate.programs.program import Refusal
 from migrate.programs.schedulers import Horizon, Pace
+from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -58,11 +59,11 @@ def rates(
             assert isinstance(node, (ast.Assign, ast.AugAssign))
             counts.used(node.value)
             _conditions(counts, node, units)
-    for told in _told(facts, program, units, planned):
+    for told, made_with in _told(facts, program, units, planned):
         if origins(facts.values(told), *FROM_LOADER) & program.training_loaders:
             refused.append(_by_own_batch(told))
         else:
-            counts.used(told)
+            counts.used(told, made_with)
     if not refused and steps_bound(facts, loops, program, moments) is None:
         return _decided(counts)
     return Rates(refusals=tuple(refused))
@@ -152,15 +153,22 @@ def _conditions(counts: Counts, node: ast.AST, units: Collection[Unit], depth: i
             _conditions(counts, call.node, units, depth - 1)
 
 
-def _told(facts: Facts, program: Program, units: Collection[Unit], planned: Sequence[Schedule]) -> Iterator[ast.expr]:
-    """What schedulers are told when they step: an epoch, a part of one, a number of updates."""
+def _told(
+    facts: Facts, program: Program, units: Collection[Unit], planned: Sequence[Schedule]
+) -> Iterator[tuple[ast.expr, Sequence[ast.Call]]]:
+    """What schedulers are told when they step (an epoch, a part of one, a number of updates), and their lengths."""
     for schedule in planned:
         if schedule.pace is not Pace.METRIC:
             for call in schedule.steps:
-                yield from (*call.args, *(keyword.value for keyword in call.keywords))
+                for told in (*call.args, *(keyword.value for keyword in call.keywords)):
+                    yield told, schedule.measured
+    sources = Sources(facts)
     for use in facts.method_calls("step_update"):
-        if use.unit in units:
-            yield from (*use.node.args, *(keyword.value for keyword in use.node.keywords))
+        if use.unit in units and isinstance(use.node.func, ast.Attribute):
+            made = reached(facts, sources, sources.given(use.node.func.value).expressions)
+            measured = [length for node in made for length in lengths(facts, program, node)]
+            for told in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+                yield told, measured
 
 
 def counted_in_batches(

@@ -53,7 +53,7 @@ class Schedule:
     named: Named
     pace: Pace
     horizon: Horizon
-    measured: tuple[ast.AST, ...]
+    measured: tuple[ast.Call, ...]
     steps: tuple[ast.Call, ...] = ()
     given: tuple[ast.AST, ...] = ()
 

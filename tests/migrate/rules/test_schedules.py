@@ -158,6 +158,18 @@ RIGHT_AS_IT_IS = {
         "schedule = LambdaLR(optimizer, fall)",
         "step": "schedule.step()",
     },
+    "told the steps of a horizon in steps": {
+        **NUMBERED,
+        "imports": "from torch.optim.lr_scheduler import LambdaLR",
+        "ready": "n = len(loader)\nschedule = LambdaLR(optimizer, lambda it: 1 - it / (2 * n))",
+        "step": "schedule.step(epoch * n + i)",
+    },
+    "a scheduler of a library": {
+        **NUMBERED,
+        "imports": "from timm.scheduler import CosineLRScheduler",
+        "ready": "n = len(loader)\nschedule = CosineLRScheduler(optimizer, t_initial=2 * n, t_in_epochs=False)",
+        "step": "schedule.step_update(epoch * n + i)",
+    },
     "the end of the training": {
         **COUNTED,
         "setup": ADJUST,
