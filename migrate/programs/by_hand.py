@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.analysis.units import Module
 from migrate.programs import precision, windows
+from migrate.programs.placement import NoPlace
+from migrate.programs.program import Refusal
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
-    from migrate.programs.placement import NoPlace
+    from migrate.programs.placement import Placement
     from migrate.programs.program import Program
     from migrate.programs.setup import Argument
 
@@ -26,6 +29,24 @@ class ByHand:
     def arguments(self) -> tuple[Argument, ...]:
         """What they ask of the accelerator's constructor."""
         return (*self.mixed.arguments, *self.accumulated.arguments)
+
+    def check(self, facts: Facts, program: Program, placement: Placement) -> None:
+        """What the constructor is given means the same where the accelerator is made.
+
+        Raises:
+            NoPlace: that is in another function than the home, which has names of its own.
+        """
+        unit, home = facts.unit(placement.accelerator.statement), program.home
+        if unit is home or not self.arguments or home is None:
+            return
+        needed = {name for argument in self.arguments for name in argument.needs if "." not in name} - {"self"}
+        local = {binding.target for binding in facts.bindings_in(home)} if not isinstance(home, Module) else set()
+        local |= set(getattr(home, "parameter_names", ())) | set(getattr(unit, "parameter_names", ()))
+        local |= {binding.target for binding in facts.bindings_in(unit)} if not isinstance(unit, Module) else set()
+        if needed & local:
+            names = ", ".join(sorted(needed & local))
+            why = f"{names} is not at hand where the accelerator is made"
+            raise NoPlace(Refusal(placement.accelerator.statement, "MIG100", why, f"make {names} an attribute"))
 
     def kept(self, error: NoPlace) -> ByHand:
         """The decisions where the accelerator cannot be told of them.

@@ -134,6 +134,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         by_hand = decide_by_hand(facts, loops, program)
         try:
             placement, with_schedulers = _place(facts, loops, program, loaders, planned, units, by_hand.arguments)
+            by_hand.check(facts, program, placement)
         except NoPlace as error:
             by_hand = by_hand.kept(error)
             placement, with_schedulers = _place(facts, loops, program, loaders, planned, units, ())

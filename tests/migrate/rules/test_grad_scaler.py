@@ -168,9 +168,9 @@ CHANGED = {
         f"{SCALER}\n"
         + looped(
             AUTOCAST,
-            "scaler.scale(loss / 2).backward()\nif x[0, 0].shape:\n    scaler.step(optimizer)\n    scaler.update()",
+            "scaler.scale(loss / 2).backward()\nif args.last:\n    scaler.step(optimizer)\n    scaler.update()",
         ),
-        looped("accelerator.autocast()", "accelerator.backward(loss / 2)\nif x[0, 0].shape:\n    optimizer.step()"),
+        looped("accelerator.autocast()", "accelerator.backward(loss / 2)\nif args.last:\n    optimizer.step()"),
     ),
 }
 
@@ -284,3 +284,53 @@ def test_imports_go_with_the_last_use(convert_text):
 
     assert "amp import" not in result
     assert "import amp" not in result
+
+
+TRAINER = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+class Trainer:
+    def __init__(self, args):
+        self.args = args
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model = nn.Linear(4, 2).to(self.device)
+
+    def train(self):
+        use_amp = self.args["amp"]
+        loader = DataLoader(TensorDataset(torch.randn(8, 4), torch.randn(8, 2)), batch_size=4)
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
+        scaler = torch.cuda.amp.GradScaler(enabled=use_amp)
+        for x, y in loader:
+            x, y = x.to(self.device), y.to(self.device)
+            with torch.cuda.amp.autocast(enabled=use_amp):
+                loss = nn.functional.mse_loss(self.model(x), y)
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+Trainer({"amp": True}).train()
+"""
+
+
+def test_a_flag_of_another_function_than_the_accelerator_s_keeps_the_scaler(convert_text):
+    report, result = convert_text(TRAINER)
+    (note,) = [finding for finding in report.findings if finding.code == "MIG106"]
+
+    assert "use_amp is not at hand where the accelerator is made" in note.message
+    assert "self.accelerator = Accelerator()\n" in result
+    assert "self.accelerator.backward(scaler.scale(loss))" in result
+
+
+def test_a_flag_that_the_object_holds_goes_to_the_accelerator(convert_text):
+    _, result = convert_text(
+        TRAINER.replace('        use_amp = self.args["amp"]\n', "")
+        .replace("use_amp", "self.amp")
+        .replace("self.args = args", "self.amp = args")
+    )
+
+    assert 'self.accelerator = Accelerator(mixed_precision="fp16" if self.amp else "no")' in result
+    assert result.index("self.amp = args") < result.index("self.accelerator =")
+    assert "scaler" not in result
