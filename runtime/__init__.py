@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from runtime.accelerator import Accelerator
-    from runtime.collectives import gather_object
+    from runtime.collectives import broadcast_object_list, gather_object
     from runtime.config import DistributedType
     from runtime.handlers import (
         AutocastKwargs,
@@ -29,6 +29,7 @@ _HOME = {
     "DistributedType": "runtime.config",
     "GradScalerKwargs": "runtime.handlers",
     "InitProcessGroupKwargs": "runtime.handlers",
+    "broadcast_object_list": "runtime.collectives",
     "gather_object": "runtime.collectives",
     "set_seed": "runtime.seed",
 }
@@ -41,6 +42,7 @@ __all__ = [
     "DistributedType",
     "GradScalerKwargs",
     "InitProcessGroupKwargs",
+    "broadcast_object_list",
     "gather_object",
     "set_seed",
 ]

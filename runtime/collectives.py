@@ -225,6 +225,14 @@ def gather_object(object: Any) -> Any:  # noqa: A002  the name in Accelerate
     return flattened(all_objects(world, object))
 
 
+def broadcast_object_list(object_list: list[Any], from_process: int = 0) -> list[Any]:
+    """One process' objects (pickled) in the list of every process: the list is changed, and given back."""
+    world = current_world()
+    if world.size > 1:
+        dist.broadcast_object_list(object_list, src=from_process, device=world.device)
+    return object_list
+
+
 def reduce(world: World, data: Any, reduction: str = "sum", scale: float = 1.0) -> Any:
     """`data` summed or averaged over the processes; new tensors, also on one process.
 

@@ -48,6 +48,7 @@ class Access:
     facts: Facts
     loops: Loops
     program: Program
+    early: frozenset[Function] = frozenset()  # what runs before the accelerator is made
     parameters: dict[Function, Parameter] = field(default_factory=dict)
     dissolved: frozenset[ast.AST] | None = None  # branches on the main process that do not stay (programs/guards.py)
 
@@ -70,6 +71,12 @@ class Access:
                 unit.tree.body[0] if unit.tree.body else unit.tree,
                 f"the top level of {unit.path} runs before the accelerator exists",
                 "move the code into a function that the training program calls",
+            )
+        if unit in self.early:
+            raise OutOfReach(
+                unit.node,
+                f"{unit.name}() needs the accelerator, and is also called before it can be made",
+                f"call {unit.name}() after the device is chosen, or choose the device first",
             )
         if unit in self.program.outsiders:
             raise self._entered_elsewhere(unit)
@@ -101,6 +108,8 @@ class Access:
             return unit is self.program.start
         home = self.program.start
         assert home is not None
+        if unit in self.early:
+            return False
         if unit is home or self._sees_home(unit, home) or self._is_sibling(unit, home) or unit in self.parameters:
             return True
         return unit.parent is not None and self.has(unit.parent)

@@ -107,6 +107,14 @@ class Conversion:
         """What prepare takes, in its order: loaders, models, optimizers, schedulers."""
         return (*self.loaders, *self.program.models, *self.program.optimizers, *self.prepared_schedulers)
 
+    def has_accelerator_at(self, statement: ast.stmt) -> bool:
+        """Whether the accelerator exists when a statement of the program runs."""
+        unit = self.facts.unit(statement)
+        if unit is not self.program.start:
+            return unit not in self.access.early
+        spot = self.placement.accelerator
+        return statement.lineno > spot.statement.lineno or (spot.where == "before" and statement is spot.statement)
+
     def is_prepared_at(self, node: ast.AST) -> bool:
         """Whether the objects are prepared when a node of the program runs."""
         unit = self.facts.unit(node)
@@ -158,7 +166,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         loops,
         program,
         package,
-        Access(facts, loops, program),
+        Access(facts, loops, program, frozenset(_early(facts, program, placement))),
         frozenset(units),
         tuple(use for use in facts.calls if use.unit in units),
         loaders,
@@ -318,6 +326,21 @@ def _place(
     placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)], units, asked)
     taken = counted_in_batches(facts, loops, program, planned, placement.prepare.statement.end_lineno or 0)
     return placement, tuple(schedule.named for schedule in taken)
+
+
+def _early(facts: Facts, program: Program, placement: Placement) -> set[Function]:
+    """The functions that run before the accelerator is made: those that are called above it, and what they call."""
+    assert program.start is not None
+    spot = placement.accelerator
+    line = _line(spot.statement) + (spot.where == "after")
+    found: set[Function] = set()
+    waiting = [n for n in facts.own(program.start) if isinstance(n, ast.Call) and _line(n) < line]
+    while waiting:
+        for unit in facts.targets(waiting.pop()):
+            if unit not in found:
+                found.add(unit)
+                waiting += [node for node in facts.own(unit) if isinstance(node, ast.Call)]
+    return found
 
 
 def _taken_apart(facts: Facts, program: Program, units: set[Unit], placement: Placement) -> Iterator[Refusal]:

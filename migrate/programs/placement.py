@@ -11,6 +11,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.devices import Choice, choices, flag, guard_flag, is_move, needs, negated, same_name
+from migrate.programs.fetches import is_download
 from migrate.programs.marker import is_marked
 from migrate.programs.naming import Named
 from migrate.programs.program import Program, Refusal
@@ -346,6 +347,10 @@ def _speaks(facts: Facts, statement: ast.stmt) -> bool:
     if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
         return False
     return is_marked(statement) or any(
-        isinstance(node, ast.Call) and any(name == output.PRINT or name in output.WRITES for name in facts.called(node))
+        isinstance(node, ast.Call)
+        and (
+            any(name == output.PRINT or name in output.WRITES for name in facts.called(node))
+            or is_download(facts, node)
+        )
         for node in ast.walk(statement)
     )

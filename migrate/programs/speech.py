@@ -6,13 +6,16 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import output
 from migrate.analysis.syntax import FUNCTIONS, blocks
 from migrate.analysis.units import Function, Module
+from migrate.programs.folders import if_missing, may_be_there
 from migrate.programs.guards import is_asked, keeps
 from migrate.programs.voice import Voice
+from migrate.programs.writers import Form
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from migrate.programs.conversion import Conversion
 
@@ -22,19 +25,33 @@ class Speech:
     """The output of one program."""
 
     prints: list[ast.Call] = field(default_factory=list)
-    early: list[ast.stmt] = field(default_factory=list)  # prints before the accelerator exists
+    early: list[ast.stmt] = field(default_factory=list)  # written before the accelerator exists
+    needed: list[ast.stmt] = field(default_factory=list)  # writers that all processes need
     saves: list[ast.Call] = field(default_factory=list)  # torch.save(object, path) by itself
     guarded: list[list[ast.stmt]] = field(default_factory=list)  # neighbours that do nothing but write
     mixed: list[ast.stmt] = field(default_factory=list)  # write, and run what all processes must enter
-    opened: list[ast.Call] = field(default_factory=list)  # files that stay open for writing: log = open(path, "w")
+    diverted: list[ast.expr] = field(default_factory=list)  # paths of files: the others open the null device
+    opened: list[ast.Call] = field(default_factory=list)  # files that stay open for writing, and cannot be diverted
+    optional: list[ast.Call] = field(default_factory=list)  # writers that are None on the others
+    switched: list[ast.Call] = field(default_factory=list)  # runs of services, switched off on the others
+    inputs: list[ast.Call] = field(default_factory=list)  # questions to the user
+    contexts: list[ast.expr] = field(default_factory=list)  # `with mlflow.start_run():` around what all must enter
+    folders: list[ast.Call] = field(default_factory=list)  # made out of reach, if they are not there
     unreached: list[Function] = field(default_factory=list)  # functions that write out of the accelerator's reach
     bars: list[ast.Call] = field(default_factory=list)
+    shown: list[ast.Call] = field(default_factory=list)  # bars out of the accelerator's reach
     logs: list[ast.Call] = field(default_factory=list)  # through the standard library's logging
 
     @property
     def edits(self) -> int:
         """How many places need the accelerator."""
-        return len(self.prints) + len(self.saves) + len(self.guarded)
+        single = len(self.prints) + len(self.saves) + len(self.diverted) + len(self.optional) + len(self.contexts)
+        return single + len(self.guarded)
+
+    @property
+    def covered(self) -> set[int]:
+        """The nodes that only the main process comes to (by `id`)."""
+        return {id(node) for run in self.guarded for statement in run for node in ast.walk(statement)}
 
 
 def speech(conversion: Conversion) -> Speech:
@@ -50,7 +67,9 @@ def speech(conversion: Conversion) -> Speech:
         if voice.speaks(unit) and not voice.is_guarded_outside(unit):
             said.unreached.append(unit)
     said.logs = [use.node for use in conversion.uses if _logs(conversion, use.node)]
-    said.bars = [bar for bar in voice.bars() if conversion.access.can_reach(bar)]
+    _find_single(conversion, voice, said)
+    _find_prints(conversion, voice, said)
+    _find_bars(conversion, voice, said)
     return said
 
 
@@ -69,9 +88,60 @@ def _logs(conversion: Conversion, node: ast.Call) -> bool:
     )
 
 
+def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:
+    """Calls that have forms of their own wherever they stand."""
+    for use in conversion.uses:
+        if output.INPUT in conversion.facts.called(use.node):
+            said.inputs.append(use.node)
+        elif voice.outputs.services.starts(use.node):
+            if _is_reached(conversion, use.node):
+                said.switched.append(use.node)
+        elif (path := voice.outputs.log_file(use.node)) is not None and _is_reached(conversion, use.node):
+            said.diverted.append(path)
+
+
+def _is_reached(conversion: Conversion, node: ast.expr) -> bool:
+    """Whether the accelerator can be had at a node; a function that needs it for that is given it."""
+    there = conversion.has_accelerator_at(conversion.facts.tree(node).statement(node))
+    return there and conversion.access.can_reach(node)
+
+
+def _find_bars(conversion: Conversion, voice: Voice, said: Speech) -> None:
+    """Bars, under a loop or moved by hand. One that is asked how far it is goes on counting on every process.
+
+    A bar over a range, moved by hand, that is all the program shows, is let be: the change is not worth a line.
+    """
+    covered = said.covered
+    is_quiet = not said.edits and not said.logs
+    for use in conversion.uses:
+        if not voice.outputs.is_bar(use.node) or id(use.node) in covered:
+            continue
+        is_left = use.node in voice.outputs.counted or (is_quiet and voice.outputs.is_counter(use.node))
+        if not is_left and _is_reached(conversion, use.node):
+            said.bars.append(use.node)
+        else:
+            said.shown.append(use.node)
+
+
+def _find_prints(conversion: Conversion, voice: Voice, said: Speech) -> None:
+    """Prints inside of other expressions: `[print(x) for x in rows]`."""
+    covered = said.covered
+    for use in conversion.uses:
+        if output.PRINT not in conversion.facts.called(use.node) or id(use.node) in covered:
+            continue
+        tree = conversion.facts.tree(use.node)
+        statement = tree.statement(use.node)
+        if isinstance(tree.parents[use.node], ast.Expr) or voice.is_written_elsewhere(use.unit):
+            continue
+        if _is_reached(conversion, use.node):
+            said.prints.append(use.node)
+        elif statement not in said.early:
+            said.early.append(statement)
+
+
 def _listen_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Function) -> None:
     """Look at a function's own statements: it has the accelerator, or does more than speak and can be given it."""
-    if isinstance(unit.node, ast.Lambda) or voice.is_guarded_outside(unit):
+    if isinstance(unit.node, ast.Lambda) or voice.is_written_elsewhere(unit):
         return
     access = conversion.access
     if access.has(unit):
@@ -79,56 +149,99 @@ def _listen_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Fun
     elif voice.speaks(unit):
         before, edits = dict(access.parameters), said.edits
         if not access.can_reach(unit.body[0]):
-            said.unreached.append(unit)
+            folders = may_be_there(conversion.facts, unit)
+            said.folders += folders
+            if not folders or voice.speaks_besides(unit, folders):
+                said.unreached.append(unit)
             return
         _listen(conversion, voice, said, unit.body)
         if said.edits == edits:  # only what it calls speaks: it needs no accelerator
             access.parameters = before
 
 
-def _listen(conversion: Conversion, voice: Voice, said: Speech, body: Iterable[ast.stmt]) -> None:
+def _listen(conversion: Conversion, voice: Voice, said: Speech, body: Sequence[ast.stmt]) -> None:
     """Sort the statements of a block, and of the blocks in it; neighbours that only write stay together."""
     run: list[ast.stmt] = []
-    for statement in body:
+    for position, statement in enumerate(body):
         writes = not is_asked(statement) and (voice.only_outputs(statement) or voice.is_save(statement))
-        if writes and not voice.is_collective(statement) and _runs_after(conversion, statement):
+        if writes and not voice.is_collective(statement) and conversion.has_accelerator_at(statement):
             run.append(statement)
             continue
-        _close(voice, said, run)
+        _close(voice, said, run, body[: position - len(run)])
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
             continue
         if isinstance(statement, ast.If) and keeps(conversion, statement):
             _listen(conversion, voice, said, statement.orelse)
             continue
-        if writes and voice.is_collective(statement):
+        if writes and not voice.is_collective(statement):
+            folder = if_missing(conversion.facts, statement)
+            if folder is not None:
+                said.folders.append(folder)
+            else:
+                said.early.append(statement)
+        elif isinstance(statement, ast.With) and _is_diverted(conversion, voice, said, statement):
+            pass
+        elif writes:
             said.mixed.append(statement)
         elif voice.is_print(statement):
             _hear(conversion, said, statement)
-        elif isinstance(statement, ast.Assign) and voice.opens_for_writing(statement.value):
-            said.opened.append(statement.value)  # type: ignore[arg-type]
-        for inner in blocks(statement):
+        elif isinstance(statement, ast.Assign):
+            _look_at(conversion, voice, said, statement)
+        for inner in blocks(statement) if not writes or voice.is_collective(statement) else ():
             _listen(conversion, voice, said, inner)
-    _close(voice, said, run)
+    _close(voice, said, run, body[: len(body) - len(run)])
 
 
 def _hear(conversion: Conversion, said: Speech, statement: ast.stmt) -> None:
-    if _runs_after(conversion, statement):
+    if conversion.has_accelerator_at(statement):
         said.prints.append(statement.value)  # type: ignore[attr-defined]
     else:
         said.early.append(statement)
 
 
-def _close(voice: Voice, said: Speech, run: list[ast.stmt]) -> None:
+def _look_at(conversion: Conversion, voice: Voice, said: Speech, statement: ast.Assign) -> None:
+    """`log = open(path, "w")`, `writer = SummaryWriter()`."""
+    made = statement.value
+    if not isinstance(made, ast.Call):
+        return
+    is_there = conversion.has_accelerator_at(statement)
+    if voice.outputs.opens(made):
+        if is_there and voice.outputs.can_write_nowhere(made):
+            said.diverted.append(made.args[0])
+        else:
+            said.opened.append(made)
+    elif voice.writers.form(statement) is Form.OR_NONE and is_there:
+        said.optional.append(made)
+    elif voice.writers.is_one(made):
+        (said.needed if is_there else said.early).append(statement)
+
+
+def _is_diverted(conversion: Conversion, voice: Voice, said: Speech, statement: ast.With) -> bool:
+    """`with open(path, "w") as file:` around more than writing; `with mlflow.start_run():` around the training."""
+    found = False
+    is_there = conversion.has_accelerator_at(statement)
+    for item in statement.items:
+        call = item.context_expr
+        if not isinstance(call, ast.Call) or not is_there:
+            continue
+        if voice.outputs.can_write_nowhere(call):
+            said.diverted.append(call.args[0])
+            found = True
+        elif voice.outputs.writes(call) and item.optional_vars is None:
+            said.contexts.append(call)
+            found = True
+    return found
+
+
+def _close(voice: Voice, said: Speech, run: list[ast.stmt], before: Iterable[ast.stmt]) -> None:
+    """End a run of neighbours; the figures that only they use are made under the same guard."""
     if run and all(voice.is_save(statement) for statement in run):
         said.saves += [statement.value for statement in run]  # type: ignore[attr-defined]
     elif run:
-        said.guarded.append(list(run))
+        whole = list(run)
+        for statement in reversed(list(before)):
+            if not voice.outputs.makes_figure(statement) or not voice.is_private(statement, whole):
+                break
+            whole.insert(0, statement)
+        said.guarded.append(whole)
     run.clear()
-
-
-def _runs_after(conversion: Conversion, statement: ast.stmt) -> bool:
-    """Whether the accelerator exists when the statement runs."""
-    if conversion.facts.unit(statement) is not conversion.program.start:
-        return True
-    spot = conversion.placement.accelerator
-    return statement.lineno > spot.statement.lineno or (spot.where == "before" and statement is spot.statement)

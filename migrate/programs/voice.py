@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import own_nodes, writes
+from migrate.analysis.units import Class, Function
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.evaluation import is_draw
 from migrate.programs.marker import is_marked
+from migrate.programs.fetches import is_download, own_class
+from migrate.programs.outputs import Outputs
+from migrate.programs.writers import Form, Writers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Function
+    from migrate.analysis.units import Unit
 
 _MUTATORS = frozenset(
     """append extend insert pop remove clear update setdefault step zero_grad load_state_dict train eval add sort
@@ -28,27 +32,30 @@ class Voice:
     """Questions about the output of one program's code."""
 
     def __init__(self, conversion: Conversion) -> None:
-        self._conversion = conversion
+        self.conversion = conversion
         self._facts: Facts = conversion.facts
+        self.outputs = Outputs(conversion.facts)
+        self.writers = Writers(self)
         self._only: dict[Function, bool] = {}
+        self._classes: dict[Class, bool] = {}
 
     def is_print(self, statement: ast.stmt) -> bool:
         """`print(...)` as a statement."""
-        return self._is_call_of(statement, {output.PRINT})
-
-    def is_save(self, statement: ast.stmt) -> bool:
-        """`torch.save(object, path)` as a statement, without options."""
-        if not self._is_call_of(statement, {output.SAVE}):
-            return False
-        call = statement.value  # type: ignore[attr-defined]
-        return len(call.args) == 2 and not call.keywords and not any(isinstance(a, ast.Starred) for a in call.args)
-
-    def _is_call_of(self, statement: ast.stmt, names: set[str]) -> bool:
         return (
             isinstance(statement, ast.Expr)
             and isinstance(statement.value, ast.Call)
-            and bool(self._facts.called(statement.value) & names)
+            and output.PRINT in self._facts.called(statement.value)
+            and not self.outputs.writes(statement.value)
         )
+
+    def is_save(self, statement: ast.stmt) -> bool:
+        """`torch.save(object, path)` as a statement, without options."""
+        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+            return False
+        call = statement.value
+        if output.SAVE not in self._facts.called(call) or any(isinstance(a, ast.Starred) for a in call.args):
+            return False
+        return len(call.args) == 2 and not call.keywords
 
     def only_outputs(self, statement: ast.stmt) -> bool:
         """Whether a statement does nothing but write, at least once in a way that needs a guard of its own."""
@@ -56,7 +63,7 @@ class Voice:
 
     def is_collective(self, statement: ast.AST) -> bool:
         """Whether every process must enter a statement: it runs a model, a loader or training."""
-        return reaches_model(self._conversion, statement)
+        return reaches_model(self.conversion, statement)
 
     def _outputs(self, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.Expr):
@@ -64,60 +71,79 @@ class Voice:
                 self.is_print(statement) or self._is_writing(statement.value)
             )
         if isinstance(statement, ast.If):
-            return self._all_output(statement.body) and (not statement.orelse or self._all_output(statement.orelse))
+            return self._body_outputs(statement.body) and (not statement.orelse or self._body_outputs(statement.orelse))
         if isinstance(statement, (ast.For, ast.While)):
-            return not statement.orelse and self._body_outputs(statement)
+            return not statement.orelse and self._body_outputs(statement.body)
         if isinstance(statement, ast.With):
-            return any(self.opens_for_writing(item.context_expr) for item in statement.items)
+            opens = any(self.outputs.opens(item.context_expr) for item in statement.items)
+            return opens and self._body_outputs(statement.body)
         if isinstance(statement, ast.Try):
             handled = [inner for handler in statement.handlers for inner in handler.body]
             rest = [*statement.orelse, *statement.finalbody]
-            return self._all_output(statement.body) and all(
+            return self._body_outputs(statement.body) and all(
                 isinstance(s, ast.Pass) or self._outputs(s) for s in handled + rest
             )
-        if isinstance(statement, ast.Assign):
-            return self._makes_writer(statement)
-        return False
+        return self.writers.form(statement) is Form.GUARDED
 
-    def _all_output(self, body: list[ast.stmt]) -> bool:
-        return all(self._outputs(statement) for statement in body)
+    def _body_outputs(self, body: Sequence[ast.stmt]) -> bool:
+        """A block that writes; names it sets on the way must not be read elsewhere."""
+        set_before: set[str] = set()
+        does_write = False
+        for position, statement in enumerate(body):
+            if self._outputs(statement):
+                does_write = True
+                continue
+            names = writes(statement)
+            if not self.is_private(statement, body[position + int(not names <= set_before) :]):
+                return False
+            set_before |= names
+        return does_write
 
-    def _body_outputs(self, loop: ast.For | ast.While) -> bool:
-        """A loop that writes; names it sets on the way must not be read elsewhere."""
-        if not all(self._outputs(s) or (isinstance(s, ast.Assign) and self._is_private(s, loop)) for s in loop.body):
+    def is_private(self, statement: ast.stmt, readers: Sequence[ast.stmt]) -> bool:
+        """Whether a statement only sets names that nobody but these others reads, and changes nothing else."""
+        if not isinstance(statement, ast.Assign):
             return False
-        return any(self._outputs(statement) for statement in loop.body)
-
-    def _is_private(self, statement: ast.Assign, loop: ast.AST) -> bool:
-        if not all(isinstance(t, (ast.Name, ast.Tuple)) for t in statement.targets):
+        if not all(isinstance(t, (ast.Name, ast.Tuple)) for t in statement.targets) or self._has_effects(statement):
             return False
         names = writes(statement)
-        tree = self._facts.tree(loop)
-        inside = {id(node) for node in ast.walk(loop)}
+        function = self._facts.tree(statement).function(statement)
+        inside = {id(node) for reader in readers for node in ast.walk(reader)}
         return not any(
-            isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) and id(n) not in inside
-            for n in ast.walk(tree.function(loop))
+            (isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) and id(n) not in inside)
+            or (isinstance(n, (ast.Global, ast.Nonlocal)) and names & set(n.names))
+            for n in ast.walk(function)
+        )
+
+    def _has_effects(self, statement: ast.Assign) -> bool:
+        """Whether what is computed moves the random stream on, or changes something that others see."""
+        return any(
+            isinstance(node, ast.Call)
+            and (is_draw(self._facts, node) or any(self._changes(t, frozenset()) for t in self._facts.targets(node)))
+            for node in ast.walk(statement.value)
         )
 
     def _needs_guard(self, statement: ast.stmt) -> bool:
         """Whether there is more in it than prints and plain saves, which have forms of their own."""
         if isinstance(statement, ast.Expr):
-            return not self.is_print(statement) and not self.is_save(statement)
+            into_file = isinstance(statement.value, ast.Call) and self.outputs.is_to_file(statement.value)
+            return not into_file and not self.is_print(statement) and not self.is_save(statement)
         inner = [s for s in ast.walk(statement) if isinstance(s, ast.stmt) and s is not statement]
         return isinstance(statement, (ast.Assign, ast.With)) or any(
             isinstance(s, (ast.Expr, ast.With)) and self._needs_guard(s) for s in inner
         )
 
     def _is_writing(self, call: ast.Call) -> bool:
-        names = self._facts.called(call)
-        if any(k.arg == "exist_ok" and isinstance(k.value, ast.Constant) and k.value.value for k in call.keywords):
-            return False  # any number of processes may do it, and all of them may need the folder
-        if names & output.WRITES or any(name.startswith(output.WRITING_PREFIXES) for name in names):
-            return True
-        if Role.WRITER in roles(self._facts.receiver(call)):
+        if self.outputs.writes(call):
             return True
         targets = self._facts.targets(call)
-        return bool(targets) and not names and all(self.is_guarded_outside(target) for target in targets)
+        if not targets or self._facts.called(call):
+            return False
+        return all(self.is_guarded_outside(target) for target in targets) or self._is_of_writer(call)
+
+    def _is_of_writer(self, call: ast.Call) -> bool:
+        """`logger.scalar("loss", loss)`, where only the main process makes the project's logger."""
+        classes = {value.unit for value in self._facts.receiver(call)}
+        return bool(classes) and all(isinstance(cls, Class) and self._is_made_by_one(cls) for cls in classes)
 
     def is_guarded_outside(self, unit: Function) -> bool:
         """Whether the calls of a function are guarded and it is left as it is: it only speaks, for nobody's use."""
@@ -128,38 +154,36 @@ class Voice:
             for call in self._facts.callers(unit)
         )
 
-    def opens_for_writing(self, node: ast.expr) -> bool:
-        """`open(path, "w")`."""
-        if not isinstance(node, ast.Call) or output.OPEN not in self._facts.called(node):
+    def is_written_elsewhere(self, unit: Unit) -> bool:
+        """Whether only the main process comes to a function, which can stay as it is."""
+        if not isinstance(unit, Function):
             return False
-        given = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
-        return any(isinstance(m, ast.Constant) and set(str(m.value)) & output.WRITE_MODES for m in given)
+        if self.is_guarded_outside(unit):
+            return True
+        return unit.owner is not None and (self._is_made_by_one(unit.owner) or unit.owner in self.in_turns)
 
-    def _makes_writer(self, statement: ast.Assign) -> bool:
-        """A writer that only writes: nobody misses it on the other processes."""
-        if len(statement.targets) != 1 or not isinstance(statement.value, ast.Call):
-            return False
-        made = origins(self._facts.values(statement.value), Role.WRITER)
-        if statement.value not in made:
-            return False
-        for module in self._facts.modules:
-            tree = self._facts.tree(module.tree)
-            for node in tree.nodes:
-                if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
-                    continue
-                if origins(self._facts.values(node), Role.WRITER) & made and not self._is_written_to(
-                    tree.statement(node), node
-                ):
-                    return False
-        return True
+    @cached_property
+    def in_turns(self) -> set[Class]:
+        """The project's data sets that download themselves: processes make them one after the other."""
+        facts = self._facts
+        made = (use.node for use in facts.calls if is_download(facts, use.node))
+        return {cls for call in made for cls in own_class(facts, call)}
 
-    def _is_written_to(self, statement: ast.stmt, node: ast.expr) -> bool:
-        """`writer.add_scalar(...)` as a statement of a function that can see the accelerator."""
-        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-            return False
-        func = statement.value.func
-        on_it = isinstance(func, ast.Attribute) and func.value is node
-        return on_it and self._conversion.access.has(self._facts.unit(statement)) and not self.is_collective(statement)
+    def _is_made_by_one(self, cls: Class) -> bool:
+        """Whether only the main process makes objects of a class of the project."""
+        made = [value.origin for value in cls.instances]
+        return bool(made) and all(
+            isinstance(origin, ast.Call) and self.writers.form(self._facts.tree(origin).statement(origin)) is not None
+            for origin in made
+        )
+
+    def can_speak(self, unit: Unit) -> bool:
+        """Whether the accelerator is at hand in a unit, or can be brought there."""
+        access = self.conversion.access
+        before = dict(access.parameters)
+        reached = access.has(unit) or (isinstance(unit, Function) and access.can_reach(unit.body[0]))
+        access.parameters = before
+        return reached
 
     # --- functions --------------------------------------------------------------------------------------------------
 
@@ -168,15 +192,21 @@ class Voice:
         for node in own_nodes(unit.node):
             if not isinstance(node, ast.Call):
                 continue
-            names = self._facts.called(node)
-            if output.PRINT in names or names & output.WRITES or Role.WRITER in roles(self._facts.receiver(node)):
-                return True
-            if any(name.startswith(output.WRITING_PREFIXES) for name in names):
+            if output.PRINT in self._facts.called(node) or self.outputs.writes(node):
                 return True
             for target in self._facts.targets(node):
                 if id(target) not in seen and self.speaks(target, seen | {id(unit)}):
                     return True
         return False
+
+    def speaks_besides(self, unit: Function, calls: Sequence[ast.Call]) -> bool:
+        """Whether a function writes something else than these calls do."""
+        return any(
+            isinstance(node, ast.Call)
+            and node not in calls
+            and (output.PRINT in self._facts.called(node) or self.outputs.writes(node))
+            for node in own_nodes(unit.node)
+        )
 
     def only_speaks(self, unit: Function) -> bool:
         """Whether a function writes and changes nothing that anyone else sees."""
@@ -190,8 +220,29 @@ class Voice:
             )
         return self._only[unit]
 
-    def _changes(self, unit: Function, seen: frozenset[int]) -> bool:
-        """Whether a function changes an object that it did not make itself."""
+    def only_writes(self, cls: Class) -> bool:
+        """Whether the objects of a class are there to write: a method does, and none changes anything else."""
+        if cls not in self._classes:
+            self._classes[cls] = False  # while it is being asked
+            units = [
+                member.unit for name in cls.names for member in cls.lookup(name) if isinstance(member.unit, Function)
+            ]
+            made = [unit for unit in units if unit.name == "__init__"]
+            self._classes[cls] = (
+                bool(made)
+                and cls.library_bases() <= {"builtins.object"}
+                and any(self.outputs_in(unit) for unit in units)
+                and not any(self._changes(unit, frozenset(), own=True) for unit in units)
+                and not any(self.is_collective(unit.node) or _gives(unit) for unit in units)
+            )
+        return self._classes[cls]
+
+    def outputs_in(self, unit: Function) -> bool:
+        """Whether a function itself writes files."""
+        return any(isinstance(node, ast.Call) and self.outputs.writes(node) for node in own_nodes(unit.node))
+
+    def _changes(self, unit: Function, seen: frozenset[int], *, own: bool = False) -> bool:
+        """Whether a function changes an object that it did not make itself; with `own`, other than its own."""
         fresh = {
             target.id
             for node in own_nodes(unit.node)
@@ -199,17 +250,18 @@ class Voice:
             for target in node.targets
             if isinstance(target, ast.Name)
         }
-        if unit.owner is not None and unit.name == "__init__":
+        if unit.owner is not None and (own or unit.name == "__init__"):
             fresh |= {parameter.arg for parameter in unit.positional[:1]}  # what it sets up is being made
         for node in own_nodes(unit.node):
             if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
-                if not (isinstance(node.value, ast.Name) and node.value.id in fresh):
+                if _root(node) not in fresh:
                     return True
             elif isinstance(node, ast.Call):
                 if self._is_mutator(node, fresh) or is_draw(self._facts, node):
                     return True  # a drawn number moves the random stream on
                 for target in self._facts.targets(node):
-                    if id(target) not in seen and self._changes(target, seen | {id(unit)}):
+                    inner = own and target.owner is unit.owner
+                    if id(target) not in seen and self._changes(target, seen | {id(unit)}, own=inner):
                         return True
         return False
 
@@ -217,35 +269,18 @@ class Voice:
         func = node.func
         if not isinstance(func, ast.Attribute) or self._facts.names(func.value) or self._facts.targets(node):
             return False
-        if isinstance(func.value, ast.Name) and func.value.id in fresh:
+        if _root(func.value) in fresh:
             return False
         return func.attr in _MUTATORS or (func.attr.endswith("_") and not func.attr.startswith("_"))
 
-    # --- loops ------------------------------------------------------------------------------------------------------
 
-    def bars(self) -> Iterator[ast.Call]:
-        """Progress bars that a loop runs over."""
-        iterated: set[ast.AST] = set()
-        for module in self._conversion.modules:
-            for node in self._facts.tree(module.tree).nodes:
-                if isinstance(node, (ast.For, ast.AsyncFor)):
-                    iterated |= self._run_over(node.iter, 3)
-        for use in self._conversion.uses:
-            if use.node in iterated and self._facts.called(use.node) & (output_bars()):
-                if not any(keyword.arg in ("disable", None) for keyword in use.node.keywords):
-                    yield use.node
-
-    def _run_over(self, node: ast.expr, depth: int) -> set[ast.AST]:
-        found = origins(self._facts.values(node), Role.ITERATOR) | {node}
-        if depth:
-            for origin in list(found):
-                for inner in origins(self._facts.over(origin), Role.ITERATOR):
-                    found.add(inner)
-        return found
+def _root(node: ast.expr) -> str | None:
+    """The name that an attribute or item belongs to."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
-def output_bars() -> frozenset[str]:
-    """The names of progress bars."""
-    from migrate.analysis.known.progress import BARS, RANGE_BARS
-
-    return BARS | RANGE_BARS
+def _gives(unit: Function) -> bool:
+    """Whether a function gives something back."""
+    return any(isinstance(node, (ast.Return, ast.Yield)) and node.value is not None for node in own_nodes(unit.node))

@@ -124,8 +124,8 @@ class Draft:
         content = self.facts.file(node).content
         return code.replace("'", '"') if content.count(b'"') > content.count(b"'") and '"' not in code else code
 
-    def add_import(self, node: ast.AST, module: str, name: str) -> None:
-        """Import a name in the file of a node, above it where the node runs while the file is loaded."""
+    def add_import(self, node: ast.AST, module: str, name: str | None = None) -> None:
+        """Import a name, or the module itself, in a node's file, above it where it runs while the file is loaded."""
         used = getattr(node, "lineno", None) if isinstance(self.facts.unit(node), Module) else None
         self.plan.add_import(self.facts.file(node).path, module, name, used=used, rule=self.code, group=self.group)
 

@@ -2,7 +2,7 @@
 
     model.load_state_dict(torch.load(path))   ->   model.load_state_dict(torch.load(path, map_location="cpu"))
     (after prepare)                           ->   accelerator.unwrap_model(model).load_state_dict(...)
-    (a file saved before)                     ->   accelerator.wait_for_everyone() first
+    (a file written before)                   ->   accelerator.wait_for_everyone() first
 
 Keys stay plain; where the original loaded into a DataParallel model, a `module.` prefix is taken off first. Without
 map_location every process would load onto the GPU that the file was written from.
@@ -15,6 +15,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
+from migrate.programs.rereads import rereads
 from migrate.rules.placing import wrappers
 from migrate.rules.rule import rule
 
@@ -48,16 +49,8 @@ def loading(conversion: Conversion, draft: Draft) -> None:
 
 def _wait_for_the_file(conversion: Conversion, draft: Draft) -> None:
     """A file that the program has written itself is there when the main process is done."""
-    facts = conversion.facts
-    written = {ast.unparse(use.node.args[1]) for use in facts.calls_to(("torch.save",)) if len(use.node.args) > 1}
-    for use in facts.calls_to(("torch.load",)):
-        if use.unit not in conversion.units or not use.node.args or not conversion.is_prepared_at(use.node):
-            continue
-        trained_before = any(loop.node.lineno < use.node.lineno for loop in conversion.program.training)
-        if ast.unparse(use.node.args[0]) in written and trained_before:
-            draft.before(
-                facts.tree(use.node).statement(use.node), f"{conversion.access.name(use.node)}.wait_for_everyone()"
-            )
+    for statement in rereads(conversion):
+        draft.before(statement, f"{conversion.access.name(statement)}.wait_for_everyone()")
 
 
 def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:

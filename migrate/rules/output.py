@@ -8,9 +8,15 @@
                                                                    logging.disable(logging.INFO))
 
 Files, directories, figures and writers are left to the main process; so are the project's own functions that do nothing
-but write. Statements that also run the model or a loop over a loader stay outside: all processes must enter those.
-Left alone, and said: what is printed before the accelerator exists, what both writes and trains, and files that stay
-open for writing.
+but write, and the objects of its classes that do. A writer that is handed on is None on the others, a file that stays
+open is the null device there: `open(path if accelerator.is_main_process else os.devnull, "w")`. A folder that is made
+if it is not there, where the accelerator cannot come, gets `exist_ok=True`. Statements that also run the model or a
+loop over a loader stay outside: all processes must enter those.
+Data sets that download themselves (`download=True`) are made `with accelerator.main_process_first():`. A folder with
+the time in its name that all processes use has the main process' name: `broadcast_object_list([name])[0]`. A wandb run
+that the program asks for something (`wandb.config`) is switched off on the others by `mode="disabled"`.
+Left alone, and said: what is printed or written before the accelerator exists, what both writes and trains, bars that
+are asked how far they are, and one that is moved by hand where it is all that the program shows.
 Safe: on one process that process is the main process.
 """
 
@@ -19,11 +25,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.programs.downloads import downloads
+from migrate.programs.names import told_names
 from migrate.programs.speech import speech
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
+    from migrate.programs.speech import Speech
     from migrate.rules.draft import Draft
 
 _BY_HAND = "put its calls under `with accelerator.main_process_first():`, or what it writes under is_main_process"
@@ -37,14 +46,73 @@ def output(conversion: Conversion, draft: Draft) -> None:
         draft.rewrite(call.func, f"{conversion.access.name(call)}.print")
     for run in said.guarded:
         _guard(conversion, draft, run)
+    for path in said.diverted:
+        draft.wrap(path, f"{{it}} if {conversion.access.name(path)}.is_main_process else os.devnull")
+        draft.add_import(path, "os")
+    for call in said.switched:
+        _switch_off(conversion, draft, call)
+    for call in said.optional:
+        draft.wrap(call, f"{{it}} if {conversion.access.name(call)}.is_main_process else None")
+    for context in said.contexts:
+        draft.wrap(context, f"{{it}} if {conversion.access.name(context)}.is_main_process else nullcontext()")
+        draft.add_import(context, "contextlib", "nullcontext")
+    for call in said.folders:
+        _make_any_time(draft, call)
     for bar in said.bars:
         draft.add_keyword(bar, "disable", f"not {conversion.access.name(bar)}.is_local_main_process")
     if said.logs:
-        _silence(conversion, draft, said.logs[0])
+        _silence(conversion, draft)
+    _download(conversion, draft)
+    _agree(conversion, draft, said)
+    _report(conversion, draft, said)
+
+
+def _agree(conversion: Conversion, draft: Draft, said: Speech) -> None:
+    """Names with the time in them are those of the main process, where all processes use them."""
+    found = told_names(conversion, said.covered)
+    for value in found.told:
+        draft.wrap(value, "broadcast_object_list([{it}])[0]")
+        draft.add_import(value, conversion.home_of("broadcast_object_list"), "broadcast_object_list")
+    for call in found.apart:
+        draft.left(
+            call,
+            "every process makes up a name of its own for this, by the clock or at random",
+            "let the main process tell it: name = broadcast_object_list([name])[0], once the accelerator is made",
+        )
+
+
+def _download(conversion: Conversion, draft: Draft) -> None:
+    """The main process downloads first, and the others find it done."""
+    found = downloads(conversion)
+    for run in found.in_turns:
+        draft.wrap_block(run, f"with {conversion.access.name(run[0])}.main_process_first()")
+    for call in found.at_once:
+        draft.note(call, "every process downloads this at the same time", "download it once before the first run")
+
+
+def _report(conversion: Conversion, draft: Draft, said: Speech) -> None:
+    """What is left to a person, and what is worth knowing."""
     for statement in said.early:
-        draft.note(statement, "every process prints this: it runs before the accelerator exists")
+        does = "prints" if isinstance(statement, ast.Expr) and "print(" in ast.unparse(statement) else "writes"
+        draft.note(statement, f"every process {does} this: it runs before the accelerator exists")
+    for statement in said.needed:
+        draft.note(statement, "every process makes this writer, which the program also asks for something")
+    for call in said.inputs:
+        draft.left(
+            call,
+            "every process asks the user this",
+            "ask on the main process, and hand the answer on: broadcast_object_list([answer])[0]",
+        )
     for unit in said.unreached:
-        draft.note(unit.node, f"every process prints or writes what {unit.name}() does", _BY_HAND)
+        if unit in conversion.access.early:
+            why = f"every process prints or writes what {unit.name}() does: it runs before the accelerator is made"
+            draft.note(unit.node, why, f"call {unit.name}() behind it, or on the main process alone")
+        else:
+            draft.note(unit.node, f"every process prints or writes what {unit.name}() does", _BY_HAND)
+    for bar in said.shown:
+        draft.note(
+            bar, "every process shows this progress bar", "give it disable=not accelerator.is_local_main_process"
+        )
     for call in said.opened:
         draft.left(
             call,
@@ -59,13 +127,29 @@ def output(conversion: Conversion, draft: Draft) -> None:
         )
 
 
-def _silence(conversion: Conversion, draft: Draft, first: ast.Call) -> None:
+def _switch_off(conversion: Conversion, draft: Draft, call: ast.Call) -> None:
+    """`wandb.init(mode=...)`: the run of the other processes answers, and sends nothing."""
+    test = f"{conversion.access.name(call)}.is_main_process"
+    given = next((keyword.value for keyword in call.keywords if keyword.arg == "mode"), None)
+    off = draft.quoted(call, "'disabled'")
+    if given is not None:
+        draft.wrap(given, f"{{it}} if {test} else {off}")
+    else:
+        draft.add_keyword(call, "mode", f"None if {test} else {off}")
+
+
+def _make_any_time(draft: Draft, call: ast.Call) -> None:
+    """`os.makedirs(path, exist_ok=True)`: nothing can come between asking and making."""
+    if isinstance(call.func, ast.Attribute):
+        draft.rewrite(call.func, f"{ast.unparse(call.func.value)}.makedirs")
+    draft.add_keyword(call, "exist_ok", "True")
+
+
+def _silence(conversion: Conversion, draft: Draft) -> None:
     """One voice for the standard library's logging: the other processes only report trouble."""
     home, spot = conversion.program.start, conversion.placement.accelerator
     assert home is not None
-    if "logging" not in home.module.names:
-        draft.note(first, "every process logs this", "call logging.disable(logging.INFO) where not is_main_process")
-        return
+    draft.add_import(spot.statement, "logging")
     code = f"if not {conversion.access.of(home)}.is_main_process:\n    logging.disable(logging.INFO)"
     if spot.where == "before":
         draft.before(spot.statement, code, late=True)

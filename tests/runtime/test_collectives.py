@@ -10,7 +10,7 @@ import pytest
 import torch
 from ranks import run_ranks
 
-from runtime import Accelerator, gather_object
+from runtime import Accelerator, broadcast_object_list, gather_object
 from runtime.collectives import DTYPES
 from runtime.data.plan import Share
 
@@ -66,6 +66,10 @@ def gathers():
     assert a.gather_for_metrics({"a": r}) == [{"a": 0}, {"a": 1}]
     assert a.gather_for_metrics([torch.tensor(r)], use_gather_object=True) == [0, 1]
     assert gather_object([r, "x"]) == [0, "x", 1, "x"]
+    assert broadcast_object_list([f"rank {r}", r]) == ["rank 0", 0]
+    told = [r]
+    assert broadcast_object_list(told, from_process=1) is told
+    assert told == [1]
     padded = a.pad_across_processes({"a": torch.ones(r + 1, 2), "b": torch.ones(2)}, pad_index=-1)
     assert padded["a"].tolist() == ([[1, 1], [-1, -1]] if r == 0 else [[1, 1], [1, 1]])
     assert padded["b"].tolist() == [1, 1]

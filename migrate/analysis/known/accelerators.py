@@ -21,7 +21,7 @@ BARRIERS = frozenset({"wait_for_everyone"})
 PREPARES = frozenset("prepare prepare_model prepare_optimizer prepare_data_loader".split())
 COLLECTIVE_FUNCTIONS = frozenset(
     f"{module}.{name}"
-    for module in ("accelerate.utils", "accelerate.utils.operations", "runtime.utils", "runtime.collectives")
+    for module in ("accelerate.utils", "accelerate.utils.operations", "runtime", "runtime.collectives")
     for name in """broadcast broadcast_object_list gather gather_object reduce pad_across_processes
     wait_for_everyone""".split()
 )

@@ -83,6 +83,8 @@ _FEEDS: tuple[Row, ...] = (
     *each(Makes, ("dgl.dataloading",), "DataLoader GraphDataLoader", role=Role.FEED),
 )
 
+#: Where the constructors and functions are that download with `download=True`.
+DOWNLOADING = ("torchvision.datasets.", "torchaudio.datasets.", "torchtext.datasets.", "torchtext.legacy.datasets.")
 _DATASETS: tuple[Row, ...] = (
     *each(Makes, ("torchvision", "torchaudio", "torchtext", "torchtext.legacy"), "datasets.*", role=Role.DATASET),
     *each(Other, ("torchvision.datasets", "torchaudio.datasets"), "utils.*"),

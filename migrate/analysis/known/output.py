@@ -18,20 +18,55 @@ SAVE = "torch.save"
 #: Calls that write; as statements of their own they are done by the main process.
 WRITES = frozenset(
     """torch.save torch.jit.save os.makedirs os.mkdir os.remove os.removedirs os.rename os.rmdir os.symlink os.unlink
-    os.replace shutil.copy shutil.copyfile shutil.copy2 shutil.copytree
+    os.replace os.link shutil.copy shutil.copyfile shutil.copy2 shutil.copytree
     shutil.rmtree shutil.move json.dump pickle.dump yaml.dump joblib.dump
     numpy.save numpy.savez numpy.savetxt numpy.savez_compressed scipy.io.savemat scipy.io.wavfile.write
     torchvision.utils.save_image torchvision.utils.save_image_grid torchvision.io.write_png torchvision.io.write_jpeg
     torchvision.io.write_video torchaudio.save imageio.imwrite imageio.imsave imageio.mimsave imageio.mimwrite
     cv2.imwrite skimage.io.imsave soundfile.write safetensors.torch.save_file safetensors.torch.save_model
+    tqdm.tqdm.write tqdm.auto.tqdm.write tqdm.std.tqdm.write tqdm.notebook.tqdm.write
     sys.stdout.write sys.stdout.flush sys.stderr.write sys.stderr.flush
     wandb.log wandb.init wandb.finish wandb.save wandb.watch wandb.unwatch wandb.alert wandb.define_metric
     wandb.log_artifact wandb.summary.update wandb.config.update
     mlflow.log_metric mlflow.log_param mlflow.log_metrics mlflow.log_params mlflow.log_artifact mlflow.log_artifacts
     mlflow.log_figure mlflow.log_dict mlflow.log_text mlflow.set_tag mlflow.set_tags mlflow.set_experiment
     mlflow.start_run mlflow.end_run
+    mlflow.pytorch.log_model mlflow.pytorch.save_model mlflow.log_input mlflow.set_tracking_uri
+    joblib.dump dill.dump torch.onnx.export torch.jit.save rich.print pprint.pprint traceback.print_exc
     swanlab.log swanlab.init swanlab.finish""".split()
 )
-WRITING_PREFIXES = ("matplotlib.pyplot.", "pylab.", "seaborn.")
-OPEN = "builtins.open"
+WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")
+OPENS = frozenset({"builtins.open", "io.open", "codecs.open"})
 WRITE_MODES = frozenset("wax+")
+#: What is called on a file.
+FILE_METHODS = frozenset("write writelines flush close truncate writerow writerows writeheader".split())
+ROW_WRITERS = frozenset({"csv.writer", "csv.DictWriter"})
+#: Methods that write, whatever library made the object.
+WRITING_METHODS = frozenset(
+    """savefig to_csv to_excel to_pickle to_parquet to_feather to_hdf save_pretrained save_vocabulary write_text
+    write_bytes mkdir unlink touch rmdir write_html write_image""".split()
+)
+#: Whose objects have a `save` that writes a file.
+SAVED_BY_METHOD = ("PIL.", "torch.jit.", "torchvision.transforms.")
+#: Bars that no loop runs over.
+MORE_BARS = frozenset({"rich.progress.Progress"})
+#: How far a bar is.
+COUNTS = frozenset({"n", "last_print_n", "format_dict", "total", "start_t"})
+#: What starts a run of a service, and takes `mode="disabled"`; and what is asked of it afterwards.
+SWITCHED = frozenset({"wandb.init", "swanlab.init"})
+ASKED = frozenset({"wandb.config", "wandb.run", "swanlab.config"})
+#: Log files that are emptied when they are opened, by the name of the argument that says so.
+LOG_FILES = {"logging.basicConfig": "filemode", "logging.FileHandler": "mode"}
+INPUT = "builtins.input"
+#: Functions whose first argument is a file or folder that they read, or enter.
+READERS = frozenset(
+    """torch.load torch.jit.load numpy.load numpy.loadtxt pandas.read_csv pandas.read_pickle joblib.load os.listdir
+    os.scandir os.chdir glob.glob PIL.Image.open torchvision.io.read_image safetensors.torch.load_file""".split()
+)
+FOLDERS = frozenset({"os.makedirs", "os.mkdir"})
+#: What differs from process to process: the clock, and what is drawn apart from the seeded streams.
+MADE_UP = frozenset(
+    """datetime.datetime.now datetime.datetime.today datetime.datetime.utcnow time.time time.time_ns time.strftime
+    time.localtime time.ctime time.asctime time.gmtime uuid.uuid1 uuid.uuid4 os.getpid tempfile.mkdtemp
+    tempfile.mktemp secrets.token_hex secrets.token_urlsafe""".split()
+)

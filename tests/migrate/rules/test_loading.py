@@ -1,3 +1,5 @@
+import textwrap
+
 import pytest
 
 from migrate.report.model import Kind
@@ -97,3 +99,36 @@ def test_it_can_be_left_out(programs, convert_text):
 
     assert 'torch.load("m.pt")' in result
     assert "accelerator.backward(loss)" in result
+
+
+WAIT = "accelerator.wait_for_everyone()\n"
+REREAD = {
+    "rows": ("np.save('rows.npy', [1])", "rows = np.load('rows.npy')"),
+    "text": ("with open('log.txt', 'w') as file:\n    file.write('done')", "text = open('log.txt').read()"),
+}
+
+
+@pytest.mark.parametrize("name", REREAD)
+def test_a_file_that_the_program_has_just_written_is_waited_for(changed, name):
+    write, read = REREAD[name]
+    guarded = "if accelerator.is_main_process:\n" + textwrap.indent(write, "    ")
+    changed(imports="import numpy as np", made=(f"{write}\n{read}", f"{guarded}\n{WAIT}{read}"))
+
+
+def test_a_checkpoint_under_another_spelling_is_waited_for(changed):
+    save = "torch.save(model.state_dict(), f'{OUT}/best.pt')"
+    saved = "accelerator.save(accelerator.unwrap_model(model).state_dict(), f'{OUT}/best.pt')"
+    load = "if os.path.exists(best):\n    seen = torch.load(best)"
+    changed(
+        imports="import os",
+        setup="OUT = 'out'\nbest = os.path.join(OUT, 'best.pt')",
+        epoch=(save, saved),
+        end=(load, WAIT + load),
+    )
+
+
+def test_a_checkpoint_that_is_read_before_the_training_is_not_waited_for(programs, convert_text):
+    holes = {"made": "seen = torch.load('start.pt')", "end": "torch.save(model.state_dict(), 'end.pt')"}
+    _, result = convert_text(programs(holes)[0])
+
+    assert "wait_for_everyone" not in result

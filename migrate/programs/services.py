@@ -1,0 +1,56 @@
+"""Services that a program asks for what it told them (`wandb.config`): every process needs a run of its own.
+
+Only the main process' run goes to the service; the others' is switched off, and answers all the same.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import output
+from migrate.analysis.roles import Role, origins
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+
+
+class Services:
+    """Runs of services."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def starts(self, call: ast.Call) -> bool:
+        """Whether a call starts a run that the program asks for something."""
+        return bool(self._facts.called(call) & output.SWITCHED) and (self._is_asked or call in self._asked_runs)
+
+    @cached_property
+    def _is_asked(self) -> bool:
+        """Whether the run is read through the library's module, other than to write."""
+        return any(self._facts.names(node) & output.ASKED for node in self._read)
+
+    @cached_property
+    def _asked_runs(self) -> set[ast.AST]:
+        """Where runs were made of which attributes are read: `run.id`, `run.config.lr`."""
+        return {
+            origin
+            for node in self._read
+            if isinstance(node, ast.Attribute)
+            for origin in origins(self._facts.values(node.value), Role.WRITER)
+        }
+
+    @cached_property
+    def _read(self) -> list[ast.Attribute | ast.Name]:
+        """The names and attributes that are no function of a statement that only calls it."""
+        found: list[ast.Attribute | ast.Name] = []
+        for module in self._facts.modules:
+            tree = self._facts.tree_of(module)
+            called: set[int] = set()
+            for node in tree.nodes:
+                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                    called |= {id(inner) for inner in ast.walk(node.value.func)}
+                elif isinstance(node, (ast.Attribute, ast.Name)) and id(node) not in called:
+                    found.append(node)
+        return found
