@@ -16,6 +16,7 @@ from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Function
 from migrate.programs.access import Access
 from migrate.programs.agreement import Agreement, agreements
+from migrate.programs.before import earlier
 from migrate.programs.by_hand import ByHand
 from migrate.programs.by_hand import decide as decide_by_hand
 from migrate.programs.captures import called_around, kept_raw
@@ -166,7 +167,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         loops,
         program,
         package,
-        Access(facts, loops, program, frozenset(_early(facts, program, placement))),
+        Access(facts, loops, program, frozenset(earlier(facts, program, placement))),
         frozenset(units),
         tuple(use for use in facts.calls if use.unit in units),
         loaders,
@@ -326,21 +327,6 @@ def _place(
     placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)], units, asked)
     taken = counted_in_batches(facts, loops, program, planned, placement.prepare.statement.end_lineno or 0)
     return placement, tuple(schedule.named for schedule in taken)
-
-
-def _early(facts: Facts, program: Program, placement: Placement) -> set[Function]:
-    """The functions that run before the accelerator is made: those that are called above it, and what they call."""
-    assert program.start is not None
-    spot = placement.accelerator
-    line = _line(spot.statement) + (spot.where == "after")
-    found: set[Function] = set()
-    waiting = [n for n in facts.own(program.start) if isinstance(n, ast.Call) and _line(n) < line]
-    while waiting:
-        for unit in facts.targets(waiting.pop()):
-            if unit not in found:
-                found.add(unit)
-                waiting += [node for node in facts.own(unit) if isinstance(node, ast.Call)]
-    return found
 
 
 def _taken_apart(facts: Facts, program: Program, units: set[Unit], placement: Placement) -> Iterator[Refusal]:
