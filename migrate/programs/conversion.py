@@ -21,6 +21,7 @@ from migrate.programs.by_hand import ByHand
 from migrate.programs.by_hand import decide as decide_by_hand
 from migrate.programs.captures import called_around, kept_raw
 from migrate.programs.closures import returned_losses, unanswered
+from migrate.programs.comprehensions import taken_apart
 from migrate.programs.evaluation import InFull, Shared, gathered_first
 from migrate.programs.evaluation import decide as decide_evaluation
 from migrate.programs.given import kept_given
@@ -159,7 +160,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += kept_raw(facts, program, objects, units, placement.prepare.statement)
     program.refusals += called_around(facts, program, units)
     program.refusals += kept_given(facts, program, units)
-    program.refusals += _taken_apart(facts, program, units, placement)
+    program.refusals += taken_apart(facts, program, units, placement)
     if program.refusals:
         return None
     return Conversion(
@@ -327,25 +328,6 @@ def _place(
     placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)], units, asked)
     taken = counted_in_batches(facts, loops, program, planned, placement.prepare.statement.end_lineno or 0)
     return placement, tuple(schedule.named for schedule in taken)
-
-
-def _taken_apart(facts: Facts, program: Program, units: set[Unit], placement: Placement) -> Iterator[Refusal]:
-    """`sum(... for x, y in loader)` after prepare: each process has its own share of what is trained on."""
-    end = placement.prepare.statement.end_lineno or 0
-    for module in facts.editable:
-        for node in facts.tree_of(module).nodes:
-            if not isinstance(node, ast.comprehension) or not (
-                facts.loaders(facts.values(node.iter)) & program.training_loaders
-            ):
-                continue
-            unit = facts.unit(node.iter)
-            if unit in units and not (unit is program.home and node.iter.lineno <= end):
-                yield Refusal(
-                    node.iter,
-                    "MIG114",
-                    "a comprehension runs over a loader that is trained on, and would see one process's share",
-                    "make a second DataLoader over the same data for it",
-                )
 
 
 def _several(facts: Facts, program: Program, loaders: tuple[Named, ...], placement: Placement) -> Iterator[Refusal]:

@@ -11,8 +11,8 @@ from migrate.analysis.syntax import own_nodes, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.evaluation import is_draw
-from migrate.programs.marker import is_marked
 from migrate.programs.fetches import is_download, own_class
+from migrate.programs.marker import is_marked
 from migrate.programs.outputs import Outputs
 from migrate.programs.writers import Form, Writers
 
