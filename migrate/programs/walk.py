@@ -168,6 +168,8 @@ class Walk:
             return Where.NOWHERE
         if place in (Where.NOWHERE, Where.UNKNOWN):
             return outside(self.facts, node)
+        if place is Where.RAW and node.attr not in operations.VIEWS:
+            self._need(node, Reason.UNSEEN)  # an object of the program's own, which the loader may not be able to move
         return place
 
     def _item(self, node: ast.Subscript) -> Where:

@@ -35,3 +35,5 @@ COUNTING = frozenset(
 COLLECTING = frozenset("append extend add insert appendleft put update setdefault write".split())
 #: Give what a dictionary of tensors holds.
 HANDING_OUT = frozenset("items values keys get pop copy".split())
+#: Attributes of a tensor that are tensors.
+VIEWS = frozenset("data T mT H mH real imag grad".split())
