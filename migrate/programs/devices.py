@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.state import ANY
-from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.syntax import is_docstring, is_main_guard
+from migrate.programs.conditions import denied, flag, needs, negated
 from migrate.programs.tensor_types import casts_to_gpu, condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Unit
+    from migrate.analysis.units import Function, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def choices(facts: Facts, unit: Unit) -> list[Choice]:
     for choice in _statements(facts, unit):
         by_target.setdefault(choice.target, []).append(choice)
     return [
-        group[0] if len(group) == 1 else _overridden(facts, group)
+        _alone(facts, group[0]) if len(group) == 1 else _overridden(facts, group)
         for group in by_target.values()
         if len(group) > 1 or not _is_host(facts, group[0].statement)
     ]
@@ -88,28 +89,46 @@ def only_cpu(facts: Facts, node: ast.expr) -> bool:
     )
 
 
+def _alone(facts: Facts, choice: Choice) -> Choice:
+    """A statement that alone gives a variable its device; under an `if` it gives it another one than it had."""
+    parent = facts.tree(choice.statement).parents[choice.statement]
+    if not isinstance(choice.statement, ast.Assign) or not isinstance(parent, ast.If) or is_main_guard(parent):
+        return choice
+    if not choice.target.isidentifier() and _is_cpu(facts, choice.statement.value):
+        if len(parent.body) == 1 and not parent.orelse and flag(facts, denied(parent.test)) is None:
+            cpu = by_text(choice.statement.targets[0])
+            return _made(parent, choice.target, choice.unit, cpu)  # else it is what the user says
+    return replace(choice, is_clear=choice.cpu is None)
+
+
 def _overridden(facts: Facts, group: list[Choice]) -> Choice:
-    """`device = "cpu"` and then `if flag: device = "cuda"`: one choice with a condition."""
+    """`device = "cpu"` and then `if flag: device = "cuda"`, perhaps with an `elif`: one choice with conditions."""
     first, second = group[:2]
-    parent = facts.tree(second.statement).parents[second.statement]
-    is_default = isinstance(first.statement, ast.Assign) and not isinstance(
-        facts.tree(first.statement).parents[first.statement], ast.If
-    )
-    if len(group) > 2 or not is_default or not isinstance(parent, ast.If) or parent.orelse:
+    tree = facts.tree(first.statement)
+    chain = tree.parents[second.statement]
+    if not isinstance(first.statement, ast.Assign) or isinstance(tree.parents[first.statement], ast.If):
         return replace(first, is_clear=False)
-    assert isinstance(first.statement, ast.Assign)
-    if not isinstance(second.statement, ast.Assign) or is_main_guard(parent):
+    if not isinstance(chain, ast.If) or is_main_guard(chain):
         return replace(first, is_clear=False)
-    values = (first.statement.value, second.statement.value)
-    if any(_cpu_when(facts, value) is not None and not _is_cpu(facts, value) for value in values):
-        return replace(first, is_clear=False)  # a flag inside of one of them would be lost
-    branches: list[tuple[ast.expr | None, ast.expr]] = [
-        (parent.test, second.statement.value),
-        (None, first.statement.value),
-    ]
-    whole = parent if len(parent.body) == 1 else second.statement
-    made = _made(whole, first.target, first.unit, _cpu_of_branches(facts, branches))
+    values: list[tuple[ast.expr | None, ast.expr]] = []
+    for (test, _), choice in zip(_branches(chain), group[1:], strict=False):
+        if not isinstance(choice.statement, ast.Assign) or test is None:
+            return replace(first, is_clear=False)
+        values.append((test, choice.statement.value))
+    values.append((None, first.statement.value))
+    if len(values) != len(group) or any(_hides_flag(facts, value) for _, value in values):
+        return replace(first, is_clear=False)
+    bodies = [body for _, body in _branches(chain)]
+    if len(bodies) > 1 and any(len(body) > 1 for body in bodies):
+        return replace(first, is_clear=False)
+    whole = chain if len(bodies[0]) == 1 else second.statement
+    made = _made(whole, first.target, first.unit, _cpu_of_branches(facts, values))
     return replace(made, others=(first.statement,))
+
+
+def _hides_flag(facts: Facts, value: ast.expr) -> bool:
+    """Whether a device depends on a flag inside of it, which would be lost."""
+    return _cpu_when(facts, value) is not None and not _is_cpu(facts, value)
 
 
 def _statements(facts: Facts, unit: Unit) -> list[Choice]:
@@ -200,23 +219,39 @@ def is_choice(facts: Facts, node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return True
     if isinstance(node, ast.Call):
-        return bool(facts.called(node)) and not facts.targets(node)
+        if targets := facts.targets(node):
+            return all(_makes_device(facts, target) for target in targets)
+        return bool(facts.called(node))
     return bool(isinstance(node, ast.JoinedStr))
+
+
+def only_asks(facts: Facts, function: Function) -> bool:
+    """Whether a function does nothing but give the best device there is."""
+    waiting = [statement for statement in function.body if not is_docstring(statement)]
+    while waiting:
+        statement = waiting.pop()
+        if isinstance(statement, ast.If) and flag(facts, statement.test) is None:
+            waiting += [*statement.body, *statement.orelse]
+        elif not isinstance(statement, ast.Return) or not _gives_device(facts, statement.value):
+            return False
+    return not function.positional
+
+
+def _gives_device(facts: Facts, value: ast.expr | None) -> bool:
+    return value is not None and is_choice(facts, value) and not _hides_flag(facts, value)
+
+
+def _makes_device(facts: Facts, function: Function) -> bool:
+    """Whether a function makes the device that it gives, and is handed none."""
+    handed = any(facts.is_device(function.parameters.get(name, frozenset())) for name in function.parameter_names)
+    made = (node for node in ast.walk(function.node) if isinstance(node, (ast.Call, ast.Constant)))
+    return not handed and any(not isinstance(n, ast.Call) or not facts.targets(n) for n in made if is_choice(facts, n))
 
 
 def _made(statement: ast.stmt, target: str, unit: Unit, cpu: ast.expr | None) -> Choice:
     if cpu is None:
         return Choice(statement, target, unit, None, frozenset())
     return Choice(statement, target, unit, ast.unparse(cpu), frozenset(needs(cpu)))
-
-
-def needs(node: ast.expr) -> Iterator[str]:
-    """The names an expression reads, and the attributes of names: `args`, `args.cuda`."""
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name):
-            yield inner.id
-        elif isinstance(inner, ast.Attribute):
-            yield ast.unparse(inner)
 
 
 def _cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
@@ -228,8 +263,10 @@ def _cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
         if isinstance(inner, (ast.Constant, ast.IfExp)):
             return _cpu_when(facts, inner)
         if isinstance(inner, (ast.Name, ast.Attribute)) and not facts.is_device(facts.values(inner)):
-            return ast.parse(f"torch.device({ast.unparse(inner)}).type == 'cpu'", mode="eval").body
+            return by_text(inner)
         return None
+    if isinstance(node, ast.Call) and (targets := facts.targets(node)):
+        return None if all(only_asks(facts, target) for target in targets) else by_text(node)
     if isinstance(node, ast.Constant) and node.value == "cpu":
         return ast.Constant(True)
     return None
@@ -244,6 +281,8 @@ def _else_branches(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]]:
 def _cpu_of_branches(facts: Facts, branches: list[tuple[ast.expr | None, ast.expr]]) -> ast.expr | None:
     """`cuda if a else mps if b else cpu` is the CPU when neither flag is set."""
     flags: list[ast.expr] = []
+    if len(branches) == 2 and (asked := _asked(facts, branches)) is not None:
+        return by_text(asked)
     for test, value in branches:
         is_cpu = _is_cpu(facts, value)
         if test is None:
@@ -251,7 +290,7 @@ def _cpu_of_branches(facts: Facts, branches: list[tuple[ast.expr | None, ast.exp
                 return None
             return negated(flags[0] if len(flags) == 1 else ast.BoolOp(ast.Or(), flags))
         if is_cpu:  # cpu if flag else cuda
-            rest = flag(facts, _denied(test))
+            rest = flag(facts, denied(test))
             return negated(rest) if rest is not None and len(branches) == 2 and not flags else None
         rest = flag(facts, test)
         if rest is None and not flags:
@@ -261,77 +300,24 @@ def _cpu_of_branches(facts: Facts, branches: list[tuple[ast.expr | None, ast.exp
     return None
 
 
+def _asked(facts: Facts, branches: list[tuple[ast.expr | None, ast.expr]]) -> ast.expr | None:
+    """`args.device` of `args.device if torch.cuda.is_available() else "cpu"`."""
+    (test, value), (_, other) = branches
+    is_user = isinstance(value, ast.Attribute) and not facts.names(value)
+    is_asked = is_user and test is not None and flag(facts, test) is None
+    return value if is_asked and _is_cpu(facts, other) else None
+
+
+def by_text(node: ast.expr) -> ast.expr:
+    """The condition under which the device that a user names is the CPU."""
+    return ast.parse(f"torch.device({ast.unparse(node)}).type == 'cpu'", mode="eval").body
+
+
 def _is_cpu(facts: Facts, node: ast.expr) -> bool:
     """`"cpu"`, `torch.device("cpu")`."""
     if isinstance(node, ast.Call) and node.args and "torch.device" in facts.called(node):
         return _is_cpu(facts, node.args[0])
     return isinstance(node, ast.Constant) and node.value == "cpu"
-
-
-def flag(facts: Facts, test: ast.expr) -> ast.expr | None:
-    """A condition without what only asks for availability; None if nothing else is left."""
-    if isinstance(test, ast.Call) and (only(facts.values(test), Role.AVAILABLE) or _asks_torch(facts, test)):
-        return None
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        parts = [rest for value in test.values if (rest := flag(facts, value)) is not None]
-        if not parts:
-            return None
-        return parts[0] if len(parts) == 1 else ast.BoolOp(ast.And(), parts)
-    if isinstance(test, ast.BoolOp):
-        rests = [flag(facts, value) for value in test.values]
-        return None if None in rests else test
-    if isinstance(test, ast.IfExp) and _is_yes_or_no(test):  # `True if torch.cuda.is_available() else False`
-        return flag(facts, test.test)
-    if isinstance(test, (ast.Name, ast.Attribute)):
-        return None if _only_availability(facts, test) else test
-    return test
-
-
-def _is_yes_or_no(node: ast.IfExp) -> bool:
-    values = [each.value for each in (node.body, node.orelse) if isinstance(each, ast.Constant)]
-    return values in ([True, False], [1, 0])
-
-
-def _asks_torch(facts: Facts, test: ast.Call) -> bool:
-    """`hasattr(torch.backends, "mps")`."""
-    return (
-        "builtins.hasattr" in facts.called(test)
-        and bool(test.args)
-        and any(name.startswith("torch") for name in facts.names(test.args[0]))
-    )
-
-
-def _only_availability(facts: Facts, name: ast.expr) -> bool:
-    """Whether a flag was set to nothing but the answer of is_available()."""
-    text = ast.unparse(name)
-    assigned = [
-        binding.statement.value
-        for binding in facts.bindings
-        if binding.target == text and isinstance(binding.statement, ast.Assign)
-    ]
-    asks = Role.AVAILABLE in roles(facts.values(name)) or all(isinstance(value, ast.IfExp) for value in assigned)
-    return bool(assigned) and asks and all(flag(facts, v) is None for v in assigned if not same_name(v, text))
-
-
-def same_name(node: ast.expr, text: str) -> bool:
-    """Whether an expression is just that name."""
-    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == text
-
-
-def _denied(node: ast.expr) -> ast.expr:
-    """The opposite of a condition, with `or` turned into `and` so that its parts can be told apart."""
-    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-        return ast.BoolOp(ast.And(), [negated(value) for value in node.values])
-    return negated(node)
-
-
-def negated(node: ast.expr) -> ast.expr:
-    """`not node`, without a double negation."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return node.operand
-    if isinstance(node, ast.Constant):
-        return ast.Constant(not node.value)
-    return ast.UnaryOp(ast.Not(), node)
 
 
 def is_move(facts: Facts, node: ast.AST) -> bool:
@@ -352,9 +338,19 @@ def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
         if _is_cpu(facts, argument) or (only_cpu(facts, argument) and _has_other_device(facts, argument)):
             return None
         values = facts.values(argument)
-        if facts.is_device(values) or only(values, *_INDICES):
+        if facts.is_device(values) or only(values, *_INDICES) or is_users(facts, argument):
             return argument
     return None
+
+
+def is_users(facts: Facts, node: ast.expr) -> bool:
+    """`args.device`, which only the user knows."""
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "device"
+        and Role.HOLDER in roles(facts.values(node.value))
+        and not facts.is_device(facts.values(node))
+    )
 
 
 _INDICES = (Role.NUMBER, Role.RANK, Role.LOCAL_RANK)  # a number is the index of a GPU

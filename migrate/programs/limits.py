@@ -21,6 +21,7 @@ from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
 from migrate.programs.replicas import other_sources, parting_replicas
 from migrate.programs.shares import decisions
+from migrate.programs.spread import several_devices
 from migrate.programs.starters import is_users_choice, started
 from migrate.programs.tensor_types import hidden_types
 from migrate.programs.turns import phases_in_turns
@@ -169,25 +170,6 @@ def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
                     )
 
 
-def _several_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """Parts of one program on different GPUs by number: model parallel."""
-    for module in {loop.unit.module for loop in program.training}:
-        found: dict[str, ast.AST] = {}
-        for node in facts.tree(module.tree).nodes:
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                kind, _, number = node.value.partition(":")
-                if kind == "cuda" and number.isdigit():
-                    found.setdefault(node.value, node)
-        if len(found) > 1:
-            names = ", ".join(sorted(found))
-            yield Refusal(
-                list(found.values())[1],
-                "MIG110",
-                f"the program spreads over several devices itself ({names})",
-                "keep the whole model on one device, or convert by hand",
-            )
-
-
 def _default_type(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     modules = {loop.unit.module for loop in program.training}
     for use in facts.calls_to(("torch.set_default_tensor_type", "torch.set_default_device")):
@@ -290,7 +272,7 @@ CHECKS: tuple[Check, ...] = (
     numerics,
     _distributed,
     started,
-    _several_devices,
+    several_devices,
     _default_type,
     hidden_types,
     hidden_moves,

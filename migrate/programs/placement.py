@@ -10,7 +10,8 @@ from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit
-from migrate.programs.devices import Choice, choices, flag, guard_flag, is_move, needs, negated, same_name
+from migrate.programs.conditions import flag, needs, negated, same_name
+from migrate.programs.devices import Choice, by_text, choices, device_argument, guard_flag, is_move, is_users
 from migrate.programs.fetches import is_download
 from migrate.programs.marker import is_marked
 from migrate.programs.naming import Named
@@ -204,6 +205,10 @@ def _cpu(facts: Facts, units: Container[Unit], choice: Choice | None) -> tuple[s
     guards: dict[str, ast.expr] = {}
     for use in facts.calls:
         if use.unit in units and is_move(facts, use.node):
+            given = device_argument(facts, use.node)
+            if given is not None and is_users(facts, given):
+                asked = by_text(given)
+                return ast.unparse(asked), frozenset(needs(asked)) - {"torch", "torch.device"}
             test = guard_flag(facts, use.node)
             rest = flag(facts, test) if test is not None else None
             if test is None and origins(facts.receiver(use.node), Role.MODEL, Role.BATCH):

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Module
-from migrate.programs.devices import choices, device_argument, flag, is_choice
+from migrate.programs.conditions import flag
+from migrate.programs.devices import choices, device_argument, is_choice, is_users
 from migrate.programs.host import met_on_cpu
 from migrate.programs.moves import Fate, Move
 from migrate.programs.replicas import ON_CPU
@@ -60,7 +61,10 @@ def _redirect(conversion: Conversion, draft: Draft, move: Move) -> None:
         draft.wrap_receiver(call, f"{{it}}{f'.{method}()' if method else ''}.to({accelerator}.device{options})")
         return
     device = device_argument(conversion.facts, call)
-    if device is not None and (is_choice(conversion.facts, device) or _is_chosen_unseen(conversion, device)):
+    if device is None:
+        return
+    is_named = is_choice(conversion.facts, device) or is_users(conversion.facts, device)
+    if is_named or _is_chosen_unseen(conversion, device):
         draft.rewrite(device, f"{conversion.access.name(call)}.device")
 
 
@@ -99,7 +103,9 @@ def _fixed_devices(conversion: Conversion, draft: Draft) -> None:
         if id(use.node) in moved:
             continue
         for keyword in use.node.keywords:
-            if keyword.arg != "device" or not is_choice(conversion.facts, keyword.value):
+            if keyword.arg != "device":
+                continue
+            if not is_choice(conversion.facts, keyword.value) and not is_users(conversion.facts, keyword.value):
                 continue
             if not (isinstance(keyword.value, ast.Constant) and keyword.value.value == "cpu"):
                 draft.rewrite(keyword.value, f"{conversion.access.name(use.node)}.device")

@@ -22,7 +22,7 @@ from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.devices import Choice, choices, is_move
 from migrate.programs.moves import is_in_left_branch
-from migrate.rules.idle import drop_idle_flags
+from migrate.rules.idle import drop_idle_flags, drop_idle_functions
 from migrate.rules.placing import dropped_arguments
 from migrate.rules.rule import rule
 
@@ -44,6 +44,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
         for choice in choices(conversion.facts, unit):
             if unit is conversion.program.start or is_redirected(conversion, choice):
                 _settle(conversion, draft, choice)
+                drop_idle_functions(conversion, draft, choice)
                 for other in choice.others:
                     draft.remove(other)
                 inside |= {id(node) for node in ast.walk(choice.statement)}
@@ -55,6 +56,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     _redirect_globals(conversion, draft)
     _redirect_parameters(conversion, draft)
     drop_idle_flags(conversion, draft)
+    _visible(conversion, draft)
     for use in conversion.facts.calls_to(SET_DEVICE):
         if use.unit not in conversion.units or id(use.node) in inside or is_in_left_branch(conversion.facts, use.node):
             continue
@@ -74,6 +76,17 @@ def _follow_current(conversion: Conversion, draft: Draft, choice: Choice) -> Non
 
 def _is_first_gpu(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value == "cuda:0"
+
+
+def _visible(conversion: Conversion, draft: Draft) -> None:
+    """`os.environ["CUDA_VISIBLE_DEVICES"] = "0"`: of what the launcher gives, only that is left."""
+    for module in conversion.modules:
+        for node in conversion.facts.tree_of(module).nodes:
+            if isinstance(node, ast.Constant) and node.value == "CUDA_VISIBLE_DEVICES":
+                statement = conversion.facts.tree_of(module).statement(node)
+                if isinstance(statement, (ast.Assign, ast.Expr)):
+                    draft.note(statement, "the GPUs are chosen here: several processes need one each")
+                    break
 
 
 def _redirect_globals(conversion: Conversion, draft: Draft) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.devices import choices, flag
+from migrate.programs.conditions import flag
+from migrate.programs.devices import Choice, choices
 from migrate.programs.tensor_types import definition, only_defines, reads
 from migrate.rules.placing import dropped, says_nothing, without
 
@@ -29,6 +30,18 @@ def drop_idle_flags(conversion: Conversion, draft: Draft) -> None:
             gone = gone or _Gone(conversion)
             if name not in needed and uses and all(gone(use) for use in uses) and not _is_exported(conversion, name):
                 draft.remove(statement)
+
+
+def drop_idle_functions(conversion: Conversion, draft: Draft, choice: Choice) -> None:
+    """Remove `def get_device():` with its only call."""
+    facts = conversion.facts
+    call = getattr(choice.statement, "value", None)
+    for target in facts.targets(call) if isinstance(call, ast.Call) and choice.cpu is None else ():
+        node = target.node
+        read = [n for n in facts.tree(node).nodes if isinstance(n, ast.Name) and n.id == target.name]
+        is_own = len(facts.callers(target)) == 1 and len(read) == 1 and facts.unit(node) is not target
+        if isinstance(node, ast.FunctionDef) and is_own and not _is_exported(conversion, target.name):
+            draft.remove(node)
 
 
 def _flags(conversion: Conversion, nodes: list[ast.AST]) -> Iterator[ast.Assign]:

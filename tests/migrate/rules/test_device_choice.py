@@ -240,3 +240,87 @@ def test_a_function_with_a_device_of_its_own_means_the_gpu_of_the_process(conver
     _, result = convert_text(head + OWN_DEVICE.format(device=device, end=end))
 
     assert f"    device = {after}\n" in result
+
+
+ELIF = """\
+device = "cpu"
+if torch.cuda.is_available():
+    device = "cuda"
+elif hasattr(torch.backends, "mps") and torch.backends.mps.is_available():
+    device = "mps"
+"""
+
+
+def test_a_default_and_a_chain(changed):
+    changed(accelerator="", setup=(ELIF, ACCELERATOR), batch=("x, y = x.to(device), y.to(device)", ""))
+
+
+HELPER = """\
+def get_device():
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("cpu")
+
+device = get_device()
+"""
+
+
+def test_a_function_that_only_asks_goes_with_its_call(changed):
+    changed(accelerator="", setup=(HELPER, ACCELERATOR), batch=("x, y = x.to(device), y.to(device)", ""))
+
+
+def test_a_function_that_is_used_elsewhere_stays(changed):
+    used = HELPER + "print(get_device())"
+    kept = HELPER.replace("device = get_device()\n", f"{ACCELERATOR}\naccelerator.print(get_device())")
+    changed(accelerator="", setup=(used, kept), batch=("x, y = x.to(device), y.to(device)", ""))
+
+
+def test_a_function_with_a_flag_goes_on_deciding(changed):
+    helper = "import sys\n" + HELPER.replace("is_available()", "is_available() and '--cpu' not in sys.argv")
+    chosen = 'accelerator = Accelerator(cpu=torch.device(get_device()).type == "cpu")'
+    changed(
+        accelerator="",
+        setup=(helper, helper.replace("device = get_device()", chosen)),
+        batch=("x, y = x.to(device), y.to(device)", ""),
+    )
+
+
+PARSED = """\
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", default="cuda")
+args = parser.parse_args()
+"""
+ASKED = 'accelerator = Accelerator(cpu=torch.device(args.device).type == "cpu")'
+ASKING = {
+    "as it is": "",
+    "where there is a GPU": 'if not torch.cuda.is_available():\n    args.device = "cpu"',
+    "in an expression": 'args.device = torch.device(args.device if torch.cuda.is_available() else "cpu")',
+}
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_the_device_that_a_user_names(changed, name):
+    changed(
+        accelerator="",
+        setup=(f"{PARSED}\n{ASKING[name]}", f"{PARSED}\n{ASKED}"),
+        batch=("x, y = x.to(args.device), y.to(args.device)", ""),
+        step=("z = torch.ones(2, device='cuda')", "z = torch.ones(2, device=accelerator.device)"),
+    )
+
+
+def test_what_a_user_names_gives_way_where_tensors_are_made(changed):
+    changed(
+        accelerator="",
+        setup=(PARSED, f"{PARSED}\n{ASKED}"),
+        batch=("x = x.to(args.device)", ""),
+        step=("z = torch.ones(2, device=args.device)", "z = torch.ones(2, device=accelerator.device)"),
+    )
+
+
+@pytest.mark.parametrize(
+    "given", ["os.environ['CUDA_VISIBLE_DEVICES'] = '0'", "os.putenv('CUDA_VISIBLE_DEVICES', '0')"]
+)
+def test_gpus_that_are_hidden_are_noted(unchanged, given):
+    report = unchanged(imports="import os", setup=given)
+    assert any("several processes need one each" in finding.message for finding in report.findings)

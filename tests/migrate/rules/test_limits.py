@@ -13,6 +13,14 @@ from migrate.source.project import Project, SourceFile
 
 ALLOWED = {
     "one GPU by number": {"ready": 'z = torch.ones(2).to("cuda:0")', "accelerator": "accelerator = Accelerator()"},
+    "a model that goes to another GPU in the end": {
+        "made": ('model.to("cuda:1")', ""),
+        "end": ('model.to("cuda:0")', ""),
+    },
+    "a GPU that is chosen": {
+        "setup": ('device = torch.device("cuda:1" if torch.cuda.device_count() > 1 else "cuda:0")', ""),
+        "batch": ("x = x.to(device)", ""),
+    },
     "another lambda": {"made": "double = lambda rows: 2 * rows"},
     "a lambda that brings something back": {"made": "back = lambda rows: rows.cpu()"},
     "a CPU tensor type": {"ready": "z = torch.FloatTensor([1.0])"},

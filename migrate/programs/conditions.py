@@ -1,0 +1,88 @@
+"""Conditions that devices are chosen under: what only asks for availability, and what the user decides."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, only, roles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+
+
+def needs(node: ast.expr) -> Iterator[str]:
+    """The names an expression reads, and the attributes of names: `args`, `args.cuda`."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            yield inner.id
+        elif isinstance(inner, ast.Attribute):
+            yield ast.unparse(inner)
+
+
+def flag(facts: Facts, test: ast.expr) -> ast.expr | None:
+    """A condition without what only asks for availability; None if nothing else is left."""
+    if isinstance(test, ast.Call) and (only(facts.values(test), Role.AVAILABLE) or _asks_torch(facts, test)):
+        return None
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        parts = [rest for value in test.values if (rest := flag(facts, value)) is not None]
+        if not parts:
+            return None
+        return parts[0] if len(parts) == 1 else ast.BoolOp(ast.And(), parts)
+    if isinstance(test, ast.BoolOp):
+        rests = [flag(facts, value) for value in test.values]
+        return None if None in rests else test
+    if isinstance(test, ast.IfExp) and _is_yes_or_no(test):  # `True if torch.cuda.is_available() else False`
+        return flag(facts, test.test)
+    if isinstance(test, (ast.Name, ast.Attribute)):
+        return None if _only_availability(facts, test) else test
+    return test
+
+
+def _is_yes_or_no(node: ast.IfExp) -> bool:
+    values = [each.value for each in (node.body, node.orelse) if isinstance(each, ast.Constant)]
+    return values in ([True, False], [1, 0])
+
+
+def _asks_torch(facts: Facts, test: ast.Call) -> bool:
+    """`hasattr(torch.backends, "mps")`."""
+    return (
+        "builtins.hasattr" in facts.called(test)
+        and bool(test.args)
+        and any(name.startswith("torch") for name in facts.names(test.args[0]))
+    )
+
+
+def _only_availability(facts: Facts, name: ast.expr) -> bool:
+    """Whether a flag was set to nothing but the answer of is_available()."""
+    text = ast.unparse(name)
+    assigned = [
+        binding.statement.value
+        for binding in facts.bindings
+        if binding.target == text and isinstance(binding.statement, ast.Assign)
+    ]
+    asks = Role.AVAILABLE in roles(facts.values(name)) or all(isinstance(value, ast.IfExp) for value in assigned)
+    return bool(assigned) and asks and all(flag(facts, v) is None for v in assigned if not same_name(v, text))
+
+
+def same_name(node: ast.expr, text: str) -> bool:
+    """Whether an expression is just that name."""
+    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == text
+
+
+def denied(node: ast.expr) -> ast.expr:
+    """The opposite of a condition, with `or` turned into `and` so that its parts can be told apart."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+        return ast.BoolOp(ast.And(), [negated(value) for value in node.values])
+    return negated(node)
+
+
+def negated(node: ast.expr) -> ast.expr:
+    """`not node`, without a double negation."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return node.operand
+    if isinstance(node, ast.Constant):
+        return ast.Constant(not node.value)
+    return ast.UnaryOp(ast.Not(), node)
