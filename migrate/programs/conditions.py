@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.state import Binding
 
 
 def needs(node: ast.expr) -> Iterator[str]:
@@ -58,13 +59,17 @@ def _asks_torch(facts: Facts, test: ast.Call) -> bool:
 def _only_availability(facts: Facts, name: ast.expr) -> bool:
     """Whether a flag was set to nothing but the answer of is_available()."""
     text = ast.unparse(name)
-    assigned = [
-        binding.statement.value
-        for binding in facts.bindings
-        if binding.target == text and isinstance(binding.statement, ast.Assign)
-    ]
+    assigned = [b.statement.value for b in bindings_of(facts, name) if isinstance(b.statement, ast.Assign)]
     asks = Role.AVAILABLE in roles(facts.values(name)) or all(isinstance(value, ast.IfExp) for value in assigned)
     return bool(assigned) and asks and all(flag(facts, v) is None for v in assigned if not same_name(v, text))
+
+
+def bindings_of(facts: Facts, name: ast.expr) -> list[Binding]:
+    """What gives a name or attribute its value: in its own file, where there is such a thing."""
+    text, module = ast.unparse(name), facts.unit(name).module
+    found = [binding for binding in facts.bindings if binding.target == text]
+    own = [binding for binding in found if binding.unit.module is module]
+    return own if own and text.isidentifier() else found
 
 
 def same_name(node: ast.expr, text: str) -> bool:

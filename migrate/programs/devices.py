@@ -242,10 +242,12 @@ def _gives_device(facts: Facts, value: ast.expr | None) -> bool:
 
 
 def _makes_device(facts: Facts, function: Function) -> bool:
-    """Whether a function makes the device that it gives, and is handed none."""
+    """Whether a function makes the device that it gives, is handed none and does nothing else, such as printing."""
     handed = any(facts.is_device(function.parameters.get(name, frozenset())) for name in function.parameter_names)
-    made = (node for node in ast.walk(function.node) if isinstance(node, (ast.Call, ast.Constant)))
-    return not handed and any(not isinstance(n, ast.Call) or not facts.targets(n) for n in made if is_choice(facts, n))
+    nodes = list(ast.walk(function.node))
+    speaks = any(isinstance(node, ast.Expr) and not is_docstring(node) for node in nodes)
+    made = (node for node in nodes if isinstance(node, (ast.Call, ast.Constant)) and is_choice(facts, node))
+    return not handed and not speaks and any(not isinstance(n, ast.Call) or not facts.targets(n) for n in made)
 
 
 def _made(statement: ast.stmt, target: str, unit: Unit, cpu: ast.expr | None) -> Choice:

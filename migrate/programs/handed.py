@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from migrate.programs.argument import HANDLERS, Argument
-from migrate.programs.devices import needs
+from migrate.programs.conditions import needs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import ROWS, Role, roles
+from migrate.programs.conditions import bindings_of
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
 
@@ -68,9 +69,8 @@ def _is_cast(call: ast.Call) -> bool:
 
 def condition(facts: Facts, node: ast.expr) -> ast.expr | None:
     """The test under which a name is a type of the GPU; None: always, or it is not known."""
-    text = ast.unparse(node)
-    for binding in facts.bindings:
-        if binding.target != text or not isinstance(binding.statement, ast.Assign):
+    for binding in bindings_of(facts, node):
+        if not isinstance(binding.statement, ast.Assign):
             continue
         value = binding.statement.value
         if isinstance(value, ast.IfExp):
