@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import amp
 from migrate.analysis.known.training import CLIPPING
 from migrate.analysis.roles import Role, origins
+from migrate.programs.conditions import needs
 from migrate.programs.contexts import Contexts
-from migrate.programs.devices import needs
 from migrate.programs.outsiders import units_of
 from migrate.programs.plain import scaled_call, without_scaling
 from migrate.programs.setup import Argument

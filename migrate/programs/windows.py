@@ -16,7 +16,7 @@ from migrate.analysis.known.training import CLIPPING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import same
 from migrate.analysis.units import Function, module_of
-from migrate.programs.devices import needs
+from migrate.programs.conditions import needs
 from migrate.programs.division import Division, division
 from migrate.programs.setup import Argument
 from migrate.programs.switch import Stays
