@@ -2,6 +2,7 @@
 
     loss = loss / k                                      ->   (gone: accelerator.backward divides)
     if (i + 1) % k == 0 or i + 1 == len(loader):         ->   with accelerator.accumulate(model):
+    with model.no_sync():                                ->   with accelerator.no_sync(model):
 
 The body of the loop goes into the context from the first call of the model on, and `gradient_accumulation_steps=k` to
 the accelerator. Where a window does more than clip, step and clear, it stays under `if accelerator.sync_gradients:`.
@@ -17,7 +18,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import CLIPPING
-from migrate.edits.parts import LEFT
+from migrate.analysis.roles import Role, origins
+from migrate.edits.parts import LEFT, RECEIVER
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ def accumulation(conversion: Conversion, draft: Draft) -> None:
         draft.note(node, f"the program goes on accumulating gradients by hand: {why}", _WAY_OUT)
     for window in conversion.by_hand.accumulated.windows:
         _write(conversion, draft, window)
+    for use in conversion.facts.method_calls("no_sync"):
+        models = origins(conversion.facts.receiver(use.node), Role.MODEL)
+        if use.unit in conversion.units and models & conversion.program.model_origins:
+            draft.rewrite(use.node, f"{conversion.access.name(use.node)}.no_sync({{model}})", model=RECEIVER)
 
 
 def _write(conversion: Conversion, draft: Draft, window: Window) -> None:

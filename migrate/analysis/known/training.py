@@ -7,7 +7,10 @@ FLUENT = frozenset(
     "to cuda cpu train eval float double half bfloat16 apply requires_grad_ share_memory type xpu".split()
 )
 #: Attributes of a model that mean the same through a DDP wrapper; all others are read from the model itself.
-THROUGH_WRAPPER = frozenset("train eval zero_grad parameters forward training to cuda cpu requires_grad_".split())
+THROUGH_WRAPPER = frozenset(
+    """train eval zero_grad parameters forward training to cuda cpu requires_grad_ no_sync
+    require_backward_grad_sync""".split()
+)
 
 CLIPPING = {
     "torch.nn.utils.clip_grad_norm_": "clip_grad_norm_",

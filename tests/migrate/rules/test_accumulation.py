@@ -165,3 +165,44 @@ def test_another_loop_without_windows_keeps_all_by_hand(convert_text, remark):
 
     remark(report, before, "MIG108", "if ", ("another loop of the program does not accumulate",), Kind.NOTE)
     assert "accumulate" not in result
+
+
+DISTRIBUTED = """
+import os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+def main():
+    dist.init_process_group("nccl")
+    rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(rank)
+    data = TensorDataset(torch.randn(40, 4), torch.randn(40, 2))
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=5, sampler=sampler)
+    model = DDP(nn.Linear(4, 2).cuda(), device_ids=[rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (x, y) in enumerate(loader):
+        x, y = x.cuda(), y.cuda()
+        {sync}
+            (nn.functional.mse_loss(model(x), y) / 2).backward()
+        if i % 2:
+            optimizer.step()
+            optimizer.zero_grad()
+
+main()
+"""
+
+
+def test_no_sync_by_hand_is_the_accelerator_s(convert_text):
+    _, result = convert_text(DISTRIBUTED.replace("{sync}", "with model.no_sync():"))
+    assert "        with accelerator.no_sync(model):\n" in result
+
+
+def test_the_flag_of_the_wrapper_stays_on_the_wrapper(convert_text):
+    flag = "model.require_backward_grad_sync = i % 2 == 1\n        if True:"
+    _, result = convert_text(DISTRIBUTED.replace("{sync}", flag))
+    assert "        model.require_backward_grad_sync = i % 2 == 1\n" in result

@@ -255,6 +255,7 @@ ELSEWHERE = {
     "scaler.state_dict()",
     "if scaler is not None:",
     "loss = loss / k",
+    "with model.no_sync():",
     "if (i + 1) % k == 0 or i + 1 == len(loader):",
     "with torch.cuda.amp.autocast():",
     'with torch.autocast("cuda", enabled=args.amp):',
