@@ -6,7 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.calls import BROADCAST, GATHERS, SAME, unit_of_model
+from migrate.alone.world import RANKS
 from migrate.analysis.known import distributed
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
 
@@ -34,6 +36,7 @@ _OTHERS = {
 
 def obstacles(world: World) -> Iterator[Refusal]:
     """Why the modules cannot be made ready."""
+    yield from _shares(world)
     for use in world.facts.calls_anywhere:
         if use.unit.module not in world.modules or id(use.node) in world.dead:
             continue
@@ -52,6 +55,31 @@ def obstacles(world: World) -> Iterator[Refusal]:
             yield _talks(use.node, "what one process computes is sent to the others (broadcast)")
         elif names & GATHERS and id(use.node) not in world.dead:
             yield _talks(use.node, "tensors of all processes are gathered (all_gather)")
+
+
+def _shares(world: World) -> Iterator[Refusal]:
+    """`Data(rank, world_size)`, `files[rank::world_size]`: the program shares its data out by hand."""
+    for module in world.modules:
+        tree = world.facts.tree(module.tree)
+        for node in tree.nodes:
+            if not isinstance(node, ast.expr) or id(node) in world.dead or world.quantity(node) not in RANKS:
+                continue
+            parent = tree.parents.get(node)
+            call = tree.parents.get(parent) if isinstance(parent, ast.keyword) else parent
+            names = world.facts.called(call) if isinstance(call, ast.Call) else set()
+            made = roles(world.facts.values(call)) if isinstance(call, ast.Call) else set()
+            by_hand = isinstance(parent, (ast.Slice, ast.Subscript)) or bool(made & {Role.DATASET, Role.SAMPLER})
+            if (by_hand and not names & distributed.SAMPLERS) or _is_data(world, node):
+                why = "the program shares its data out over the processes by hand, by rank"
+                yield Refusal(node, "MIG113", why, "let every process make all of the data, then run migrate again")
+
+
+def _is_data(world: World, node: ast.AST) -> bool:
+    """Whether code stands in a data set or a sampler."""
+    unit = world.facts.unit(node)
+    if not isinstance(unit, Function) or unit.owner is None:
+        return False
+    return bool(world.facts.roles_of_bases(unit.owner) & {Role.DATASET, Role.SAMPLER})
 
 
 def _talks(node: ast.AST, why: str) -> Refusal:

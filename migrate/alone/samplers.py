@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import SAMPLERS
+from migrate.programs.program import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,6 +80,21 @@ class Samplers:
         if not given.complete or not given.expressions:
             return [node]
         return [found for part in given.expressions for found in self._behind(part, depth - 1)]
+
+    def obstacles(self) -> Iterator[Refusal]:
+        """Samplers that stay, and loaders that would be shuffled in another way than they were."""
+        facts = self._world.facts
+        for use in facts.calls_anywhere:
+            if use.unit.module not in self._world.modules or id(use.node) in self._world.dead:
+                continue
+            if facts.called(use.node) & SAMPLERS and use.node not in self._replaced:
+                yield _refused(use.node, "what becomes of this sampler is not known")
+            elif self.seeds and facts.called(use.node) & LOADERS and use.node not in self._orders:
+                shuffle = _argument(use.node, "shuffle", 2)
+                if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
+                    yield _refused(use.node, "this loader draws its order in another way than a DistributedSampler")
+        if len(set(self.seeds.values())) > 1:
+            yield _refused(next(iter(self.seeds)), "the samplers have different seeds")
 
     # --- edits ------------------------------------------------------------------------------------------------------
 
@@ -169,6 +185,10 @@ class Samplers:
             calls = set(self._behind(func.value, 4))
             found |= {loader for loader, order in self._orders.items() if order.call in calls}
         return found
+
+
+def _refused(node: ast.AST, why: str) -> Refusal:
+    return Refusal(node, "MIG113", why, "give each DataLoader a DistributedSampler of its own, all with one seed")
 
 
 def _keyword(call: ast.Call, name: str) -> ast.keyword | None:

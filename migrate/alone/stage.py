@@ -11,6 +11,7 @@ from migrate.alone.handed import handed
 from migrate.alone.obstacles import obstacles
 from migrate.alone.pen import Pen
 from migrate.alone.rewriting import Rewriting, starts
+from migrate.alone.samplers import Samplers
 from migrate.alone.setup import Setups
 from migrate.alone.uses import Uses
 from migrate.alone.world import World
@@ -60,6 +61,8 @@ def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
     if found := tuple(obstacles(world)):
         return Stage(paths, refusals=found)
     files = [module.file for module in modules]
+    if found := tuple(Samplers(world).obstacles()):
+        return Stage(paths, refusals=found)
     plan = _plan(files)
     rewriting = Rewriting(world, Pen(plan), Setups(world))
     rewriting.run()

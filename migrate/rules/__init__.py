@@ -132,6 +132,7 @@ def convert(facts: Facts, plan: Plan, options: Options, ready: Sequence[Ready] =
     mistakes = tuple(faults(facts))
     findings += mistakes
     findings += [_cut_short(path) for path in facts.cut_short]
+    findings = list(dict.fromkeys(findings))  # files that stand together may have one reason for several programs
     findings.sort(key=lambda f: (f.path, f.line, f.column, f.code))
     return Outcome(tuple(f for f in findings if _is_wanted(f, options)), tuple(summaries), mistakes)
 
