@@ -16,6 +16,7 @@ from migrate.programs.closures import closures
 from migrate.programs.devices import is_unknown_move
 from migrate.programs.lambdas import hidden_moves
 from migrate.programs.loops import LoopFact, Loops, is_scaling
+from migrate.programs.metric_objects import twice_joined
 from migrate.programs.numerics import numerics
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
@@ -266,6 +267,7 @@ CHECKS: tuple[Check, ...] = (
     _incomplete,
     _broken,
     _already_accelerated,
+    twice_joined,
     _names_taken,
     _out_of_hand,
     _backward_forms,

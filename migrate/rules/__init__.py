@@ -37,6 +37,7 @@ from migrate.rules.grad_scaler import grad_scaler
 from migrate.rules.guarded import faults, guarded_collective
 from migrate.rules.host import to_the_host
 from migrate.rules.loading import loading
+from migrate.rules.metric_sync import metric_sync
 from migrate.rules.metrics import metrics
 from migrate.rules.model_placement import model_placement
 from migrate.rules.output import output
@@ -79,6 +80,7 @@ RULES: tuple[Rule, ...] = (
     gradient_clipping,
     data_parallel,
     metrics,
+    metric_sync,
     loading,
     schedulers,
     model_attributes,

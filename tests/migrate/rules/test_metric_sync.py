@@ -1,0 +1,75 @@
+"""Metrics of torchmetrics: what an evaluation feeds joins nothing by itself."""
+
+import pytest
+
+EVALUATION = """
+model.eval()
+with torch.no_grad():
+    for a, b in held:
+        metric.update(model(a), b)
+print(metric.compute())
+model.train()
+"""
+MADE = "held = DataLoader(data, batch_size=4)"
+CHANGED = {
+    "a metric": (
+        "metric = torchmetrics.Accuracy(task='binary')",
+        "metric = torchmetrics.Accuracy(task='binary', sync_on_compute=False)",
+    ),
+    "without arguments": (
+        "metric = torchmetrics.MeanMetric()",
+        "metric = torchmetrics.MeanMetric(sync_on_compute=False)",
+    ),
+    "the parts of a collection": (
+        "part = torchmetrics.MeanMetric()\nmetric = torchmetrics.MetricCollection({'mean': part})",
+        "part = torchmetrics.MeanMetric(sync_on_compute=False)\nmetric = torchmetrics.MetricCollection({'mean': part})",
+    ),
+    "what is said already": ("metric = torchmetrics.MeanMetric(sync_on_compute=True)",) * 2,
+}
+PROGRAM = """
+import torch
+import torchmetrics
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+loader = DataLoader(data, batch_size=4)
+held = DataLoader(data, batch_size=4)
+model = nn.Linear(2, 1)
+{made}
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in loader:
+        output = model(x)
+        loss = (output - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {training}
+    {evaluation}
+"""
+
+
+def program(made, training="", evaluation=EVALUATION):
+    return PROGRAM.format(made=made, training=training, evaluation=evaluation.replace("\n", "\n    "))
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_what_an_evaluation_feeds_joins_nothing(convert_text, name):
+    made, after = CHANGED[name]
+    _, result = convert_text(program(made))
+
+    assert f"\n{after}\n" in result
+
+
+def test_what_training_alone_feeds_goes_on_joining(convert_text):
+    made = "metric = torchmetrics.MeanMetric()"
+    _, result = convert_text(program(made, "metric.update(loss.detach())", "print(metric.compute())"))
+
+    assert f"\n{made}\n" in result
+    assert "accelerator.backward(loss)" in result
+
+
+def test_one_metric_for_both_is_refused(refused_text):
+    made = "metric = torchmetrics.Accuracy()"
+    refused_text(program(made, "metric(output, y)"), "MIG124", made, ["training and evaluation feed this metric"])
