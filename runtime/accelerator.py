@@ -289,10 +289,12 @@ class Accelerator(Files):
                 "Clip under `if accelerator.sync_gradients:`."
             )
         parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-        clipped = set(map(id, parameters))
-        for optimizer in self._optimizers:
-            if any(id(p) in clipped for group in optimizer.param_groups for p in group["params"]):
+        scaled = set(map(id, parameters))
+        for optimizer in reversed(self._optimizers):  # of several for one parameter, the last made is the one in use
+            mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
+            if mine & scaled:
                 self._precision.unscale([optimizer])
+                scaled -= mine
         return parameters
 
     @property

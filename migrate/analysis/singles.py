@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.members import PROPERTIES, decorators
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, Tree
 from migrate.analysis.units import Function, Module, Unit
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Singles:
         return None
 
     def _are_exclusive(self, sites: Sequence[ast.Call]) -> bool:
-        """Whether only one of several calls is made: each returns at once, or stands in another branch."""
+        """Whether only one of several calls is made, or comes to its end: each returns, or stands in another branch."""
         return all(self._is_either(one, other) for i, one in enumerate(sites) for other in sites[i + 1 :])
 
     def _is_either(self, one: ast.Call, other: ast.Call) -> bool:
@@ -182,4 +182,15 @@ class Singles:
                 return True
             if isinstance(above, ast.If) and tree.in_block(one, above.orelse) and tree.in_block(other, above.body):
                 return True
+            if isinstance(above, ast.Try) and (
+                _is_retry(tree, above, one, other) or _is_retry(tree, above, other, one)
+            ):
+                return True
         return False
+
+
+def _is_retry(tree: Tree, block: ast.Try, one: ast.Call, other: ast.Call) -> bool:
+    """Whether a handler makes the other call where the first has failed: nothing behind that could have failed."""
+    return tree.in_block(one, block.body[-1:]) is not None and any(
+        tree.in_block(other, handler.body) is not None for handler in block.handlers
+    )

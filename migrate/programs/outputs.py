@@ -33,7 +33,7 @@ class Outputs:
         if names & output.WRITES or any(name.startswith(output.WRITING_PREFIXES) for name in names):
             return not self._may_be_there(call) and not self.services.starts(call)
         receiver = self._facts.receiver(call)
-        if self.is_to_file(call) or Role.WRITER in roles(receiver):
+        if self.is_to_file(call) or self._is_on_writer(call.func):
             return True
         if not isinstance(call.func, ast.Attribute) or names:
             return any(self.opens(argument) for argument in (*call.args, *(k.value for k in call.keywords)))
@@ -51,6 +51,14 @@ class Outputs:
         if func.attr == "save" and any(value.name.startswith(output.SAVED_BY_METHOD) for value in receiver):
             return True
         return self.is_figure(func.value)
+
+    def _is_on_writer(self, func: ast.expr) -> bool:
+        """`run.log(...)`, `run.config.update(...)`."""
+        while isinstance(func, (ast.Attribute, ast.Call)):
+            func = func.value if isinstance(func, ast.Attribute) else func.func
+            if Role.WRITER in roles(self._facts.values(func)):
+                return True
+        return False
 
     def _may_be_there(self, call: ast.Call) -> bool:
         """`os.makedirs(path, exist_ok=True)`: any number of processes may, and all may need the folder."""

@@ -47,7 +47,7 @@ class Schedule:
     """A scheduler with how it is driven.
 
     `measured` are the expressions that read a loader's length for its horizon, `steps` the calls of its `step`,
-    `given` what it was made with, with all that this was made of.
+    `given` what it was made with, with all that this was made of; `is_within_epochs`: it steps between batches.
     """
 
     named: Named
@@ -56,6 +56,7 @@ class Schedule:
     measured: tuple[ast.Call, ...]
     steps: tuple[ast.Call, ...] = ()
     given: tuple[ast.AST, ...] = ()
+    is_within_epochs: bool = False
 
 
 #: Stepped on a metric, which their `step` is given.
@@ -69,9 +70,11 @@ def schedules(facts: Facts, loops: Loops, program: Program) -> list[Schedule]:
         given = _made_with(facts, named)
         measured = tuple(length for node in given for length in lengths(facts, program, node))
         steps = tuple(_steps(facts, named))
-        pace = _pace(facts, loops, program, named, steps)
+        per_batch = _per_batch(facts, loops, program, steps)
+        pace = _pace(facts, program, named, steps, per_batch)
         horizon = Horizon.EPOCHS if pace in (Pace.EPOCH, Pace.METRIC, Pace.TOLD) else Horizon.ABSOLUTE
-        found.append(Schedule(named, pace, Horizon.LOADER if measured else horizon, measured, steps, given))
+        horizon = Horizon.LOADER if measured else horizon
+        found.append(Schedule(named, pace, horizon, measured, steps, given, bool(per_batch)))
     return found
 
 
@@ -81,14 +84,31 @@ def _steps(facts: Facts, named: Named) -> Iterator[ast.Call]:
             yield use.node
 
 
-def _pace(facts: Facts, loops: Loops, program: Program, named: Named, steps: Sequence[ast.Call]) -> Pace:
+def _per_batch(facts: Facts, loops: Loops, program: Program, steps: Sequence[ast.Call]) -> list[ast.Call]:
     training = {loop.node for loop in program.training}
-    per_batch = [c for c in steps if any(loop in training for loop in loops.around(c, facts.unit(c)))]
-    if per_batch:
+    return [c for c in steps if any(loop in training for loop in loops.around(c, facts.unit(c)))]
+
+
+def _pace(
+    facts: Facts, program: Program, named: Named, steps: Sequence[ast.Call], per_batch: Sequence[ast.Call]
+) -> Pace:
+    goes_by_metric = all(isinstance(o, ast.Call) and _ON_METRIC in facts.called(o) for o in named.origins)
+    if per_batch and not (goes_by_metric and all(_is_evaluated(facts, program, call) for call in per_batch)):
         return Pace.TOLD if all(call.args or call.keywords for call in per_batch) else Pace.BATCH
-    if steps and all(isinstance(o, ast.Call) and _ON_METRIC in facts.called(o) for o in named.origins):
+    if steps and goes_by_metric:
         return Pace.METRIC
     return Pace.EPOCH if steps else Pace.NEVER
+
+
+def _is_evaluated(facts: Facts, program: Program, step: ast.Call) -> bool:
+    """Whether a scheduler is told what functions that evaluate give back, which is the same on all processes."""
+    evaluating = {loop.unit for loop in program.evaluation} - {loop.unit for loop in program.training}
+    told = [*step.args, *(keyword.value for keyword in step.keywords)]
+    sources = Sources(facts)
+    given = [[each] if isinstance(each, ast.Call) else sources.given(each).expressions for each in told]
+    made = [expression for expressions in given for expression in expressions]
+    targets = [facts.targets(each) if isinstance(each, ast.Call) else [] for each in made]
+    return all(given) and all(units and evaluating.issuperset(units) for units in targets)
 
 
 def _made_with(facts: Facts, named: Named) -> tuple[ast.AST, ...]:

@@ -8,6 +8,7 @@
 | the same, in a training that ends after a number of steps  | not prepared, reported |
 | stepped per epoch, or told the epoch                       | not prepared        |
 | ReduceLROnPlateau                                          | not prepared        |
+| the same, told an evaluation after every so many batches   | not prepared, reported |
 | a rate set by a count of batches, horizon a number         | the count is multiplied |
 
 A prepared scheduler steps once for every process at each call, since N processes see N batches in one step. A rate that
@@ -42,6 +43,10 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
         draft.wrap(count, f"{{it}} * {conversion.access.name(count)}.num_processes")
     prepared = {named.target for named in conversion.prepared_schedulers}
     for schedule in conversion.schedules:
+        if schedule.pace is Pace.METRIC and schedule.is_within_epochs:
+            what = "each step takes N batches, so it is told N times less often in an epoch"
+            message = f"{schedule.named.target} is stepped between batches: on N processes {what}"
+            draft.note(schedule.named.place(conversion.facts), message)
         if schedule.pace is not Pace.BATCH or schedule.horizon is not Horizon.ABSOLUTE:
             continue
         name = schedule.named.target

@@ -179,6 +179,20 @@ def test_gradients_are_unscaled_once_for_each_step():
         optimizer.zero_grad()
 
 
+def test_gradients_that_two_optimizers_were_made_for_are_unscaled_once():
+    with pytest.warns(UserWarning, match="needs a GPU"):
+        accelerator = Accelerator(cpu=True, mixed_precision="fp16")
+    accelerator._precision = fp16_on_cpu(init_scale=8.0)  # as on a GPU
+    model = accelerator.prepare(nn.Linear(2, 1))
+    for _ in range(2):  # a training that begins again with a new optimizer
+        optimizer = accelerator.prepare(torch.optim.SGD(model.parameters(), lr=0.0))
+        accelerator.backward(model(torch.ones(1, 2)).sum())
+        accelerator.clip_grad_norm_(model.parameters(), 10.0)
+        assert torch.equal(model.weight.grad, torch.ones(1, 2))
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 def test_scaler_refuses_closures():
     _, _, optimizer = prepared_fp16()
     with pytest.raises(PrecisionError, match="closure"):

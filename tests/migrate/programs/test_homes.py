@@ -16,6 +16,12 @@ def fit(net, lr):
         opt.step()
 
 """
+RETRY = """
+try:
+    fit(net, 0.1)
+except RuntimeError:
+    fit(net, 0.1)
+"""
 HOLDER = """
 class Data:
     def __init__(self):
@@ -56,6 +62,7 @@ def _called(unit):
         (FIT + "for fold in range(3):\n    net = nn.Linear(1, 1)\n    fit(net, 0.1)\n", "fit", "module", None),
         (FIT + "one = nn.Linear(1, 1)\ntwo = nn.Linear(1, 1)\nfit(one, 0.1)\n", "fit", "module", None),
         (FIT + "def main():\n    net = nn.Linear(1, 1)\n    fit(net, 0.1)\n\nmain()\n", "fit", "main", None),
+        (FIT + "net = nn.Linear(1, 1)\n" + RETRY, "fit", "module", None),
         (HOLDER + RUN, "module", "module", ["held.train", "net", "opt"]),
         (CLASS + "Trainer().run()\n", "run", "__init__", ["loader", "self.net", "opt"]),
     ],
@@ -73,6 +80,11 @@ def test_homes(decide, source, home, start, targets):
     [
         (FIT + "net = nn.Linear(1, 1)\nfor lr in (0.1, 0.2):\n    fit(net, lr)\n", "entered again with the same model"),
         (FIT + "net = nn.Linear(1, 1)\nfit(net, 0.1)\nfit(net, 0.2)\n", "entered again with the same model"),
+        (
+            FIT + "net = nn.Linear(1, 1)\n" + RETRY.replace("0.1)\n", "0.1)\n    save()\n", 1),
+            "entered again with the same",
+        ),
+        (FIT + "net = nn.Linear(1, 1)\n" + RETRY + "else:\n    fit(net, 0.01)\n", "entered again with the same model"),
         (CLASS + "trainer = Trainer()\nfor i in range(2):\n    trainer.run()\n", "entered again with the same model"),
         (HOLDER.replace("DataLoader(data)", "self.test = DataLoader(data)") + RUN, "none for the loader"),
     ],

@@ -387,6 +387,15 @@ def test_a_service_that_is_asked_for_something_answers_on_every_process(programs
     assert f"\n{made.format(off)}\n" in result
 
 
+def test_what_hangs_on_a_run_is_under_its_guard(programs, convert_text):
+    run = "run = wandb.init(project='x')"
+    update = "run.config.update({'lr': 0.1})"
+    holes = {"imports": "import wandb", "made": f"{run}\n{update}", "epoch": "run.log({'epoch': epoch})"}
+    _, result = convert_text(programs(holes)[0])
+
+    assert f"\nif accelerator.is_main_process:\n    {run}\n    {update}\n" in result
+
+
 def test_a_log_file_that_is_emptied(changed):
     text = "logging.basicConfig(filename={}, filemode='w')"
     changed(

@@ -197,6 +197,38 @@ def test_a_schedule_over_the_steps_of_the_training_is_not_prepared(unchanged):
 
 
 FACTOR = 'for group in optimizer.param_groups:\n    group["lr"] *= 0.9'
+EVALUATE = """
+tests = DataLoader(data, batch_size=4)
+def test():
+    right = 0
+    model.eval()
+    with torch.no_grad():
+        for x, y in tests:
+            right += (model(x) == y).sum().item()
+    model.train()
+    return right
+"""
+TURN = {"imports": IMPORTS["imports"], "made": "done = 0", "ready": "schedule = ReduceLROnPlateau(optimizer)"}
+TOLD = "done += 1\nif done % 2 == 0:\n    schedule.step({})"
+
+
+def test_a_plateau_that_is_told_an_evaluation_between_batches_is_reported(convert_text, programs, remark):
+    holes = TURN | {"made": TURN["made"] + EVALUATE}
+    for step in (
+        TOLD.format("test()"),
+        TOLD.replace("    schedule", "    right = test()\n    schedule").format("right"),
+    ):
+        source = programs(holes | {"step": step})[0]
+        report, result = convert_text(source)
+
+        assert "accelerator.backward" in result
+        remark(report, source, "MIG118", "schedule = ", ["schedule is stepped between batches"], Kind.NOTE)
+
+
+def test_a_plateau_that_is_told_something_else_waits_for_a_batch(refused):
+    refused("MIG118", "schedule.step(", **TURN, step=TOLD.format("1 / done"))
+
+
 LEFT = {
     "a factor at every batch": ("MIG118", '["lr"] *=', {"step": FACTOR}),
     "a factor at certain batches": (
