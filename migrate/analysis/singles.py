@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.members import PROPERTIES, decorators
+from migrate.analysis.roles import Role
 from migrate.analysis.syntax import FUNCTIONS, Tree
 from migrate.analysis.units import Function, Module, Unit
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from migrate.analysis.state import State
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_OBJECTS = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.LOADER})
 _DEEPEST = 12  # calls inside calls
 
 
@@ -101,7 +103,7 @@ class Singles:
         for owner, holding in self._state.heap.items():
             for key, values in holding.items() if not isinstance(owner, ast.ClassDef) else ():
                 for value in values if key[:1] != "<" else ():
-                    if value.origin is not None:
+                    if value.origin is not None and value.role in _OBJECTS:
                         found.setdefault(value.origin, set()).add((owner, key))
         return found
 

@@ -64,6 +64,12 @@ def _called(unit):
         (FIT + "def main():\n    net = nn.Linear(1, 1)\n    fit(net, 0.1)\n\nmain()\n", "fit", "main", None),
         (FIT + "net = nn.Linear(1, 1)\n" + RETRY, "fit", "module", None),
         (HOLDER + RUN, "module", "module", ["held.train", "net", "opt"]),
+        (
+            HOLDER + RUN.replace("for x, y in held.train", "for i, (x, y) in enumerate(held.train)"),
+            "module",
+            "module",
+            None,
+        ),
         (CLASS + "Trainer().run()\n", "run", "__init__", ["loader", "self.net", "opt"]),
     ],
 )
