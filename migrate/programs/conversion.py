@@ -25,7 +25,7 @@ from migrate.programs.comprehensions import taken_apart
 from migrate.programs.evaluation import InFull, Shared, gathered_first
 from migrate.programs.evaluation import decide as decide_evaluation
 from migrate.programs.given import kept_given
-from migrate.programs.host import Whereabouts, whereabouts
+from migrate.programs.host import Whereabouts, left_on_cpu, whereabouts
 from migrate.programs.irregular import out_of_step
 from migrate.programs.loops import Loops
 from migrate.programs.modes import Modes
@@ -35,6 +35,7 @@ from migrate.programs.outsiders import raw_units, units_of
 from migrate.programs.placement import NoPlace, Placement, place
 from migrate.programs.program import Program, Refusal
 from migrate.programs.rates import counted_in_batches, rates
+from migrate.programs.replicas import ON_CPU
 from migrate.programs.schedulers import Schedule, schedules
 from migrate.programs.setup import Argument, arguments
 
@@ -70,6 +71,7 @@ class Conversion:
     shared: tuple[Shared, ...]
     in_full: tuple[InFull, ...]
     where: Whereabouts
+    on_cpu: tuple[ast.expr, ...]  # where tensors that stay on the CPU meet what is prepared: all of it stays there
     moves: tuple[Move, ...]
     placement: Placement
     by_hand: ByHand
@@ -137,17 +139,19 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     loaders = _prepared_loaders(program, in_full, handed_out)
     prepared = {origin for named in loaders for origin in named.origins}
     program.refusals += _evaluated_in_full(program, in_full)
+    on_cpu = left_on_cpu(facts, loops, program, prepared - program.partly_prepared)
     planned = tuple(schedules(facts, loops, program))
     units = units_of(facts, program)
     program.refusals += _wrapped_elsewhere(facts, program, units)
     try:
         by_hand = decide_by_hand(facts, loops, program)
         try:
-            placement, with_schedulers = _place(facts, loops, program, loaders, planned, units, by_hand.arguments)
+            own = (*by_hand.arguments, *_staying(on_cpu))
+            placement, with_schedulers = _place(facts, loops, program, loaders, planned, units, own)
             by_hand.check(facts, program, placement)
         except NoPlace as error:
             by_hand = by_hand.kept(error)
-            placement, with_schedulers = _place(facts, loops, program, loaders, planned, units, ())
+            placement, with_schedulers = _place(facts, loops, program, loaders, planned, units, _staying(on_cpu))
     except NoPlace as error:
         program.refusals.append(error.refusal)
         return None
@@ -180,10 +184,15 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         tuple(shared),
         tuple(in_full),
         where,
+        tuple(on_cpu),
         tuple(moves(facts, program, prepared - where.on_host.keys() - program.partly_prepared, units, placement)),
         placement,
         by_hand,
     )
+
+
+def _staying(on_cpu: list[ast.expr]) -> tuple[Argument, ...]:
+    return (Argument("cpu", ON_CPU),) if on_cpu else ()
 
 
 def _evaluation(facts: Facts, program: Program, handed_out: set[ast.AST]) -> tuple[list[Shared], list[InFull]]:

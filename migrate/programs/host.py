@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.programs.argument import Argument
 from migrate.programs.devices import is_move
 from migrate.programs.outsiders import units_of
+from migrate.programs.tour import strangers
 from migrate.programs.walk import Walk
-from migrate.programs.whereabouts import Need, Reason
+from migrate.programs.whereabouts import Need
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
@@ -49,18 +49,17 @@ def whereabouts(facts: Facts, program: Program) -> Whereabouts:
     return Whereabouts(found, tuple(dict.fromkeys(casts)))
 
 
-def stays_on_cpu(facts: Facts, loops: Loops, program: Program) -> Iterator[Argument]:
-    """`cpu=True` for a program that knows no device and puts its batches together with tensors made elsewhere."""
-    if met_on_cpu(facts, program) is not None:
-        yield Argument("cpu", "True")
+def left_on_cpu(facts: Facts, loops: Loops, program: Program, placed: Collection[ast.AST]) -> list[ast.expr]:
+    """Where tensors on the CPU meet what is prepared, in a program over loaders that was written without any device."""
+    if moves_anything(facts, program) or not program.training_loaders or _names_device(facts, program):
+        return []
+    return strangers(facts, loops, program, placed)
 
 
-def met_on_cpu(facts: Facts, program: Program) -> Need | None:
-    """Where a batch meets a tensor that stays on the CPU, in a program that was written without any device."""
-    if moves_anything(facts, program):
-        return None
-    found = (need for walk in _walks(facts, program, makes_on_device=True) for need in walk.needs)
-    return next((need for need in found if need.reason in (Reason.MIXED, Reason.PINNED)), None)
+def _names_device(facts: Facts, program: Program) -> bool:
+    """Whether a program makes anything on a device that it names."""
+    units = units_of(facts, program)
+    return any(use.unit in units and any(k.arg == "device" for k in use.node.keywords) for use in facts.calls)
 
 
 def moves_anything(facts: Facts, program: Program) -> bool:

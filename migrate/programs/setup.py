@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from migrate.programs.argument import HANDLERS, Argument
 from migrate.programs.handed import of_distribution
-from migrate.programs.host import stays_on_cpu
 from migrate.programs.irregular import averages_after_backward
 from migrate.programs.program import Program
 from migrate.programs.replicas import without_device
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 Decider = Callable[["Facts", "Loops", Program], Iterable[Argument]]
 
 #: Each gives the arguments that its subject asks for.
-DECIDERS: tuple[Decider, ...] = (stays_on_cpu, of_distribution, averages_after_backward, without_device)
+DECIDERS: tuple[Decider, ...] = (of_distribution, averages_after_backward, without_device)
 
 
 def arguments(facts: Facts, loops: Loops, program: Program) -> tuple[Argument, ...]:

@@ -7,7 +7,7 @@
 
 Dropped only where the value provably comes from a prepared loader; every other tensor goes to the accelerator's device.
 In a program that never chose a device, tensors made inside its loops are made on the accelerator's device; if its
-batches meet other tensors, which are on the CPU, it goes on running there: Accelerator(cpu=True).
+model, its loss or its batches meet others, which are on the CPU, it goes on running there: Accelerator(cpu=True).
 Kept: the moves of batches that the program needs on the CPU first (see MIG104).
 """
 
@@ -16,13 +16,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, roles
+from migrate.analysis.roles import Role
 from migrate.analysis.units import Module
 from migrate.programs.conditions import flag
 from migrate.programs.devices import choices, device_argument, is_choice, is_users
-from migrate.programs.host import met_on_cpu
 from migrate.programs.moves import Fate, Move
 from migrate.programs.replicas import ON_CPU
+from migrate.programs.tour import FACTORIES, follows
 from migrate.rules.device_choice import is_redirected
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import cast_of, drop, kept_moves, variables
@@ -41,10 +41,20 @@ def batch_moves(conversion: Conversion, draft: Draft) -> None:
     for move in kept_moves(conversion):
         _redirect(conversion, draft, move)
     _fixed_devices(conversion, draft)
-    if (need := met_on_cpu(conversion.facts, conversion.program)) is not None:
-        draft.note(need.node, f"a batch {need.reason.value} here, so the program stays on the CPU")
+    if conversion.on_cpu:
+        _stays(conversion, draft)
     elif conversion.placement.cpu != ON_CPU and not any(move.unit in conversion.units for move in conversion.moves):
         _factories(conversion, draft)
+
+
+def _stays(conversion: Conversion, draft: Draft) -> None:
+    lines = sorted({getattr(node, "lineno", 0) for node in conversion.on_cpu})
+    also = f" (also in lines {', '.join(map(str, lines[1:]))})" if len(lines) > 1 else ""
+    draft.note(
+        conversion.on_cpu[0],
+        f"tensors on the CPU meet the model or its batches here{also}, so the program stays on the CPU",
+        "move them with .to(accelerator.device), and take cpu=True out",
+    )
 
 
 def _redirect(conversion: Conversion, draft: Draft, move: Move) -> None:
@@ -111,25 +121,12 @@ def _fixed_devices(conversion: Conversion, draft: Draft) -> None:
                 draft.rewrite(keyword.value, f"{conversion.access.name(use.node)}.device")
 
 
-_FACTORIES = frozenset(
-    f"torch.{name}" for name in "zeros ones full empty rand randn randint randperm arange linspace eye tensor".split()
-)
-_OLD_FACTORIES = frozenset(f"torch.{name}Tensor" for name in ("", "Float", "Long", "Double", "Int", "Byte", "Bool"))
-
-
 def _factories(conversion: Conversion, draft: Draft) -> None:
     """Tensors made in the loops of a program without any device: they meet batches that now are on one."""
     facts = conversion.facts
-    loops = {loop.node for loop in (*conversion.program.training, *conversion.program.evaluation)}
     for use in conversion.uses:
-        if Role.TENSOR not in roles(facts.values(use.node)):
-            continue
-        if not any(loop in loops for loop in conversion.loops.around(use.node, use.unit)):
-            continue
-        names = facts.called(use.node)
-        if any(keyword.arg in ("device", None) for keyword in use.node.keywords):
-            continue
-        if names & _FACTORIES:
-            draft.add_keyword(use.node, "device", f"{conversion.access.name(use.node)}.device")
-        elif names & _OLD_FACTORIES:
-            draft.wrap(use.node, f"{{it}}.to({conversion.access.name(use.node)}.device)")
+        if follows(facts, conversion.loops, conversion.program, use.node, use.unit):
+            if facts.called(use.node) & FACTORIES:
+                draft.add_keyword(use.node, "device", f"{conversion.access.name(use.node)}.device")
+            else:
+                draft.wrap(use.node, f"{{it}}.to({conversion.access.name(use.node)}.device)")

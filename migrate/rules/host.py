@@ -13,8 +13,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import HOST_PREFIXES
-from migrate.analysis.roles import ROWS, Role, Value, roles
+from migrate.analysis.roles import FROM_LOADER, ROWS, Role, Value, roles
 from migrate.programs.devices import only_cpu
+from migrate.programs.tour import shown
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -30,18 +31,22 @@ def to_the_host(conversion: Conversion, draft: Draft) -> None:
         return
     for use in conversion.uses:
         func = use.node.func
-        if isinstance(func, ast.Attribute) and func.attr == "numpy" and _is_on_device(conversion, func.value):
+        if (
+            isinstance(func, ast.Attribute)
+            and func.attr == "numpy"
+            and _is_on_device(conversion, func.value, FROM_LOADER)
+        ):
             draft.wrap(func.value, "{it}.cpu()")
         elif any(name.startswith(HOST_PREFIXES) for name in facts.called(use.node)):
             for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
-                if not isinstance(given, ast.Starred) and _is_on_device(conversion, given):
+                if not isinstance(given, ast.Starred) and _is_on_device(conversion, given, ROWS):
                     draft.wrap(given, "{it}.cpu()")
 
 
-def _is_on_device(conversion: Conversion, node: ast.expr) -> bool:
+def _is_on_device(conversion: Conversion, node: ast.expr, computed: frozenset[Role]) -> bool:
     """Whether an expression is a tensor that a prepared loader or a trained model puts on the device."""
-    values = conversion.facts.values(node)
-    if not values or not roles(values) <= {*ROWS, Role.TENSOR}:
+    values = shown(conversion.facts, node)
+    if not values or not roles(values) <= {*computed, Role.TENSOR}:
         return False
     if any(isinstance(n, ast.Attribute) and n.attr in ("cpu", "numpy") for n in ast.walk(node)):
         return False
@@ -53,7 +58,7 @@ def _is_on_device(conversion: Conversion, node: ast.expr) -> bool:
 def _is_placed(conversion: Conversion, value: Value) -> bool:
     if value.role is Role.BATCH:
         return value.origin in conversion.placed_origins
-    if value.role is Role.SAMPLES:
+    if value.role in (Role.SAMPLES, Role.STATISTIC):
         return value.origin not in conversion.on_host  # else the program says itself what comes to the CPU
     made = value.origin
     return isinstance(made, ast.Call) and Role.MODEL in roles(conversion.facts.values(made.func))

@@ -243,3 +243,95 @@ def test_a_look_at_the_raw_loader_moves_its_batches_still(changed):
         setup=("", "device = accelerator.device"),
         made=look.format("device"),
     )
+
+
+STAYS = "accelerator = Accelerator(cpu=True)"
+ELSEWHERE = "kept = torch.randn(4, 2)"
+#: Where a program without a device would meet the model, its loss or its batches with tensors on the CPU.
+MET = {
+    "the model": {"setup": ELSEWHERE, "epoch": "shown = model(kept)"},
+    "the model after training": {"setup": ELSEWHERE, "end": "shown = model(kept[:2])"},
+    "a function": {"setup": f"def look(rows):\n    return model(rows)\n{ELSEWHERE}", "end": "shown = look(kept)"},
+    "the loss": {"setup": "wanted = torch.zeros(4, 1)", "step": "other = criterion(output, wanted)"},
+    "an output": {"setup": "wanted = torch.zeros(4, 1)", "step": "wrong = (output != wanted).sum()"},
+    "made of NumPy in the loop": {
+        "imports": "import numpy as np",
+        "step": "other = model(torch.from_numpy(np.zeros((4, 2), dtype=np.float32)))",
+    },
+    "not seen": {
+        "imports": "import pickle",
+        "setup": "kept = pickle.load(open('x', 'rb'))",
+        "end": "shown = model(kept)",
+    },
+    "a loader that is not prepared": {
+        "setup": "other = DataLoader(TensorDataset(torch.randn(8, 2)), batch_size=4)",
+        "end": "for (x,) in other:\n    shown = model(x).sum().item()",
+    },
+    "a batch taken by hand": {"end": "x, y = next(iter(loader))\nshown = model(x)"},
+    "weights of a loss function": {
+        "made": "weighted = nn.BCEWithLogitsLoss(pos_weight=torch.ones(1))",
+        "step": "other = weighted(output, y)",
+    },
+    "a collection": {"start": "rows = torch.tensor([])", "step": "rows = torch.cat([rows, output])"},
+    "NumPy by a list": {
+        "imports": "import numpy as np",
+        "start": "rows = []",
+        "step": "rows.append(loss.detach())",
+        "epoch": "shown = np.mean(rows)",
+    },
+}
+
+
+@pytest.mark.parametrize("name", MET)
+def test_a_tensor_on_the_cpu_keeps_a_program_without_a_device_there(changed, name):
+    report = changed(accelerator=STAYS, **MET[name])
+    (note,) = [finding for finding in report.findings if "stays on the CPU" in finding.message]
+    assert "accelerator.device" in note.hint
+
+
+HIDDEN = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(2, 1)
+        {kept}
+
+    def forward(self, x):
+        {made}
+        return self.out(x + noise)
+model = Net()
+"""
+IN_MODELS = {
+    "made in forward": {"kept": "self.size = 2", "made": "noise = torch.zeros(x.size(0), 2)"},
+    "kept by the model": {"kept": "self.noise = torch.zeros(2)", "made": "noise = self.noise"},
+}
+MOVED_ALONG = {
+    "made like the input": {"kept": "self.size = 2", "made": "noise = torch.zeros_like(x)"},
+    "made where the input is": {"kept": "self.size = 2", "made": "noise = torch.zeros(2, device=x.device)"},
+    "a buffer": {"kept": "self.register_buffer('noise', torch.zeros(2))", "made": "noise = self.noise"},
+    "a parameter": {"kept": "self.noise = nn.Parameter(torch.zeros(2))", "made": "noise = self.noise"},
+}
+
+
+@pytest.mark.parametrize("name", IN_MODELS)
+def test_a_tensor_of_a_model_that_does_not_move_with_it_keeps_the_program_on_the_cpu(changed, name):
+    changed(accelerator=STAYS, model=HIDDEN.format(**IN_MODELS[name]))
+
+
+@pytest.mark.parametrize("name", MOVED_ALONG)
+def test_tensors_that_are_where_the_model_is(unchanged, name):
+    unchanged(model=HIDDEN.format(**MOVED_ALONG[name]))
+
+
+ON_THE_DEVICE = {
+    "outputs": "shown = (output - y).abs().mean().item()",
+    "counts": "right = (output.argmax(1) == 0).sum().item()",
+    "another output": "again = model(output.expand(-1, 2))",
+    "written down": "print(loss.item(), len(x))",
+}
+
+
+@pytest.mark.parametrize("name", ON_THE_DEVICE)
+def test_what_comes_of_batches_keeps_no_program_on_the_cpu(changed, name):
+    line = ON_THE_DEVICE[name]
+    changed(step=(line, line.replace("print", "accelerator.print")))

@@ -73,3 +73,7 @@ def test_the_cpu_by_name_beside_the_device(changed):
         batch=("x, y = x.to(device), y.to(device)", ""),
         step="rows = output.detach().to(host)",
     )
+
+
+def test_a_loss_shown_by_numpy(changed):
+    changed(step=("shown = loss.data.numpy()", "shown = loss.data.cpu().numpy()"))
