@@ -74,6 +74,14 @@ class Tree:
                     yield above
             below = above
 
+    def is_later(self, place: ast.AST, node: ast.AST) -> bool:
+        """Whether a place of the same function is run after a node, and the node not again after it."""
+        if self.statement(place) is self.statement(node) or place.lineno <= node.end_lineno:  # type: ignore[attr-defined]
+            return False
+        if any(isinstance(above, ast.GeneratorExp) for above in self.up(node)):
+            return False  # it runs when it is asked for an item
+        return set(self.loops(place)).isdisjoint(self.loops(node))
+
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
         """The list of statements that holds the statement."""
         parent = self.parents[statement]

@@ -1,4 +1,4 @@
-"""What changes the things in a container: `losses.append(x)`, `table[key] = x`, `random.shuffle(rows)`."""
+"""What changes the things in an object: `losses.append(x)`, `table[key] = x`, `random.shuffle(rows)`, `self.x = x`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.state import Binding
     from migrate.analysis.units import Unit
 
 Filling = ast.Call | ast.Assign | ast.AugAssign
@@ -50,6 +51,21 @@ class Fillings:
         """Whether two attributes of one name may be of one object."""
         owners = [origins(self._facts.values(each.value), *Role) for each in (node, other)]
         return not all(owners) or bool(owners[0] & owners[1])
+
+    def setting(self, node: ast.Attribute) -> Iterator[Binding]:
+        """The statements that set an attribute of what may be the same object."""
+        return (binding for binding, target in self._set.get(node.attr, ()) if self.may_be_one(node, target))
+
+    @cached_property
+    def _set(self) -> dict[str, list[tuple[Binding, ast.Attribute]]]:
+        """The statements that set attributes, with the attribute, by its name."""
+        found: dict[str, list[tuple[Binding, ast.Attribute]]] = {}
+        for binding in self._facts.bindings:
+            for node in ast.walk(binding.statement) if "." in binding.target else ():
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                    if ast.unparse(node) == binding.target:
+                        found.setdefault(node.attr, []).append((binding, node))
+        return found
 
     def _scope(self, name: ast.Name) -> Unit:
         """The unit whose name it is."""

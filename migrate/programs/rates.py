@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
-    from migrate.programs.loops import Loops
+    from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.program import Program
     from migrate.programs.schedulers import Schedule
 
@@ -208,7 +208,10 @@ def _either(facts: Facts, schedule: Schedule) -> Refusal:
 
 
 def steps_bound(facts: Facts, loops: Loops, program: Program, moments: Moments) -> ast.expr | None:
-    """The test that ends the training after a number of steps, whatever they hold; None: it ends by epochs."""
+    """What ends the training after a number of steps, whatever they hold; None: it ends by epochs."""
+    counted = [_own_count(facts, loops, program, loop) for loop in program.training]
+    if counted and None not in counted:
+        return counted[0]
     for loop in program.training:
         for around in (loop.node, *loops.around(loop.node, loop.unit)):
             if isinstance(around, ast.While) and _is_global(facts, loops, program, moments, around.test):
@@ -218,6 +221,22 @@ def steps_bound(facts: Facts, loops: Loops, program: Program, moments: Moments) 
                 if _is_global(facts, loops, program, moments, node.test):
                     return node.test
     return None
+
+
+def _own_count(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> ast.expr | None:
+    """What a loop counts through that takes as many steps on N processes, since nothing deals its batches out."""
+    around = (loop.node, *loops.around(loop.node, loop.unit))
+    counted = [node.iter for node in around if isinstance(node, ast.For)]
+    own = loop.node.test if isinstance(loop.node, ast.While) else loop.node.iter
+    if not loop.loaders:
+        return own
+    if any(facts.loaders(facts.values(each)) for each in counted):
+        return None
+    in_sight = reached(facts, Sources(facts), counted)
+    is_plain = isinstance(own, (ast.List, ast.Tuple)) or bool(
+        isinstance(own, ast.Call) and facts.called(own) & {"builtins.range"}
+    )
+    return own if is_plain and not any(True for n in in_sight for _ in lengths(facts, program, n)) else None
 
 
 def _leaves(node: ast.AST) -> bool:

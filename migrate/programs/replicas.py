@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Module
 from migrate.programs.argument import Argument
+from migrate.programs.marker import is_main
 from migrate.programs.program import Program, Refusal
 from migrate.programs.sameness import Sameness
 from migrate.programs.schedulers import Pace, schedules
@@ -80,7 +81,7 @@ def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[R
     told: set[ast.AST] = set()
     for node in _together(facts, loops, program, replicas):
         for test in sameness.parting(node):
-            if test not in told:
+            if test not in told and not _is_dissolved(test, sameness):
                 told.add(test)
                 yield _refusal(test, missing)
     for schedule in schedules(facts, loops, program):
@@ -90,6 +91,17 @@ def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[R
     for statement in _learning_rates(facts, program):
         if not sameness.same(statement.value) or not sameness.alike(statement, deep=True):
             yield _refusal(statement, missing)
+
+
+def _is_dissolved(test: ast.AST, sameness: Sameness) -> bool:
+    """Whether nothing but a branch on the main process keeps the others away: it goes where all must enter it."""
+    if not isinstance(test, ast.If) or not is_main(test.test) or test.orelse:
+        return False
+    parts = test.test.values if isinstance(test.test, ast.BoolOp) else [test.test]
+    jumps = (ast.Return, ast.Break, ast.Continue)
+    return all(is_main(part) or sameness.same(part) for part in parts) and not any(
+        isinstance(inner, jumps) for inner in ast.walk(test)
+    )
 
 
 def _together(facts: Facts, loops: Loops, program: Program, replicas: tuple[LoopFact, ...]) -> Iterator[ast.AST]:

@@ -8,7 +8,6 @@ another on each. What is not proven to be the same may differ.
 from __future__ import annotations
 
 import ast
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
@@ -180,8 +179,9 @@ class Sameness:
             counts = all(self.same(part) or self.even(part) for part in given)
             return counts and all(name.startswith((*known.PURE, *known.DRAWN)) for name in names)
         if targets := self._facts.targets(node):
-            return all(self._gives_evenly(target) for target in targets) and all(
-                self.same(part) or self.even(part) for part in given
+            in_sight = not any(isinstance(part, ast.Starred) for part in node.args) and all(k.arg for k in node.keywords)
+            return all(self._gives_evenly(target) for target in targets) and (
+                in_sight or all(self.same(part) or self.even(part) for part in given)
             )
         found = roles(self._facts.values(node.func))
         if Role.MODEL in found and found <= {Role.MODEL, Role.TENSOR}:
@@ -208,6 +208,8 @@ class Sameness:
     def _is_filled_alike(self, node: ast.Name | ast.Attribute, *, value: bool) -> bool:
         """Whether what is put into a container is the same on all processes; without `value`, only how often."""
         for filling in self._fillings.of(node):
+            if isinstance(node, ast.Name) and self._is_later(filling, node):
+                continue
             given = [*filling.args, *(k.value for k in filling.keywords)] if isinstance(filling, ast.Call) else []
             if isinstance(filling, (ast.Assign, ast.AugAssign)):
                 if value and not (self.same(filling.value) and self.alike(filling, deep=True)):
@@ -241,11 +243,17 @@ class Sameness:
                 return self._elsewhere(node)
             assert isinstance(unit, Function)
             unit = unit.parent or unit.module
+        before = [binding for binding in bindings if not self._is_later(binding.statement, node)]
+        bindings = before if before or is_parameter else bindings
         given = all(self._bound(binding, value=value, deep=isinstance(unit, Module)) for binding in bindings)
         if given and is_parameter:
             assert isinstance(unit, Function)
             return self._parameter(unit, node.id, value=value)
         return given
+
+    def _is_later(self, place: ast.AST, node: ast.AST) -> bool:
+        """Whether a place of the same code is only ever run after a node is."""
+        return self._facts.unit(place) is self._facts.unit(node) and self._facts.tree(node).is_later(place, node)
 
     def _bindings(self, unit: Unit, name: str) -> list[Binding]:
         units: list[Unit] = [unit]
@@ -279,7 +287,7 @@ class Sameness:
             return True
         if value and node.attr in known.SIZE_ATTRIBUTES and not roles(facts.values(node.value)) & {Role.HOLDER}:
             return self.even(node.value)
-        found = [b for b, target in self._set_attributes.get(node.attr, ()) if self._fillings.may_be_one(node, target)]
+        found = list(self._fillings.setting(node))
         holder = Role.HOLDER in roles(facts.values(node.value))
         if not found:
             return (
@@ -288,16 +296,6 @@ class Sameness:
                 or (Role.INSTANCE not in roles(facts.values(node.value)) and self.same(node.value))
             )
         return all(self._bound(binding, value=value, deep=True) for binding in found)
-
-    @cached_property
-    def _set_attributes(self) -> dict[str, list[tuple[Binding, ast.Attribute]]]:
-        found: dict[str, list[tuple[Binding, ast.Attribute]]] = {}
-        for binding in self._facts.bindings:
-            for node in ast.walk(binding.statement) if "." in binding.target else ():
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                    if ast.unparse(node) == binding.target:
-                        found.setdefault(node.attr, []).append((binding, node))
-        return found
 
     def _bound(self, binding: Binding, *, value: bool, deep: bool) -> bool:
         """Whether a statement gives its target the same (or as many), and equally often."""
