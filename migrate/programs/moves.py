@@ -12,6 +12,7 @@ from migrate.analysis.roles import FROM_LOADER, ROWS, Role, origins, roles
 from migrate.analysis.units import Function, Unit
 from migrate.programs.devices import is_move, names_cpu
 from migrate.programs.early import needs_device
+from migrate.programs.lambdas import is_location, is_mapped, mapped
 from migrate.programs.outsiders import raw_units
 from migrate.programs.program import Program
 
@@ -42,7 +43,10 @@ class Move:
     @property
     def is_dropped(self) -> bool:
         """Whether the call gives way to its receiver."""
-        return self.fate in (Fate.MODEL, Fate.BATCH, Fate.CRITERION)
+        return self.fate in _DROPPED
+
+
+_DROPPED = (Fate.MODEL, Fate.BATCH, Fate.CRITERION)
 
 
 def moves(
@@ -52,10 +56,10 @@ def moves(
     raw = raw_units(facts, program)
     found = []
     for use in facts.calls:
-        if not is_move(facts, use.node):
+        if not is_move(facts, use.node) or is_location(facts, facts.tree(use.node).parents[use.node]):
             continue
         fate = Fate.UNTOUCHED
-        if use.unit in inside and not is_in_left_branch(facts, use.node):
+        if _runs_in(facts, use.unit) in inside and not is_in_left_branch(facts, use.node):
             fate = _fate(facts, program, prepared, use.node, placement.prepare.statement)
             if fate is Fate.BATCH and use.unit is program.home and use.node.lineno < placement.prepare.statement.lineno:
                 fate = Fate.ELSEWHERE  # the loader is not prepared yet
@@ -63,8 +67,19 @@ def moves(
                     fate = Fate.UNTOUCHED  # nor is there an accelerator
             if fate is Fate.BATCH and use.unit in raw:
                 fate = Fate.ELSEWHERE
+        if fate in _DROPPED and _is_in_lambda(use.unit) and mapped(facts, use.node) is None:
+            fate = Fate.ELSEWHERE  # nothing would be left of it but its parameter
         found.append(Move(use.node, use.unit, fate))
     return found
+
+
+def _runs_in(facts: Facts, unit: Unit) -> Unit:
+    """The unit by which code is run: that of a lambda which map() calls where it stands."""
+    return unit.parent or unit.module if isinstance(unit, Function) and is_mapped(facts, unit.node) else unit
+
+
+def _is_in_lambda(unit: Unit) -> bool:
+    return isinstance(unit, Function) and isinstance(unit.node, ast.Lambda)
 
 
 def is_in_left_branch(facts: Facts, node: ast.AST) -> bool:

@@ -17,7 +17,7 @@ from migrate.programs.marker import is_main
 from migrate.programs.program import Program, Refusal
 from migrate.programs.sameness import Sameness
 from migrate.programs.schedulers import Pace, schedules
-from migrate.programs.seeds import unseeded
+from migrate.programs.seeds import ENVIRONMENT, GENERATOR, unseeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,16 +170,18 @@ def _decided(node: ast.AST) -> tuple[str, str]:
     return "whether training goes on is decided here", ast.unparse(node).partition("\n")[0]
 
 
+#: How each source of chance is seeded.
+_SEEDED = {
+    "random": "random.seed(0)",
+    "numpy": "np.random.seed(0)",
+    "torch": "torch.manual_seed(0)",
+    ENVIRONMENT: "env.reset(seed=0) (env.seed(0) in older versions; env.action_space.seed(0) where it chooses actions)",
+    GENERATOR: "the generator with a seed: np.random.default_rng(0)",
+}
+
+
 def _way_out(missing: list[str]) -> str:
-    calls = {"random": "random.seed(0)", "numpy": "np.random.seed(0)", "torch": "torch.manual_seed(0)"}
-    seeds = [calls[name] for name in missing if name in calls]
-    rest = [name for name in missing if name not in calls]
-    also = [f"seed {name}" for name in rest]
-    return (
-        f"before anything is drawn, call {', '.join([*seeds])}" + (f" and {' and '.join(also)}" if rest else "")
-        if seeds
-        else " and ".join(also)
-    )
+    return f"before anything is drawn, call {', '.join(_SEEDED[name] for name in missing)}"
 
 
 __all__ = ["ON_CPU", "chance", "other_sources", "parting_replicas", "without_device", "without_loader"]

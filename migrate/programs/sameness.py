@@ -179,10 +179,9 @@ class Sameness:
             counts = all(self.same(part) or self.even(part) for part in given)
             return counts and all(name.startswith((*known.PURE, *known.DRAWN)) for name in names)
         if targets := self._facts.targets(node):
-            in_sight = not any(isinstance(part, ast.Starred) for part in node.args) and all(k.arg for k in node.keywords)
-            return all(self._gives_evenly(target) for target in targets) and (
-                in_sight or all(self.same(part) or self.even(part) for part in given)
-            )
+            hidden: list[ast.expr] = [part for part in node.args if isinstance(part, ast.Starred)]
+            hidden += [k.value for k in node.keywords if k.arg is None]  # the others are asked where they are used
+            return all(map(self._gives_evenly, targets)) and all(self.same(part) or self.even(part) for part in hidden)
         found = roles(self._facts.values(node.func))
         if Role.MODEL in found and found <= {Role.MODEL, Role.TENSOR}:
             return all(self.same(part) or self.even(part) for part in given)

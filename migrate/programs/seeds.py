@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
     from migrate.programs.sameness import Sameness
 
-_ENVIRONMENT = "the environment"
+ENVIRONMENT = "the environment"
+GENERATOR = "a random generator of its own"
 
 
 def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness) -> list[str]:
@@ -28,9 +29,9 @@ def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness) -
     drawn = {library for use in uses for library in _drawn(facts, use)} | {"torch"}
     missing = [library for library in sorted(drawn) if not any(_seeds(facts, loops, sameness, uses, library))]
     if any(facts.called(use.node) & known.STREAMS and not (use.node.args or use.node.keywords) for use in uses):
-        missing.append("a random generator of its own")
+        missing.append(GENERATOR)
     if _plays(facts, modules) and not _seeds_environment(sameness, uses):
-        missing.append(_ENVIRONMENT)
+        missing.append(ENVIRONMENT)
     return missing
 
 
@@ -140,4 +141,4 @@ def _gives_seed(call: ast.Call) -> bool:
     return call.func.attr == "seed" and bool(call.args) and "random" not in owner
 
 
-__all__ = ["forward_draws", "unseeded"]
+__all__ = ["ENVIRONMENT", "GENERATOR", "forward_draws", "unseeded"]

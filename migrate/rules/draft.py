@@ -37,9 +37,9 @@ class Draft:
         """Replace an expression; `{name}` in the template is a part: source text, or a piece of the node itself."""
         self.plan.rewrite(node, template, rule=self.code, reason="", group=self.group, **parts)
 
-    def unwrap_call(self, node: ast.Call) -> None:
+    def unwrap_call(self, node: ast.Call, position: int = 0) -> None:
         """`f(x)` gives way to `x`."""
-        self.rewrite(node, "{value}", value=argument(0))
+        self.rewrite(node, "{value}", value=argument(position))
 
     def drop_method(self, node: ast.Call) -> None:
         """`x.method(...)` gives way to `x`."""

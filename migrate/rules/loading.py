@@ -3,6 +3,7 @@
     model.load_state_dict(torch.load(path))   ->   model.load_state_dict(torch.load(path, map_location="cpu"))
     (after prepare)                           ->   accelerator.unwrap_model(model).load_state_dict(...)
     (a file written before)                   ->   accelerator.wait_for_everyone() first
+    (a lambda onto the gpu)                   ->   torch.load(path, map_location=accelerator.device)
 
 Keys stay plain; where the original loaded into a DataParallel model, a `module.` prefix is taken off first. Without
 map_location every process would load onto the GPU that the file was written from.
@@ -15,6 +16,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
+from migrate.programs.guards import has_accelerator
+from migrate.programs.lambdas import is_location
 from migrate.programs.rereads import rereads
 from migrate.rules.placing import wrappers
 from migrate.rules.rule import rule
@@ -43,8 +46,20 @@ def loading(conversion: Conversion, draft: Draft) -> None:
             continue
         if Role.CHECKPOINT in roles(facts.values(use.node)):
             draft.add_keyword(use.node, "map_location", draft.quoted(use.node, "'cpu'"))
+    _onto_the_device(conversion, draft)
     _strip_prefixes(conversion, draft)
     _wait_for_the_file(conversion, draft)
+
+
+def _onto_the_device(conversion: Conversion, draft: Draft) -> None:
+    """`lambda storage, loc: storage.cuda(gpu)` names the device that is the accelerator's now."""
+    for use in conversion.uses:
+        for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+            if not isinstance(given, ast.Lambda) or not is_location(conversion.facts, given):
+                continue
+            goes = given.body.func if isinstance(given.body, ast.Call) else None
+            if isinstance(goes, ast.Attribute) and goes.attr == "cuda" and has_accelerator(conversion, use.node):
+                draft.rewrite(given, f"{conversion.access.name(use.node)}.device")
 
 
 def _wait_for_the_file(conversion: Conversion, draft: Draft) -> None:

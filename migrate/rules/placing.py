@@ -14,6 +14,7 @@ from migrate.analysis.known.tensors import VARIABLE
 from migrate.analysis.known.training import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins, roles
 from migrate.programs.devices import device_argument
+from migrate.programs.lambdas import mapped
 from migrate.programs.moves import Fate, Move
 from migrate.programs.tensor_types import cast, casts_to_gpu
 
@@ -35,7 +36,10 @@ def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> Non
             draft.rewrite(statement.value, rest)  # type: ignore[attr-defined]
             continue
         for call in mine:
-            _give_way(conversion, draft, call)
+            if (whole := mapped(conversion.facts, call)) is not None and call in gone:
+                draft.unwrap_call(whole, 1)
+            else:
+                _give_way(conversion, draft, call)
         _fold_choices(draft, statement, gone)
 
 

@@ -53,6 +53,12 @@ def test_dropped(changed, name):
 REWRITTEN = {
     "unpacked from a list": ("batch", "x, y = [t.to(device) for t in batch]", "x, y = batch"),
     "unpacked from a tuple": ("batch", "x, y = tuple(t.to(device) for t in batch)", "x, y = batch"),
+    "unpacked from a map": ("batch", "x, y = map(lambda t: t.to(device), batch)", "x, y = batch"),
+    "a map of a part": (
+        "batch",
+        "x, y = batch\nrows = list(map(lambda t: t.cuda(), [x]))",
+        "x, y = batch\nrows = list(map(lambda t: t.to(accelerator.device), [x]))",
+    ),
     "elements": ("batch", "x, y = batch[0].to(device), batch[1]", "x, y = batch[0], batch[1]"),
     "another name": ("x, y", "rows = x.to(device)", "rows = x"),
     "a dtype": ("x, y", "rows = y.to(device, torch.float32)", "rows = y.to(torch.float32)"),

@@ -7,6 +7,7 @@ from migrate.report.model import Kind
 UNCHANGED = {
     "with a place": 'model.load_state_dict(torch.load("m.pt", map_location="cpu"))',
     "with a place by position": 'model.load_state_dict(torch.load("m.pt", torch.device("cpu")))',
+    "onto the CPU by a lambda": 'state = torch.load("m.pt", map_location=lambda storage, loc: storage)',
     "with unknown options": 'model.load_state_dict(torch.load("m.pt", **options))',
     "a file that is no checkpoint": 'rows = torch.load("rows.pt")',
     "for a model that is not loaded": 'state = torch.load("m.pt")',
@@ -18,6 +19,7 @@ def test_unchanged(unchanged, name):
     unchanged(made=UNCHANGED[name])
 
 
+CHOSEN = {"accelerator": "", "setup": ('device = torch.device("cuda")', "accelerator = Accelerator()")}
 LOAD = 'torch.load("m.pt", map_location="cpu")'
 CHANGED = {
     "before prepare": {
@@ -52,6 +54,17 @@ CHANGED = {
             'model.load_state_dict(torch.load("m.pt"))',
             f"accelerator.unwrap_model(model).load_state_dict({LOAD})",
         ),
+    },
+    "onto the GPU by a lambda, before prepare": {
+        **CHOSEN,
+        "made": (
+            'state = torch.load("m.pt", map_location=lambda storage, loc: storage.cuda())',
+            'state = torch.load("m.pt", map_location=accelerator.device)',
+        ),
+    },
+    "onto a GPU by number, by position": {
+        **CHOSEN,
+        "end": ('state = torch.load("m.pt", lambda s, l: s.cuda(0))', 'state = torch.load("m.pt", accelerator.device)'),
     },
     "single quotes": {
         "setup": "names = ['a', 'b', 'c']",

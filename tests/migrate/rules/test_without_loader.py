@@ -92,6 +92,31 @@ CONVERTED = {
         ),
         "",
     ),
+    "a learning rate by a counter that a checkpoint may give": (
+        (
+            "def rate(step):\n    if step < 10:\n        return step / 10\n    return 0.5 ** step\n\nstep = 0\n"
+            "if random_start:\n    saved = torch.load('m.pt')\n    step = saved['step']\nwhile True:\n"
+            "    x = rows[torch.randperm(16)[:4]]\n    STEP\n    for group in optimizer.param_groups:\n"
+            "        group['lr'] = rate(step)\n    step += 1\n    if step > 100:\n        break\n"
+            "    saved = {'step': step, 'loss': loss.item()}"
+        ),
+        "random_start = False",
+    ),
+    "a list of as many things": (
+        (
+            "def parts(row, n):\n    found = []\n    for i in range(n):\n        found.append(row * random.random())\n"
+            "    return found\n\nfor step in range(100):\n"
+            "    for part in parts(rows[int(random.random() * 9):], 3):\n        x = part\n        STEP"
+        ),
+        "",
+    ),
+    "things side by side": (
+        (
+            "noise, more = torch.rand(8, 4, 2, device=device), torch.randn(8, 4, 2, device=device)\n"
+            "for i in range(noise.size(0)):\n    for a, b in zip(noise, more):\n        x = a + b\n        STEP"
+        ),
+        "",
+    ),
     "a draw that decides what is shown": (
         "for step in range(100):\n    x = rows\n    STEP\n    if random.random() < 0.1:\n        print(loss.item())",
         "",
@@ -161,6 +186,30 @@ REFUSED = {
         "",
         "decided here by bad > 3",
     ),
+    "a learning rate that is drawn before it is set": (
+        (
+            "lr = 0.1\nfor step in range(100):\n    x = rows[torch.randperm(16)[:4]]\n    STEP\n"
+            "    for group in optimizer.param_groups:\n        group['lr'] = lr\n    lr = 0.1 * loss.item()"
+        ),
+        "",
+        "the learning rate is set here by lr",
+    ),
+    "what was played, backwards": (
+        (
+            "played = []\nwhile random.random() < 0.9:\n    played.append(1.0)\n"
+            "for reward in played[::-1]:\n    x = rows * reward\n    STEP"
+        ),
+        "",
+        "how often this loop runs is decided by played[::-1]",
+    ),
+    "a list that is filled by chance in a function": (
+        (
+            "def parts(row, n):\n    found = []\n    for i in range(n):\n        if random.random() < 0.5:\n"
+            "            found.append(row)\n    return found\n\nfor part in parts(rows, 3):\n    x = part\n    STEP"
+        ),
+        "",
+        "how often this loop runs is decided by parts(rows, 3)",
+    ),
     "a masked number of rows": (
         "for row in rows[torch.rand(16) > 0.5]:\n    x = row\n    STEP",
         "",
@@ -225,6 +274,7 @@ def test_an_environment_that_is_seeded(convert_text):
     other, _ = convert_text(program(body.replace("env.reset(seed=0)\n", "")))
 
     assert kept(seeded) == []
+    assert "env.reset(seed=0)" in other.of(Kind.LEFT)[0].hint
     assert [code for code, message in kept(other) if "the environment not seeded" in message] == ["MIG122"]
 
 
@@ -252,6 +302,31 @@ def test_a_lambda_that_does_not_see_the_accelerator_is_refused(convert_text):
 
     assert result == source
     assert [code for code, _ in kept(report)] == ["MIG120"]
+
+
+def test_rates_and_schedules_go_by_the_steps_that_every_process_takes(convert_text):
+    steps = (
+        "scheduler = optim.lr_scheduler.StepLR(optimizer, 10)\nfor step in range(100):\n    x = rows\n    STEP\n"
+        "    scheduler.step()\n    optimizer.param_groups[0]['lr'] = 0.1 * (1 - step / 100)\n    if step % 10 == 0:\n"
+        "        optimizer.param_groups[0]['lr'] *= 0.1"
+    )
+    report, result = convert_text(program(steps))
+
+    assert kept(report) == []
+    assert "model, optimizer = accelerator.prepare(model, optimizer)" in result
+    assert "(1 - step / 100)" in result
+
+
+def test_rates_of_batches_taken_by_hand_go_by_the_loop(convert_text):
+    made = "from torch.utils.data import DataLoader, TensorDataset\nloader = DataLoader(TensorDataset(rows, rows), 4)\n"
+    rate = "    optimizer.param_groups[0]['lr'] = 0.1 * (1 - step / 100)"
+    steps = "batches = iter(loader)\nfor step in range({n}):\n    x, y = next(batches)\n"
+    step = STEP.format(indent="    ").strip("\n")
+    _, counted = convert_text(program(f"{made}{steps.format(n=100)}{step}\n{rate}"))
+    _, measured = convert_text(program(f"{made}{steps.format(n='len(loader)')}{step}\n{rate}"))
+
+    assert "(1 - step / 100)" in counted
+    assert "(1 - step * accelerator.num_processes / 100)" in measured
 
 
 NEXT = {
