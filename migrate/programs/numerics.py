@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.roles import Role, origins
 from migrate.programs.program import Program, Refusal
 
@@ -22,7 +23,7 @@ def numerics(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     modules = {loop.unit.module for loop in program.training} | {program.module}
     for module in modules:
         for node in facts.tree(module.tree).nodes:
-            if isinstance(node, ast.Call) and any(name.startswith("apex.") for name in facts.called(node)):
+            if isinstance(node, ast.Call) and any(n.startswith("apex.") for n in facts.called(node) - SYNCHRONIZING):
                 yield Refusal(
                     node,
                     "MIG106",

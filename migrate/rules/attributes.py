@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.programs.modes import is_decorated_without, without_gradients
@@ -72,7 +73,7 @@ def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
 def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
     """Trained models given to library functions after prepare."""
     facts = conversion.facts
-    keep = _LOOKING | DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL
+    keep = _LOOKING | DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING
     for use in conversion.uses:
         if facts.targets(use.node) or use.node in dropped(conversion):
             continue

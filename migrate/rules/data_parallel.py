@@ -3,6 +3,7 @@
     model = nn.DataParallel(model)      ->   (gone)
     model.module.state_dict()           ->   accelerator.unwrap_model(model).state_dict()
 
+Of `if torch.cuda.device_count() > 1:` the part for one GPU stays, and one of two branches that differ by `.module`.
 Launch one process for each GPU instead: `runtime launch --num_processes 8 train.py`.
 Left alone, with the reason: DistributedDataParallel and process groups in a branch of their own, DataParallel over
 another dimension than the first.
@@ -15,7 +16,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, LAUNCHERS, PROCESS_GROUPS
-from migrate.analysis.roles import Role, origins
+from migrate.programs.wrapped import alike, for_one_device, module_accesses
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import drop, wrappers
 from migrate.rules.rule import rule
@@ -39,6 +40,8 @@ def data_parallel(conversion: Conversion, draft: Draft) -> None:
     """Take DataParallel off the trained models and say what is left of other wrappers."""
     wrapped = wrappers(conversion)
     drop(conversion, draft, wrapped)
+    for node, is_body in for_one_device(conversion.facts, wrapped):
+        draft.fold(node, keep="body" if is_body else "orelse")
     drop_unused(conversion, draft, [call.func for call in wrapped])
     for call in wrapped:
         if len(call.args) > 1 or call.keywords:
@@ -66,14 +69,18 @@ def _leave(conversion: Conversion, draft: Draft, use: Use) -> None:
 def _module_access(conversion: Conversion, draft: Draft) -> None:
     """`model.module` was the model inside DataParallel."""
     facts = conversion.facts
-    for module in conversion.modules:
-        for node in facts.tree(module.tree).nodes:
-            if not isinstance(node, ast.Attribute) or node.attr != "module" or not isinstance(node.ctx, ast.Load):
-                continue
-            if facts.unit(node) not in conversion.units:
-                continue
-            if origins(facts.values(node.value), Role.MODEL) & conversion.program.model_origins:
-                if conversion.is_prepared_at(node):
-                    draft.rewrite(node, f"{conversion.access.name(node)}.unwrap_model({ast.unparse(node.value)})")
-                else:
-                    draft.rewrite(node, ast.unparse(node.value))
+    accesses = [
+        node
+        for module in conversion.modules
+        for node in facts.tree(module.tree).nodes
+        if isinstance(node, ast.Attribute)
+        and module_accesses(facts, node, conversion.program.model_origins)
+        and facts.unit(node) in conversion.units
+    ]
+    for node in accesses:
+        if conversion.is_prepared_at(node):
+            draft.rewrite(node, f"{conversion.access.name(node)}.unwrap_model({ast.unparse(node.value)})")
+        else:
+            draft.rewrite(node, ast.unparse(node.value))
+    for branch in alike(facts, accesses):
+        draft.fold(branch, keep="body" if any(a in ast.walk(s) for a in accesses for s in branch.body) else "orelse")

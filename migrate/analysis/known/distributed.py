@@ -35,6 +35,9 @@ COLLECTIVES = frozenset(
     reduce_scatter_tensor scatter scatter_object_list new_group""".split()
 )
 
+#: Make the BatchNorm of a model one that is shared by the processes, whatever group they are in.
+SYNCHRONIZING = frozenset({"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model"})
+
 _MODULE = (0, "module")
 
 _WRAPPERS: tuple[Row, ...] = (

@@ -85,3 +85,77 @@ def test_refused(refused, name):
 def test_deepspeed_is_refused(refused):
     made = "model, optimizer, _, _ = deepspeed.initialize(model=model, optimizer=optimizer)"
     refused("MIG110", made, ["DeepSpeed"], imports="import deepspeed", made=made)
+
+
+FOLDED = {
+    "what is done for one GPU": {
+        "setup": "keys = {'module.weight': 1}",
+        "made": (
+            (
+                "if torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model)\n"
+                "else:\n    keys = {key.replace('module.', ''): value for key, value in keys.items()}"
+            ),
+            "keys = {key.replace('module.', ''): value for key, value in keys.items()}",
+        ),
+    },
+    "the other way round": {
+        "made": (
+            (
+                "if torch.cuda.device_count() <= 1:\n    prefix = ''\n"
+                "else:\n    model = nn.DataParallel(model)\n    prefix = 'module.'"
+            ),
+            "prefix = ''",
+        ),
+    },
+    "more than the wrapper": {
+        "made": (
+            (
+                "if torch.cuda.device_count() > 1:\n    print('many')\n    model = nn.DataParallel(model)\n"
+                "else:\n    kind = 'one'"
+            ),
+            "kind = 'one'",
+        ),
+    },
+    "all of it goes": {
+        "made": (
+            "if torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model).cuda()\nelse:\n    model.cuda()",
+            "",
+        ),
+    },
+    "told apart by .module alone": {
+        "setup": "several = torch.cuda.device_count() > 1",
+        "made": ("model = nn.DataParallel(model)", ""),
+        "end": (
+            "if several:\n    state = model.module.state_dict()\nelse:\n    state = model.state_dict()",
+            "state = accelerator.unwrap_model(model).state_dict()",
+        ),
+    },
+    "by an option": {
+        "imports": "import sys",
+        "setup": "count = int(sys.argv[1])",
+        "made": ("if count > 1:\n    model = nn.DataParallel(model)", ""),
+        "end": (
+            "if count > 1:\n    inner = model.module\nelse:\n    inner = model",
+            "inner = accelerator.unwrap_model(model)",
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_branches_that_one_device_makes_needless(changed, name):
+    changed(**FOLDED[name])
+
+
+def test_branches_that_differ_otherwise_stay(changed):
+    end = "if count > 1:\n    inner = {}\nelse:\n    inner = model.weight"
+    changed(
+        setup="count = torch.get_num_threads()",
+        made=("model = nn.DataParallel(model)", ""),
+        end=(
+            end.format("model.module"),
+            end.format("accelerator.unwrap_model(model)").replace(
+                "= model.weight", "= accelerator.unwrap_model(model).weight"
+            ),
+        ),
+    )

@@ -95,3 +95,17 @@ def test_weights_that_are_drawn_before_the_move(changed):
     draw = "def draw(layer):\n    nn.init.normal_(layer.weight)"
     kept = "model = nn.Linear(2, 1)\nmodel.apply(draw)"
     changed(setup=draw, model=(f"{kept}\nmodel.cuda()", kept))
+
+
+def test_batch_norm_of_apex_that_is_synchronized_stays_before_prepare(unchanged):
+    unchanged(
+        imports="import sys\ntry:\n    import apex\n    from apex import amp\nexcept ImportError:\n    pass",
+        made="if len(sys.argv) > 1:\n    model = apex.parallel.convert_syncbn_model(model)",
+    )
+
+
+def test_batch_norm_that_a_function_synchronizes_stays_as_it_is(unchanged):
+    unchanged(
+        setup="def make():\n    net = nn.Linear(2, 1)\n    return nn.SyncBatchNorm.convert_sync_batchnorm(net)",
+        model="model = make()",
+    )
