@@ -51,9 +51,11 @@ def rates(
     """What becomes of the rates that are set by a count; `end` is the line after which everything is prepared."""
     moments = Moments(facts, program, end)
     counts = Counts(facts, loops, program, moments)
+    bound = steps_bound(facts, loops, program, moments)
     refused: list[Refusal] = []
     for node in sorted(_written(facts, program, units), key=lambda n: n.lineno):
-        if isinstance(node, ast.AugAssign) and counts.is_per_batch(node) and not _is_in_turns(counts, node):
+        is_own_step = isinstance(node, ast.AugAssign) and counts.is_per_batch(node)
+        if is_own_step and bound is None and not _is_in_turns(counts, node):
             refused.append(_refusal(node, "changes the rate by a step of its own at every batch"))
         else:
             assert isinstance(node, (ast.Assign, ast.AugAssign))
@@ -64,7 +66,7 @@ def rates(
             refused.append(_by_own_batch(told))
         else:
             counts.used(told, made_with)
-    if not refused and steps_bound(facts, loops, program, moments) is None:
+    if not refused and bound is None:
         return _decided(counts)
     return Rates(refusals=tuple(refused))
 

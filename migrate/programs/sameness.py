@@ -255,11 +255,10 @@ class Sameness:
         return self._facts.unit(place) is self._facts.unit(node) and self._facts.tree(node).is_later(place, node)
 
     def _bindings(self, unit: Unit, name: str) -> list[Binding]:
-        units: list[Unit] = [unit]
-        if isinstance(unit, Module):
-            units += [u for u in self._facts.units if isinstance(u, Function) and u.module is unit and shares(u, name)]
-        elif shares(unit, name):
+        if shares(unit, name):
             return []
+        inner = (u for u in self._facts.units if isinstance(u, Function) and unit in (u.module, u.parent))
+        units = [unit, *(u for u in inner if shares(u, name))]
         return [b for u in units for b in self._facts.bindings_in(u) if b.target == name]
 
     def _elsewhere(self, node: ast.Name) -> bool:

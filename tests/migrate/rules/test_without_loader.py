@@ -194,6 +194,14 @@ REFUSED = {
         "",
         "the learning rate is set here by lr",
     ),
+    "a number of another function around it": (
+        (
+            "def train():\n    n = 0\n    def toss():\n        nonlocal n\n        if random.random() < 0.5:\n"
+            "            n += 1\n    while n < 9:\n        toss()\n        x = rows\n        STEP\n\ntrain()"
+        ),
+        "",
+        "decided here by n < 9",
+    ),
     "what was played, backwards": (
         (
             "played = []\nwhile random.random() < 0.9:\n    played.append(1.0)\n"
@@ -308,7 +316,8 @@ def test_rates_and_schedules_go_by_the_steps_that_every_process_takes(convert_te
     steps = (
         "scheduler = optim.lr_scheduler.StepLR(optimizer, 10)\nfor step in range(100):\n    x = rows\n    STEP\n"
         "    scheduler.step()\n    optimizer.param_groups[0]['lr'] = 0.1 * (1 - step / 100)\n    if step % 10 == 0:\n"
-        "        optimizer.param_groups[0]['lr'] *= 0.1"
+        "        optimizer.param_groups[0]['lr'] *= 0.1\n    for group in optimizer.param_groups:\n"
+        "        group['lr'] *= 0.99"
     )
     report, result = convert_text(program(steps))
 
