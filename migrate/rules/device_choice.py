@@ -45,6 +45,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
             if unit is conversion.program.start or is_redirected(conversion, choice):
                 _settle(conversion, draft, choice)
                 drop_idle_functions(conversion, draft, choice)
+                _overwritten(conversion, draft, choice)
                 for other in choice.others:
                     draft.remove(other)
                 inside |= {id(node) for node in ast.walk(choice.statement)}
@@ -63,6 +64,15 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
         statement = conversion.facts.tree(use.node).statement(use.node)
         if isinstance(statement, ast.Expr):
             draft.remove(statement)
+
+
+def _overwritten(conversion: Conversion, draft: Draft, choice: Choice) -> None:
+    """`device = "cuda"` and then `exec(open("config.py").read())`, which may give another one."""
+    for node in conversion.facts.own(choice.unit):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "exec":
+            if node.lineno > choice.statement.lineno:
+                what = f"exec() in line {node.lineno} may set {choice.target}: the model stays on the accelerator's"
+                draft.note(choice.statement, what, "choose the device by the launcher: `runtime launch --cpu`")
 
 
 def _follow_current(conversion: Conversion, draft: Draft, choice: Choice) -> None:

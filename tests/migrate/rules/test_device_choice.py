@@ -1,5 +1,7 @@
 import pytest
 
+from migrate.report.model import Kind
+
 ACCELERATOR = "accelerator = Accelerator()"
 PLAIN = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
 
@@ -324,3 +326,15 @@ def test_what_a_user_names_gives_way_where_tensors_are_made(changed):
 def test_gpus_that_are_hidden_are_noted(unchanged, given):
     report = unchanged(imports="import os", setup=given)
     assert any("several processes need one each" in finding.message for finding in report.findings)
+
+
+def test_a_device_that_exec_may_set_is_noted(changed):
+    report = changed(
+        accelerator="",
+        setup=(
+            "device = 'cuda'\nexec(open('config.py').read())",
+            "accelerator = Accelerator()\nexec(open('config.py').read())",
+        ),
+        batch=("x, y = x.to(device), y.to(device)", ""),
+    )
+    assert any("exec() in line" in finding.message and finding.hint for finding in report.of(Kind.NOTE))
