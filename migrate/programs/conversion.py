@@ -38,6 +38,7 @@ from migrate.programs.rates import counted_in_batches, rates
 from migrate.programs.replicas import ON_CPU
 from migrate.programs.schedulers import Schedule, schedules
 from migrate.programs.setup import Argument, arguments
+from migrate.programs.tensor_types import kept_from_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -159,7 +160,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += set_by_count.refusals
     program.refusals += unanswered(facts, program, package)
     program.refusals += out_of_step(facts, loops, program, package)
-    program.refusals += _several(facts, program, loaders, placement)
+    program.refusals += [*_several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
     objects = (*loaders, *program.models)
     program.refusals += kept_raw(facts, program, objects, units, placement.prepare.statement)
     program.refusals += called_around(facts, program, units)

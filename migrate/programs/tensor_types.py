@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import ROWS, Role, roles
+from migrate.analysis.units import Function
 from migrate.programs.conditions import bindings_of
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
 
 _TYPE = re.compile(r"torch\.(cuda\.)?(\w*)Tensor")
@@ -134,9 +136,9 @@ def hidden_types(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
     units = units_of(facts, program) if program.home is not None else set()
     for node in reads(facts, program):
         parent = facts.tree(node).parents[node]
-        if definition(facts, node) is not None or is_passed(facts, node):
+        if definition(facts, node) is not None or is_passed(facts, node) or stays(facts, node, units):
             continue
-        is_known = False
+        is_known = _is_made_of_numbers(facts, program, node)
         if isinstance(parent, ast.Call) and facts.unit(node) in units:
             given = [*parent.args, *(keyword.value for keyword in parent.keywords)]
             made_of_rows = any(roles(facts.values(each)) & ROWS for each in given)
@@ -146,6 +148,35 @@ def hidden_types(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
         if not is_known:
             yield Refusal(node, "MIG120", f"{ast.unparse(node)} hides the device in a tensor type here", _WAY_OUT)
             return
+
+
+def stays(facts: Facts, node: ast.expr, units: Container[Unit]) -> bool:
+    """`torch.cuda.FloatTensor(n)` in a model, where there is a GPU: the current one is the process's own."""
+    if not isinstance(node, ast.Attribute) or not is_making(facts, node) or facts.unit(node) in units:
+        return False
+    for above in facts.tree(node).up(node):
+        if isinstance(above, ast.If) and ast.unparse(above.test) == "torch.cuda.is_available()":
+            return any(inner is node for statement in above.body for inner in ast.walk(statement))
+    return False
+
+
+def kept_from_gpu(facts: Facts, program: Program, cpu: str | None) -> Iterator[Refusal]:
+    """What stays on a GPU wherever there is one, in a program that may be kept on the CPU."""
+    units = units_of(facts, program)
+    found = [node for node in reads(facts, program) if stays(facts, node, units)] if cpu is not None else []
+    for node in found[:1]:
+        yield Refusal(node, "MIG120", f"{ast.unparse(node)} hides the device in a tensor type here", _WAY_OUT)
+
+
+def _is_made_of_numbers(facts: Facts, program: Program, node: ast.expr) -> bool:
+    """`Tensor(np.random.normal(...))` in a function that only a model calls, beside a program at module level."""
+    call, unit = facts.tree(node).parents[node], facts.unit(node)
+    if not is_making(facts, node) or not isinstance(call, ast.Call) or call.keywords or unit is program.start:
+        return False
+    is_beside = isinstance(unit, Function) and unit.owner is None and unit.parent is None
+    made = [ast.unparse(given.func) for given in call.args if isinstance(given, ast.Call)]
+    is_plain = len(made) == len(call.args) and all(text.startswith(("np.", "numpy.")) for text in made)
+    return is_beside and is_plain and bool(made) and unit.module is program.start
 
 
 def on_cpu(node: ast.expr) -> str:

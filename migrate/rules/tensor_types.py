@@ -5,6 +5,7 @@
     x = x.type(Tensor)                                               ->   x = x.float()
     y = y.type(torch.LongTensor)                                     ->   y = y.long()
 
+In a model, under `if torch.cuda.is_available():`, a type stays: the current GPU is the process's own.
 A type that nothing is made of any more goes away with its name. The last of these is changed where it is a cast of a
 batch: it would bring the batch back to the CPU.
 Refused: types that are used in other ways, set_default_tensor_type and lambdas that move: they put tensors on a GPU and
@@ -17,7 +18,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.tensor_types import cast, definition, is_making, is_passed, on_cpu, only_defines, reads
+from migrate.programs.tensor_types import cast, definition, is_making, is_passed, on_cpu, only_defines, reads, stays
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def tensor_types(conversion: Conversion, draft: Draft) -> None:
     kept: set[str] = set()  # names of types that something is still made of
     definitions: dict[ast.Assign, None] = {}
     for node in reads(facts, conversion.program):
+        if stays(facts, node, conversion.units):
+            continue
         if (statement := definition(facts, node)) is not None:
             definitions[statement] = None
         elif is_making(facts, node) or is_passed(facts, node):

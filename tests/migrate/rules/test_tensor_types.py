@@ -158,3 +158,62 @@ def test_a_flag_that_something_asks_stays(changed):
 
 def test_a_flag_that_nothing_asked_before_stays(unchanged):
     unchanged(setup=CUDA)
+
+
+DRAWING = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(2, 1)
+
+    def forward(self, x):
+        if {test}:
+            noise = torch.cuda.FloatTensor(x.size()).normal_()
+        else:
+            noise = torch.FloatTensor(x.size()).normal_()
+        return self.out(x + noise)
+model = Net()"""
+
+
+def test_in_a_model_the_current_gpu_is_the_right_one(changed):
+    model = DRAWING.format(test="torch.cuda.is_available()")
+    changed(
+        model=(f"{model}\nif torch.cuda.is_available():\n    model.cuda()", model),
+        batch=("x, y = x.cuda(), y.cuda()", ""),
+    )
+
+
+def test_a_flag_that_keeps_the_model_from_the_gpu(refused):
+    model = DRAWING.format(test="torch.cuda.is_available()")
+    refused(
+        "MIG120",
+        "torch.cuda.FloatTensor",
+        imports="import sys",
+        setup="use_cuda = '--cuda' in sys.argv\ndevice = torch.device('cuda' if use_cuda else 'cpu')",
+        model=f"{model}\nmodel.to(device)",
+        batch="x, y = x.to(device), y.to(device)",
+    )
+
+
+def test_always_on_a_gpu_in_a_model(refused):
+    model = DRAWING.format(test="self.training")
+    refused("MIG120", "torch.cuda.FloatTensor", model=f"{model}.cuda()", batch="x, y = x.cuda(), y.cuda()")
+
+
+def test_a_function_that_only_the_model_calls(changed):
+    function = "def drawn(x):\n    return Tensor(np.random.normal(0, 1, (x.size(0), 2))){}"
+    model = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.out(x + drawn(x))
+model = Net()"""
+    changed(
+        imports="import numpy as np",
+        setup=(f"{CUDA}\n{NAMED}\n{function.format('')}", f"{KEPT}\n{function.format('.to(accelerator.device)')}"),
+        model=(f"{model}\nif cuda:\n    model.cuda()", model),
+        batch=("x = x.type(Tensor)", "x = x.float()"),
+    )
