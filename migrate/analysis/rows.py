@@ -70,6 +70,8 @@ def _passes(state: State, row: Row, name: str, arguments: Arguments) -> Values |
     if not arguments.has(*row.argument):
         return None
     values = arguments.at(*row.argument)
+    if row.role is Role.PARAMETERS:
+        return frozenset(Value(row.role, value.origin) for value in values if value.role is Role.MODEL) or None
     return values if row.keeps is None else frozenset(value for value in values if value.role in row.keeps) or None
 
 

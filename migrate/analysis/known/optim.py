@@ -56,6 +56,13 @@ _TIMM: tuple[Row, ...] = (
         over=_PARAMS,
     ),
     *each(
+        Passes,
+        ("timm.optim", "timm.optim.optim_factory"),
+        "add_weight_decay param_groups_weight_decay param_groups_layer_decay",
+        argument=(0, "model"),
+        role=Role.PARAMETERS,
+    ),
+    *each(
         Passes, ("timm.optim",), "Lookahead lookahead.Lookahead", argument=(0, "base_optimizer"), derived=Role.OPTIMIZER
     ),
 )

@@ -61,7 +61,7 @@ class Gives(Row):
 
 @dataclass(frozen=True, slots=True)
 class Passes(Row):
-    """Calling it gives back its argument, or with the role ITERATOR an iterator over it.
+    """Calling it gives back its argument; with the role ITERATOR an iterator over it, with PARAMETERS a model's own.
 
     `keeps` are the only roles that come through, where not every argument does. `derived` is the role of the objects of
     a class that derives from it.

@@ -207,3 +207,14 @@ def outer(**options):
     return inner(**options)
 net = nn.Linear(1, 1)
 outer(net=net, opt=optim.SGD(net.parameters(), 1))
+
+# === groups of a model's parameters that a library makes
+import timm.optim.optim_factory as optim_factory
+from torch import nn, optim
+from torch.utils.data import DataLoader
+net = nn.Linear(1, 1)
+groups = optim_factory.add_weight_decay(net, 0.05)  #: parameters@4
+opt = optim.AdamW(groups, lr=0.1)
+for x, y in DataLoader([]):  #: training by optimizer@6
+    net(x).sum().backward()
+    opt.step()
