@@ -386,6 +386,8 @@ def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
         if isinstance(above, ast.IfExp) and below is above.body:
             return above.test
         if isinstance(above, ast.If):
+            if is_main_guard(above):
+                return None
             return above.test if any(below is statement for statement in above.body) else None
         if isinstance(above, ast.stmt) and not isinstance(above, (ast.Assign, ast.Expr, ast.AnnAssign)):
             return None

@@ -26,7 +26,7 @@ _DEEPEST = 4  # calls inside calls
 
 
 def needs_device(facts: Facts, move: ast.Call, mine: set[ast.AST], program: Program, prepare: ast.stmt) -> bool:
-    """Whether a model that `move` places is copied or run before `prepare`."""
+    """Whether a model that `move` places is copied or run before `prepare`, or weights are drawn where it is."""
     assert program.home is not None
     unit = facts.unit(move)
     return any(
@@ -47,8 +47,15 @@ def _between(facts: Facts, unit: Unit, home: Unit, prepare: ast.stmt) -> Iterato
 _COPIES = frozenset({"clone", "detach", "deepcopy", "copy"})
 
 
+#: What sets weights, and those that draw nothing for that.
+_SETS = "torch.nn.init."
+_FIXED = tuple(_SETS + name for name in ("calculate_gain", "constant_", "dirac_", "eye_", "ones_", "zeros_"))
+
+
 def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
-    """Whether a call copies one of the models, or runs it, itself or in a function of the project."""
+    """Whether a call copies one of the models, runs it or draws weights, itself or in a function of the project."""
+    if any(name.startswith(_SETS) and not name.startswith(_FIXED) for name in facts.called(call)):
+        return True
     if origins(facts.values(call.func), Role.MODEL) & mine:
         return True
     if isinstance(call.func, ast.Attribute) and call.func.attr in _COPIES:

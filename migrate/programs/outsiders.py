@@ -25,6 +25,12 @@ def units_of(facts: Facts, program: Program) -> set[Unit]:
     return _reached(facts, program) - program.outsiders.keys()
 
 
+def importing(facts: Facts, unit: Unit) -> str | None:
+    """A file that was not read and imports a function, by its path."""
+    places = (place for function, place in _imported(facts, {unit}) if function is unit.original)
+    return next((place.rpartition(":")[0] for place in places), None)
+
+
 def units_inside(facts: Facts, program: Program) -> set[Unit]:
     """The units that the home reaches: when these run the objects are prepared, or about to be."""
     assert program.home is not None

@@ -15,7 +15,7 @@ from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.homeless import why_homeless
 from migrate.programs.homes import Wanted, find
 from migrate.programs.naming import Named
-from migrate.programs.outsiders import outsiders
+from migrate.programs.outsiders import importing, outsiders
 from migrate.programs.turning import Turning, turnings
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 from migrate.programs.wholes import trained
@@ -165,14 +165,7 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
         if not review:
             return
     if not models:
-        program.refusals.append(
-            Refusal(
-                first,
-                "MIG902",
-                "what the optimizer trains is not known",
-                "pass model.parameters() of a model made in the named files to the optimizer",
-            )
-        )
+        program.refusals.append(_unknown_model(facts, program))
         return
     program.turnings = turnings(facts, program.training)
     keys = {turning.origin: turning.key for turning in program.turnings}
@@ -221,7 +214,24 @@ def _unseen(facts: Facts, first: ast.AST, likely: Sequence[ast.AST]) -> Refusal:
     what = " and ".join(f"`{each}`" for each in those)
     parameters, verb = ("parameters", "are") if len(those) > 1 else ("parameter", "is")
     why = f"the {parameters} {what} of {name} ({place}) {verb} filled by nothing that was read"
+    if isinstance(unit, Function) and (caller := importing(facts, unit)) is not None:
+        return Refusal(first, "MIG907", why, _with_caller(facts, caller), (caller,))
     return Refusal(first, "MIG907", why, f"name the files that call {name}, too")
+
+
+def _unknown_model(facts: Facts, program: Program) -> Refusal:
+    loop = program.training[0]
+    why = "what the optimizer trains is not known"
+    if isinstance(loop.unit, Function) and not facts.callers(loop.unit):
+        why += f": nothing that was read calls {loop.unit.name}()"
+        if (caller := importing(facts, loop.unit)) is not None:
+            return Refusal(loop.node, "MIG902", why, _with_caller(facts, caller), (caller,))
+    way = "pass model.parameters() of a model made in the named files to the optimizer"
+    return Refusal(loop.node, "MIG902", why, way)
+
+
+def _with_caller(facts: Facts, caller: str) -> str:
+    return way_out((caller, *(module.path for module in facts.editable)), (caller,))
 
 
 def _unnamed_models(facts: Facts, program: Program, models: set[ast.AST]) -> list[Refusal]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
 from migrate.analysis.syntax import own_nodes
-from migrate.analysis.units import Class, Module
+from migrate.analysis.units import Class, Module, module_of
 from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ GENERATOR = "a random generator of its own"
 
 def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness) -> list[str]:
     """The sources of chance that a program uses and does not seed, or not always, or not alike on all processes."""
-    modules = facts.imported(program.module) | {program.module} | {loop.unit.module for loop in program.training}
+    mains = {program.module, *([module_of(program.start)] if program.start is not None else [])}
+    modules = mains.union(*map(facts.imported, mains), (loop.unit.module for loop in program.training))
     uses = [use for use in facts.calls_anywhere if use.unit.module in modules]
     drawn = {library for use in uses for library in _drawn(facts, use)} | {"torch"}
     missing = [library for library in sorted(drawn) if not any(_seeds(facts, loops, sameness, uses, library))]

@@ -224,3 +224,16 @@ def test_a_loop_in_a_file_that_is_imported_but_not_named(tmp_path, monkeypatch):
     assert "main.py:2:1 MIG907 this leads to the training loop in engine.py:3: " in result.output
     assert "the program needs engine.py, which was not named" in result.output
     assert "migrate main.py engine.py" in result.output
+
+
+def test_a_function_that_is_named_without_the_file_that_calls_it(tmp_path, monkeypatch):
+    fit = "def fit(model, data):\n    optimizer = optim.SGD(model.parameters(), 0.1)\n    for x in data:\n        "
+    step = "model(x).sum().backward()\n        optimizer.step()\n"
+    (tmp_path / "engine.py").write_text(f"from torch import optim\n\n{fit}{step}", encoding="utf-8")
+    (tmp_path / "main.py").write_text("from engine import fit\nfit(object(), object())\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    result = CliRunner().invoke(app, ["engine.py"])
+
+    assert "MIG902 what the optimizer trains is not known: nothing that was read calls fit()" in result.output
+    assert "name it too: migrate engine.py main.py" in result.output
