@@ -69,7 +69,7 @@ def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
     if plan.refused or plan.conflicts:
         return Stage(paths)
     told = handed(world, rewriting.samplers)
-    made = _Passes(files, {m.file.path: m.tree for m in facts.modules if m not in modules})
+    made = _Passes(files, {m.file.path: m.tree for m in _around(facts, set(modules))})
     made.apply(plan)
     for _ in range(MOST_ROUNDS):
         plan = made.next_plan()
@@ -79,6 +79,12 @@ def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
     if taken := tuple(_taken(facts, modules, made.contents)):
         return Stage(paths, refusals=taken)
     return Stage(paths, made.contents, made.comments, told)
+
+
+def _around(facts: Facts, group: set[Module]) -> Iterator[Module]:
+    """The files that were read and have to do with a group, and are not of it."""
+    entered = set().union(*(facts.imported(module) for module in group))
+    yield from (m for m in facts.modules if m not in group and (m in entered or facts.imported(m) & group))
 
 
 def _taken(facts: Facts, modules: Sequence[Module], contents: Mapping[str, bytes]) -> Iterator[Refusal]:
