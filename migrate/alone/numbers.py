@@ -30,12 +30,10 @@ def defines_place(world: World, statement: ast.stmt) -> bool:
     if len(targets) != 1 or not isinstance(targets[0], ast.Attribute):
         return False
     text = ast.unparse(targets[0])
-    load = ast.parse(text, mode="eval").body
     if isinstance(statement, ast.Assign) and not any(
         ast.unparse(inner) == text for inner in ast.walk(statement.value) if isinstance(inner, ast.Attribute)
     ):
         return False
-    del load
     return world.gives_place(targets[0].attr)
 
 

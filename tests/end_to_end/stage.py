@@ -33,7 +33,7 @@ LIMIT_S = 60  # a script that hangs is killed
 PLACEMENT = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 #: What torchrun says to the only process that it starts.
 ALONE = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1"}
-CHECKPOINTS = (".pt", ".pth", ".ckpt")
+CHECKPOINTS = (".pt", ".pth", ".ckpt", ".bin")
 
 
 def main(folder: Path) -> int:

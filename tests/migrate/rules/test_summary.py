@@ -69,12 +69,13 @@ def test_a_program_with_everything():
 
 def test_a_program_that_is_left_says_why():
     source = (
-        "model = nn.Linear(1, 1)\noptimizer = optim.SGD(model.parameters())\n"
-        "loader, scaler = DataLoader(data), torch.amp.GradScaler()\nfor x in loader:\n"
+        "model = nn.Linear(1, 1).half()\noptimizer = optim.SGD(model.parameters())\n"
+        "loader = DataLoader(data)\nfor x in loader:\n"
     )
 
     assert told(source + STEP).endswith(
-        "Left as it is: the program scales its losses with a GradScaler of its own (MIG106)."
+        "Left as it is: the parameters of the model are in float16, and so are what steps and averages do with them "
+        "(MIG106)."
     )
 
 

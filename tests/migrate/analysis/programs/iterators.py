@@ -84,7 +84,7 @@ more = [p for p in net.parameters() if p.requires_grad]  #: container, parameter
 # === a generator
 from torch.utils.data import DataLoader
 def halves(loader):
-    for x, y in loader:  #: evaluation over dataloader@5
+    for x, y in loader:  #: neither
         yield x[:2], y
 for x, y in halves(DataLoader(data)):  #: evaluation over dataloader@5; x: samples, y: batch
     use(x)
