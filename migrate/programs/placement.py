@@ -297,7 +297,7 @@ def _start(facts: Facts, tree: Tree, top: list[ast.stmt]) -> int:
             position = 1
         elif _imports(statement) if in_module else _opens_function(statement):
             position = index + 1
-        elif not in_module or not _may_stand_among_imports(facts, statement):
+        elif not in_module or (_has_imported(top[:index]) and not _may_stand_among_imports(facts, statement)):
             break
     return position
 
@@ -311,6 +311,11 @@ def _imports(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Try):
         return any(isinstance(inner, _IMPORTS) for inner in statement.body)
     return isinstance(statement, _IMPORTS)
+
+
+def _has_imported(statements: list[ast.stmt]) -> bool:
+    """Whether the imports have begun: what stands above all of them runs before there can be an accelerator."""
+    return any(map(_imports, statements))
 
 
 def _may_stand_among_imports(facts: Facts, statement: ast.stmt) -> bool:

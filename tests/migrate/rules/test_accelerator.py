@@ -247,3 +247,15 @@ def test_a_function_whose_parameters_all_have_defaults_is_refused(refused_text):
         + "    train(model, loader, optimizer)\n\n\nmain()\n"
     )
     refused_text(source, "MIG904", "def train", ["all of its parameters have defaults"])
+
+
+def test_what_is_printed_above_the_imports_does_not_draw_the_accelerator_up(convert_text):
+    source = (
+        'print("hello")\nimport torch\nfrom torch import nn, optim\nfrom torch.utils.data import DataLoader\nprint("go")\n'
+        "loader, model = DataLoader([]), nn.Linear(2, 1)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\n"
+        "for x in loader:\n    model(x).sum().backward()\n    optimizer.step()\n"
+    )
+    _, result = convert_text(source)
+
+    assert result.startswith('print("hello")\nimport torch\nfrom runtime import Accelerator\n')
+    assert '\n\naccelerator = Accelerator()\n\naccelerator.print("go")\n' in result
