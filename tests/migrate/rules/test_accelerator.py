@@ -251,7 +251,8 @@ def test_a_function_whose_parameters_all_have_defaults_is_refused(refused_text):
 
 def test_what_is_printed_above_the_imports_does_not_draw_the_accelerator_up(convert_text):
     source = (
-        'print("hello")\nimport torch\nfrom torch import nn, optim\nfrom torch.utils.data import DataLoader\nprint("go")\n'
+        'print("hello")\nimport torch\nfrom torch import nn, optim\n'
+        'from torch.utils.data import DataLoader\nprint("go")\n'
         "loader, model = DataLoader([]), nn.Linear(2, 1)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\n"
         "for x in loader:\n    model(x).sum().backward()\n    optimizer.step()\n"
     )
