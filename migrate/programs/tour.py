@@ -179,9 +179,10 @@ class Tour(Walk):
 
 def _is_weighted(origin: ast.AST | None) -> bool:
     """Whether a loss function was made with weights, which are tensors of their own."""
-    return isinstance(origin, ast.Call) and (
-        bool(origin.args) or any(keyword.arg in ("weight", "pos_weight", None) for keyword in origin.keywords)
-    )
+    if not isinstance(origin, ast.Call):
+        return False
+    named = [keyword.value for keyword in origin.keywords if keyword.arg in ("weight", "pos_weight", None)]
+    return any(not isinstance(given, ast.Constant) for given in (*origin.args, *named))
 
 
 def _in_models(facts: Facts, program: Program, following: Collection[int]) -> Iterator[ast.expr]:

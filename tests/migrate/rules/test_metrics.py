@@ -10,6 +10,7 @@ with torch.no_grad():
 {body}
 """
 MADE = {"made": "held = DataLoader(data)"}
+ON_CPU = "accelerator = Accelerator(cpu=True)"  # nothing moves the batches of a loader that is not prepared
 SHARED_PREPARE = {"prepare": "loader, held, model, optimizer = accelerator.prepare(loader, held, model, optimizer)"}
 
 
@@ -30,14 +31,14 @@ IN_FULL = {
 def test_unchanged_and_run_in_full(unchanged, programs, remark, name):
     body, why = IN_FULL[name]
     holes = {**MADE, "end": evaluation(body)}
-    report = unchanged(**holes)
+    report = unchanged(**holes, accelerator=ON_CPU if "model" in body else "accelerator = Accelerator()")
 
     remark(report, programs(holes)[0], "MIG114", "in held", ["in full", why], Kind.NOTE)
 
 
 def test_unchanged_where_gradients_may_flow(unchanged, programs, remark):
     holes = {**MADE, "end": "for x, y in held:\n    out = model(x)\n    best = out.max()"}
-    report = unchanged(**holes)
+    report = unchanged(**holes, accelerator=ON_CPU)
 
     remark(report, programs(holes)[0], "MIG114", "in held", ["no_grad"], Kind.NOTE)
 
