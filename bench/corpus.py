@@ -24,20 +24,17 @@ from typing import Any
 
 from migrate.analysis import Facts, analyse
 from migrate.analysis.units import Function, Unit
-from migrate.edits import Plan
 from migrate.options import Mode, Options
-from migrate.programs.conversion import convert as decide
+from migrate.pipeline import convert
 from migrate.programs.frameworks import Frameworks
-from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
-from migrate.programs.program import programs
 from migrate.programs.updates import How, Update
-from migrate.report.model import Finding, Kind
-from migrate.rules import convert
+from migrate.report.model import Kind, Report
 from migrate.source.files import load
 from migrate.source.project import Project, SourceFile
 
 Entry = dict[str, Any]
+CODE = re.compile(r"MIG\d{3}")
 MAGIC = re.compile(r"\s*[%!]\s*\w")
 CHECK = Options(mode=Mode.CHECK)
 
@@ -102,7 +99,7 @@ def _indent(line: str) -> str:
 class Repository:
     """A repository's facts and the questions of the table."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[Entry], options: Options = CHECK) -> None:
         files = list(load(["."]).files)
         for entry in entries:
             path = Path(entry["path"])
@@ -111,29 +108,8 @@ class Repository:
         self.files = {str(file.real): file for file in files}
         self.facts: Facts = analyse(Project(files))
         self.loops = Loops(self.facts)
-        self.outcomes = dict(self._outcomes())
+        self.report: Report = convert(Project(files), options)
         self.out_of_sight = {use.node for use in self.loops.out_of_sight}
-
-    def _outcomes(self) -> Iterator[tuple[ast.AST, str]]:
-        """Each training loop with what becomes of it."""
-        found = convert(self.facts, Plan(self.facts.project.files), CHECK).findings
-        converted = {(f.path, f.line) for f in found if f.kind is Kind.LOOP and f.converts}
-        for program in programs(self.facts, self.loops):
-            program.refusals = [*limits(self.facts, self.loops, program), *program.refusals]
-            decide(self.facts, self.loops, program, "runtime")
-            reasons = list(dict.fromkeys(f"{refusal.code}: {refusal.why}" for refusal in program.refusals))
-            for loop in program.training:
-                if (self.facts.file(loop.node).path, loop.node.lineno) in converted:
-                    yield loop.node, "converts"
-                else:
-                    reasons += self._refused_by_rule(found, loop)
-                    yield loop.node, f"left, {reasons[0]}" if reasons else "left"
-
-    def _refused_by_rule(self, found: Sequence[Finding], loop: LoopFact) -> list[str]:
-        """What was refused while edits were made: the code stands in the finding of the loop."""
-        path, line = self.facts.file(loop.node).path, loop.node.lineno
-        told = " ".join(f.message for f in found if (f.kind, f.path, f.line) == (Kind.LOOP, path, line))
-        return [f"{f.code}: {f.message}" for f in found if f.kind is Kind.LEFT and f"({f.code})" in told]
 
     def file(self, path: str) -> SourceFile | None:
         return self.files.get(str(Path(path).resolve()))
@@ -184,9 +160,19 @@ class Repository:
         own = self.loops.updates.reached(self._node(unit)) if is_step else ()
         updates = list(own or dict.fromkeys(update for loop in loops for update in self.loops.stepped(loop)))
         places = ", ".join(dict.fromkeys(self._place(loop.node, path) for loop in loops))
-        outcomes = "; ".join(dict.fromkeys(self.outcomes.get(loop.node, "left") for loop in loops))
         kind = "training" if updates else "gradients only"
-        return Row(path, line, True, kind, places, self._how(updates, path), self._data(loops), outcomes)
+        outcome = self._outcome([(self.facts.file(loop.node).path, loop.node.lineno) for loop in loops])
+        return Row(path, line, True, kind, places, self._how(updates, path), self._data(loops), outcome)
+
+    def _outcome(self, places: list[tuple[str, int]]) -> str:
+        """What the run made of some loops: converted, or left with the first reason."""
+        flagged = [found for found in self.report.of(Kind.LOOP) if (found.path, found.line) in places]
+        if flagged and all(found.converts for found in flagged):
+            return "converts"
+        codes = CODE.findall(" ".join(found.message for found in flagged if not found.converts))
+        told = [found for found in self.report.of(Kind.LEFT) if found.code in codes]
+        near = sorted(told, key=lambda found: (found.code != codes[0], found.path != places[0][0]))
+        return f"left, {near[0].code}: {near[0].message}" if near else ", ".join(["left", *codes])
 
     def _data(self, loops: Sequence[LoopFact]) -> str:
         if any(loop.loaders for loop in loops):

@@ -15,23 +15,21 @@ import ast
 import io
 import json
 import os
-import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import runs
-from corpus import Entry, Repository, Row
+from corpus import CODE, Entry, Repository, Row
 
 from migrate.options import Mode, Options
 from migrate.pipeline import convert
-from migrate.report.model import Kind, Report
+from migrate.report.model import Report
 from migrate.source.project import Project, SourceFile
 
 WRITE = Options(mode=Mode.WRITE)
-CODE = re.compile(r"MIG\d{3}")
 
 
 @dataclass(slots=True)
@@ -54,7 +52,7 @@ class Coverage:
 
 def covered(entries: Sequence[Entry]) -> Coverage:
     """The repository in the current folder."""
-    repository = Repository(entries)
+    repository = Repository(entries, WRITE)
     rows = [
         row
         for entry in entries
@@ -62,25 +60,10 @@ def covered(entries: Sequence[Entry]) -> Coverage:
         for row in repository.rows(entry)
     ]
     files = list(repository.files.values())
-    report = convert(Project(files), WRITE)
-    rows = [replace(row, outcome=_outcome(report, row)) for row in rows]
+    report = repository.report
     coverage = Coverage(rows, len(report.changes))
     coverage.faults = [*_faults(report, files), *_second_run(report, files)]
     return coverage
-
-
-def _outcome(report: Report, row: Row) -> str:
-    """What the run made of the loops of a line; the table of `corpus.py` does not know the program of one process."""
-    places = {place if ":" in place else f"{row.path}:{place}" for place in row.loops.split(", ") if place}
-    flagged = [f for f in report.of(Kind.LOOP) if f"{f.path}:{f.line}" in places]
-    if not flagged:
-        return row.outcome.replace("converts", "left")
-    if all(finding.converts for finding in flagged):
-        return "converts"
-    codes = CODE.findall(" ".join(finding.message for finding in flagged if not finding.converts))
-    told = [f for f in report.of(Kind.LEFT) if f.code in codes]
-    near = sorted(told, key=lambda f: (f.code != codes[0], f.path != row.path))
-    return f"left, {near[0].code}: {near[0].message}" if near else f"left, {', '.join(codes)}"
 
 
 def _faults(report: Report, files: Sequence[SourceFile]) -> Iterator[str]:
