@@ -111,9 +111,16 @@ def _plan(files: Sequence[SourceFile]) -> Plan:
     return plan
 
 
+#: A file without any of these knows nothing of several processes, and nothing in it has to change.
+_WORDS = (b"distributed", b"rank", b"world_size", b"Parallel", b"gpu", b"spawn", b".module", b"is_main", b"is_master")
+
+
 def _groups(facts: Facts) -> list[tuple[Module, ...]]:
-    """The editable modules, those together that import each other, directly or not."""
-    left = list(facts.editable)
+    """The editable modules that may know of several processes, those together that import each other.
+
+    Scripts that share nothing but a file without such words (their data, say) stand or fall by themselves.
+    """
+    left = [module for module in facts.editable if any(word in module.file.content for word in _WORDS)]
     groups: list[tuple[Module, ...]] = []
     while left:
         group = {left.pop(0)}
