@@ -117,13 +117,13 @@ class Bench:
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False)
 
     def _differs(self, program: Record) -> bool:
-        """Whether anything of the program changed: other scripts of the repository may have been converted before."""
-        script = self._work / "after" / program["dir"] / program["script"]
-        if "ccelerator" in script.read_text():
-            return True
+        """Whether anything of the program changed: its script, or a file that is named as what that imports."""
+        before, after = (self._work / side / program["dir"] for side in ("before", "after"))
+        script = after / program["script"]
         imported = re.findall(r"^\s*(?:from|import) ([\w.]+)", script.read_text(), re.MULTILINE)
-        parts = {name.rpartition(".")[2] for name in imported}
-        return any(p.stem in parts and "Accelerator(" in p.read_text() for p in script.parents[0].rglob("*.py"))
+        parts = {script.stem, *(name.rpartition(".")[2] for name in imported)}
+        near = (path for path in script.parent.rglob("*.py") if path.stem in parts)
+        return any(path.read_bytes() != (before / path.relative_to(after)).read_bytes() for path in near)
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
