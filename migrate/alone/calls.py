@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.world import WRAPPERS
 from migrate.analysis.known import distributed
-from migrate.analysis.units import Function
 from migrate.programs.marker import ACCELERATOR
 
 if TYPE_CHECKING:
@@ -119,13 +118,3 @@ def rewrite(world: World, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
         pen.rewrite(node, "{model}", model=node.value)
         return [node.value]
     return None
-
-
-def unit_of_model(world: World, node: ast.AST) -> bool:
-    """Whether code runs inside a model or a loss."""
-    from migrate.analysis.roles import Role
-
-    unit = world.facts.unit(node)
-    if not isinstance(unit, Function) or unit.owner is None:
-        return False
-    return bool(world.facts.roles_of_bases(unit.owner) & {Role.MODEL, Role.CRITERION})

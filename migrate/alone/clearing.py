@@ -218,7 +218,6 @@ class Clearing:
     # --- parameters and functions -----------------------------------------------------------------------------------
 
     def _parameters(self) -> bool:
-        found = False
         for name, node in self._now.functions():
             old = self._before.function(name)
             calls = self._now.calls_of(name)
@@ -240,7 +239,7 @@ class Clearing:
                     if isinstance(one, (ast.expr, ast.keyword)):
                         self._pen.remove_argument(call, one)
                 return True
-        return found
+        return False
 
     def _empty(self) -> bool:
         """Functions in which nothing is left, and their calls."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.alone.calls import BROADCAST, GATHERS, SAME, unit_of_model
+from migrate.alone.calls import BROADCAST, GATHERS, SAME
 from migrate.alone.world import RANKS
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
+from migrate.programs.outsiders import is_inside_model
 from migrate.programs.program import Refusal
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def obstacles(world: World) -> Iterator[Refusal]:
             yield Refusal(use.node, "MIG110", other, way_out)
         elif names & _OWN_WAYS:
             yield _talks(use.node, f"the processes talk to each other in a way of their own ({name})")
-        elif names & (SAME | GATHERS) and unit_of_model(world, use.node):
+        elif names & (SAME | GATHERS) and is_inside_model(world.facts, world.facts.unit(use.node)):
             yield _talks(use.node, f"{name} runs inside a model: what it gives depends on the number of processes")
         elif names & SAME and not _is_statement(world, use.node):
             yield _talks(use.node, f"what {name} gives back is kept")

@@ -14,9 +14,13 @@ from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, roles
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from migrate.alone.pen import Pen
     from migrate.alone.setup import Setups
     from migrate.alone.world import World
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Module
 
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -126,7 +130,7 @@ class Rewriting:
         return list(ast.iter_child_nodes(node))
 
 
-def starts(world: World) -> bool:
+def starts(facts: Facts, modules: Collection[Module]) -> bool:
     """Whether there is anything to do: a group that is joined, processes that are started, a wrapper, a sampler.
 
     There is not where an accelerator does it already.
@@ -137,7 +141,7 @@ def starts(world: World) -> bool:
         | distributed.DISTRIBUTED_DATA_PARALLEL
         | distributed.SAMPLERS
     )
-    uses = [use for use in world.facts.calls_anywhere if use.unit.module in world.modules]
-    if any(Role.ACCELERATOR in roles(world.facts.values(use.node)) for use in uses):
+    uses = [use for use in facts.calls_anywhere if use.unit.module in modules]
+    if any(Role.ACCELERATOR in roles(facts.values(use.node)) for use in uses):
         return False
-    return any(world.facts.called(use.node) & wanted for use in uses)
+    return any(facts.called(use.node) & wanted for use in uses)

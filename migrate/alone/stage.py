@@ -54,9 +54,9 @@ def stages(facts: Facts) -> list[Stage]:
 
 def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
     """What becomes of some modules; None if they know nothing of several processes."""
-    world = World(facts, modules)
-    if not starts(world):
+    if not starts(facts, modules):
         return None
+    world = World(facts, modules)
     paths = frozenset(module.file.path for module in modules)
     if found := tuple(obstacles(world)):
         return Stage(paths, refusals=found)

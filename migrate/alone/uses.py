@@ -6,7 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from migrate.analysis.syntax import is_docstring
+from migrate.analysis.syntax import Tree, is_docstring
 from migrate.programs.marker import is_marked
 
 if TYPE_CHECKING:
@@ -68,19 +68,18 @@ class Uses:
 
     def __init__(self, trees: Mapping[str, ast.Module], others: Mapping[str, ast.Module]) -> None:
         self.trees = trees  # that may be edited
-        self._all = {**others, **trees}
         self._names: dict[str, dict[str, int]] = {}
-        self._parents: dict[str, dict[ast.AST, ast.AST]] = {}
+        self._trees = {path: Tree(root) for path, root in {**others, **trees}.items()}
 
     def editable(self) -> Iterator[ast.AST]:
         """Every node of the files that may be edited."""
-        for root in self.trees.values():
-            yield from ast.walk(root)
+        for path in self.trees:
+            yield from self._trees[path].nodes
 
     def nodes(self) -> Iterator[tuple[str, ast.AST]]:
         """Every node, with the path of its file."""
-        for path, root in self._all.items():
-            for node in ast.walk(root):
+        for path, tree in self._trees.items():
+            for node in tree.nodes:
                 yield path, node
 
     # --- names ------------------------------------------------------------------------------------------------------
@@ -89,7 +88,7 @@ class Uses:
         """How often each name is read in a file."""
         if path not in self._names:
             found: dict[str, int] = {}
-            for node in ast.walk(self._all[path]) if path in self._all else ():
+            for node in self._trees[path].nodes if path in self._trees else ():
                 if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Load, ast.Del)):
                     found[node.id] = found.get(node.id, 0) + 1
                 elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
@@ -103,7 +102,7 @@ class Uses:
 
     def has_text(self, path: str, dotted: str) -> bool:
         """Whether `a.b.c` is read in a file."""
-        return any(isinstance(n, ast.Attribute) and ast.unparse(n) == dotted for n in ast.walk(self.trees[path]))
+        return any(isinstance(n, ast.Attribute) and ast.unparse(n) == dotted for n in self._trees[path].nodes)
 
     def reads(self, tree: ast.AST, name: str) -> list[ast.Name]:
         """The reads of a name in a function or module, and in what it holds."""
@@ -181,10 +180,10 @@ class Uses:
 
     def is_mentioned(self, name: str, besides: str) -> bool:
         """Whether another file imports a name, or reads it as an attribute."""
-        for path, root in self._all.items():
+        for path, tree in self._trees.items():
             if path == besides:
                 continue
-            for node in ast.walk(root):
+            for node in tree.nodes:
                 if isinstance(node, ast.ImportFrom) and any(a.name == name for a in node.names):
                     return True
                 if isinstance(node, ast.Attribute) and node.attr == name:
@@ -310,9 +309,7 @@ class Uses:
 
     def parent(self, path: str, node: ast.AST) -> ast.AST | None:
         """What a node stands in."""
-        if path not in self._parents:
-            self._parents[path] = {c: n for n in ast.walk(self._all[path]) for c in ast.iter_child_nodes(n)}
-        return self._parents[path].get(node)
+        return self._trees[path].parents.get(node)
 
 
 def _called(call: ast.Call) -> str:

@@ -12,6 +12,7 @@ Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
+_JUMPS = (ast.Return, ast.Break, ast.Continue)
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -112,6 +113,18 @@ def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
         yield handler.body
     for case in getattr(node, "cases", ()):
         yield case.body
+
+
+def jumps(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The jumps out of a block: none that only leaves a loop in it, or a function that is defined there."""
+    for statement in body:
+        if isinstance(statement, _JUMPS):
+            yield statement
+        elif not isinstance(statement, _DEFINITIONS):
+            for inner in blocks(statement):
+                for jump in jumps(inner):
+                    if isinstance(jump, ast.Return) or not isinstance(statement, LOOPS):
+                        yield jump
 
 
 def own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:

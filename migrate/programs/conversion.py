@@ -31,7 +31,7 @@ from migrate.programs.loops import Loops
 from migrate.programs.modes import Modes
 from migrate.programs.moves import Move, moves
 from migrate.programs.naming import Named
-from migrate.programs.outsiders import raw_units, units_of
+from migrate.programs.outsiders import is_inside_model, raw_units, units_of
 from migrate.programs.placement import NoPlace, Placement, place
 from migrate.programs.program import Program, Refusal
 from migrate.programs.rates import counted_in_batches, rates
@@ -386,14 +386,10 @@ def _function_reaches(conversion: Conversion, unit: Function, seen: frozenset[in
         if id(inner) in loops:
             return True
         if isinstance(inner, ast.Call):
-            if origins(facts.values(inner.func), Role.MODEL) & program.model_origins and not _is_inside_model(
+            if origins(facts.values(inner.func), Role.MODEL) & program.model_origins and not is_inside_model(
                 facts, unit
             ):
                 return True
             if any(_function_reaches(conversion, t, seen | {id(unit)}) for t in facts.targets(inner)):
                 return True
     return False
-
-
-def _is_inside_model(facts: Facts, unit: Function) -> bool:
-    return unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & {Role.MODEL, Role.CRITERION})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import accelerators
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, jumps
 from migrate.programs.branches import OPPOSITE, Branches, Side
 from migrate.programs.sources import Sources
 from migrate.programs.together import Joint, Together
@@ -35,7 +35,6 @@ _ON_ONE = {
     "on_main_process": Side.MAIN,
     "on_local_main_process": Side.LOCAL_MAIN,
 }
-_JUMPS = (ast.Return, ast.Break, ast.Continue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ class _Check:
         yield from self._sides(node, node.body, node.orelse)
         for body, other, holds in ((node.body, node.orelse, True), (node.orelse, node.body, False)):
             side = self._side(node.test, holds=holds)
-            for jump in _jumps(body) if side is not None else ():
+            for jump in jumps(body) if side is not None else ():
                 if not any(isinstance(last, type(jump)) for last in other[-1:]):
                     yield from self._left(jump, node, side, tree)
 
@@ -155,18 +154,6 @@ class _Check:
             if Role.ACCELERATOR in roles(self._facts.values(decorator.value)):
                 return _ON_ONE[decorator.attr]
         return None
-
-
-def _jumps(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The jumps out of a block: none that only leaves a loop in it, or a function that is defined there."""
-    for statement in body:
-        if isinstance(statement, _JUMPS):
-            yield statement
-        elif not isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-            for inner in blocks(statement):
-                for jump in _jumps(inner):
-                    if isinstance(jump, ast.Return) or not isinstance(statement, LOOPS):
-                        yield jump
 
 
 def _missed(jump: ast.stmt, branch: ast.If, tree: Tree) -> list[ast.stmt]:

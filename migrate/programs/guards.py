@@ -6,14 +6,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, jumps
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import is_barrier, is_main, is_marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-_JUMPS = (ast.Return, ast.Break, ast.Continue)
 
 
 def is_asked(statement: ast.stmt) -> bool:
@@ -104,19 +102,8 @@ def _is_repeatable(call: ast.Call) -> bool:
 
 def leaves(conversion: Conversion, guard: ast.If) -> bool:
     """Whether some leave by a `return`, `break` or `continue` in a branch, and miss what all must enter."""
-    jumps = [jump for block in (guard.body, guard.orelse) for jump in _jumps(block)]
-    return any(reaches_model(conversion, missed) for jump in jumps for missed in _missed(conversion, guard, jump))
-
-
-def _jumps(block: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    for statement in block:
-        if isinstance(statement, _JUMPS):
-            yield statement
-        elif not isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-            for inner in blocks(statement):
-                for jump in _jumps(inner):
-                    if isinstance(jump, ast.Return) or not isinstance(statement, LOOPS):
-                        yield jump
+    taken = [jump for block in (guard.body, guard.orelse) for jump in jumps(block)]
+    return any(reaches_model(conversion, missed) for jump in taken for missed in _missed(conversion, guard, jump))
 
 
 def _missed(conversion: Conversion, guard: ast.If, jump: ast.stmt) -> Iterator[ast.stmt]:

@@ -120,6 +120,12 @@ def _is_model_code(facts: Facts, unit: Function) -> bool:
     return unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & _INSIDE)
 
 
+def is_inside_model(facts: Facts, unit: Unit) -> bool:
+    """Whether a unit is a method of a model or of a loss function."""
+    owner = unit.owner if isinstance(unit, Function) else None
+    return owner is not None and bool(facts.roles_of_bases(owner) & {Role.MODEL, Role.CRITERION})
+
+
 def _is_own(program: Program, unit: Function) -> bool:
     """The home itself, what is defined in it, and the methods of its class: each has the accelerator that it makes."""
     home = program.start

@@ -14,9 +14,9 @@ from migrate.analysis.known import tensors
 from migrate.analysis.known.table import Makes
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, roles
 from migrate.analysis.units import Function, Module
-from migrate.programs.outsiders import units_of
-from migrate.programs.walk import DEPTH, Walk
-from migrate.programs.whereabouts import Need, Reason, Where, elements, joined, names_device, outside, passed
+from migrate.programs.outsiders import is_inside_model, units_of
+from migrate.programs.walk import Walk
+from migrate.programs.whereabouts import Need, Reason, Where, elements, joined, names_device, outside
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -64,7 +64,7 @@ def strangers(facts: Facts, loops: Loops, program: Program, placed: Collection[a
     found: list[Need] = []
     ordered = [unit for unit in facts.units if unit in units]
     for unit in sorted(ordered, key=lambda unit: unit not in (program.start, program.home)):
-        if isinstance(unit, Function) and (unit in entered or _is_model(facts, unit) or not facts.callers(unit)):
+        if isinstance(unit, Function) and (unit in entered or is_inside_model(facts, unit) or not facts.callers(unit)):
             continue
         tour = Tour(facts, frozenset(placed), True, needs=found, following=frozenset(following), entered=entered)
         tour.along(unit)
@@ -81,6 +81,8 @@ class Tour(Walk):
 
     def along(self, unit: Unit) -> None:
         """Go through the code of a unit."""
+        if isinstance(unit, Function):
+            self.entered.add(unit)
         self._run(unit.tree.body if isinstance(unit, Module) else unit.body)
 
     def of(self, node: ast.expr) -> Where:
@@ -159,23 +161,6 @@ class Tour(Walk):
         if self.of(node) in _PLACED and not (found and found <= {*computed, Role.TENSOR}):
             self.needs.append(Need(node, Reason.NUMPY))
 
-    def _enter(self, node: ast.Call, targets: list[Function]) -> Where:
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        places = [self.of(each) for each in given]
-        if len(self.inside) >= DEPTH or set(targets) & set(self.inside):
-            return joined(places)
-        results = []
-        for target in targets:
-            self.entered.add(target)
-            tour = Tour(self.facts, self.loaders, True, self.needs, self.casts, following=self.following)
-            tour.entered, tour.inside = self.entered, (*self.inside, target)
-            tour.names = {name: place for name, place in self.names.items() if name.startswith("self.")}
-            tour.names |= passed(node, target, places)
-            tour.along(target)
-            self.names |= {name: place for name, place in tour.names.items() if name.startswith("self.")}
-            results.append(joined(tour.returned))
-        return joined(results)
-
 
 def _is_weighted(origin: ast.AST | None) -> bool:
     """Whether a loss function was made with weights, which are tensors of their own."""
@@ -189,7 +174,7 @@ def _in_models(facts: Facts, program: Program, following: Collection[int]) -> It
     """Tensors that the methods of models make beside their input, or that models keep and do not move with them."""
     modules = facts.imported(program.module) | {program.module} | {loop.unit.module for loop in program.training}
     for unit in facts.functions:
-        if unit.owner is None or unit.module not in modules or not _is_model(facts, unit):
+        if unit.owner is None or unit.module not in modules or not is_inside_model(facts, unit):
             continue
         for node in facts.own(unit):
             if unit.name != "__init__":
@@ -199,10 +184,6 @@ def _in_models(facts: Facts, program: Program, following: Collection[int]) -> It
                 made = {v.origin for v in facts.values(node.value) if v.role is Role.TENSOR}
                 if any(isinstance(o, ast.Call) and not facts.called(o) & _KEPT_BY_MODEL for o in made):
                     yield node.value
-
-
-def _is_model(facts: Facts, unit: Function) -> bool:
-    return unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & {Role.MODEL, Role.CRITERION})
 
 
 def _is_made(facts: Facts, node: ast.Call) -> bool:

@@ -7,7 +7,7 @@ then decides whether its loader may bring it to the device at once.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import operations, tensors
@@ -49,6 +49,10 @@ class Walk:
             self._bind(loop.node.target, self._element(loop.node.iter), loop.node.iter)
             self._run(loop.node.body)
         return self
+
+    def along(self, unit: Function) -> None:
+        """Go through the code of a function."""
+        self._run(unit.body)
 
     def _element(self, iterable: ast.expr) -> Where:
         return Where.RAW if self.facts.loaders(self.facts.values(iterable)) & self.loaders else self.of(iterable)
@@ -360,12 +364,10 @@ class Walk:
             return joined(places)
         results = []
         for target in targets:
-            walk = Walk(
-                self.facts, self.loaders, self.makes_on_device, self.needs, self.casts, inside=(*self.inside, target)
-            )
-            walk.names = {name: place for name, place in self.names.items() if name.startswith("self.")}
-            walk.names |= passed(node, target, places)
-            walk._run(target.body)
+            own = {name: place for name, place in self.names.items() if name.startswith("self.")}
+            names = {**own, **passed(node, target, places)}
+            walk = replace(self, names=names, returned=[], inside=(*self.inside, target))
+            walk.along(target)
             self.names |= {name: place for name, place in walk.names.items() if name.startswith("self.")}
             results.append(joined(walk.returned))
         return joined(results)

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.units import Function
+from migrate.programs.outsiders import is_inside_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,15 +40,11 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
 def _run(facts: Facts, loops: Loops, training: tuple[LoopFact, ...]) -> Iterator[ast.AST]:
     """Where the models were made that the steps of a program call."""
     for loop in training:
-        units = [unit for unit in loops.updates.functions(loop.node) if not _is_inside_model(facts, unit)]
+        units = [unit for unit in loops.updates.functions(loop.node) if not is_inside_model(facts, unit)]
         for root in (loop.node, *(unit.node for unit in units)):
             for node in ast.walk(root):
                 if isinstance(node, ast.Call):
                     yield from origins(facts.values(node.func), Role.MODEL)
-
-
-def _is_inside_model(facts: Facts, unit: Function) -> bool:
-    return unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & {Role.MODEL, Role.CRITERION})
 
 
 def _around(facts: Facts, optimizer: ast.AST) -> set[ast.AST]:
