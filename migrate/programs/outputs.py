@@ -29,6 +29,8 @@ class Outputs:
 
     def writes(self, call: ast.Call) -> bool:
         """Whether a call writes, by itself: not by what a function of the project does."""
+        if self.is_in_memory(call):
+            return False
         names = self._facts.called(call)
         if names & output.WRITES or any(name.startswith(output.WRITING_PREFIXES) for name in names):
             return not self._may_be_there(call) and not self.services.starts(call)
@@ -38,6 +40,14 @@ class Outputs:
         if not isinstance(call.func, ast.Attribute) or names:
             return any(self.opens(argument) for argument in (*call.args, *(k.value for k in call.keywords)))
         return self._writes_by_method(call, call.func, receiver)
+
+    def is_in_memory(self, call: ast.Call) -> bool:
+        """`torch.save(state, buffer)` with `buffer = io.BytesIO()`: nothing leaves the process."""
+        given = (self._facts.values(a) for a in (*call.args, *(keyword.value for keyword in call.keywords)))
+        return any(
+            values and all(value.role is Role.UNKNOWN and value.name in output.BUFFERS for value in values)
+            for values in given
+        )
 
     def _writes_by_method(self, call: ast.Call, func: ast.Attribute, receiver: Values) -> bool:
         if self._facts.targets(call) or roles(receiver) & {Role.INSTANCE, Role.CLASS, Role.ACCELERATOR}:

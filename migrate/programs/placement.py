@@ -10,8 +10,9 @@ from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit
+from migrate.programs.choices import Choice, choices
 from migrate.programs.conditions import flag, needs, negated, same_name
-from migrate.programs.devices import Choice, by_text, choices, device_argument, guard_flag, is_move, is_users
+from migrate.programs.devices import by_text, device_argument, guard_flag, is_move, is_users
 from migrate.programs.fetches import is_download
 from migrate.programs.marker import is_marked
 from migrate.programs.naming import Named
@@ -232,14 +233,15 @@ def _accelerator_spot(
     """Where the accelerator is made, and whether the device choice goes there."""
     earliest = _start(facts, tree, top)
     for argument in arguments:
-        limit = choice.statement.lineno if choice is not None and argument.name == "cpu" else None
+        limit = choice.outermost.lineno if choice is not None and argument.name == "cpu" else None
         earliest = max(earliest, _after_names(facts, program, tree, top, argument.needs, limit))
     in_module = isinstance(program.start, Module) and top is tree.root.body
     if choice is not None and (arguments or not in_module or _is_first(facts, program, choice)):
         at = _index(top, _held(tree, choice.statement, top))
-        if choice.statement is top[at] and not any(_speaks(facts, s) for s in top[earliest:at]):
+        if choice.outermost is top[at] and not any(_speaks(facts, s) for s in top[earliest:at]):
             if earliest <= at:
-                return Spot(choice.statement, "instead", spaced=False), True
+                where = "instead" if choice.above is None else "before"
+                return Spot(top[at], where, spaced=False), True
             _check_later(choice, arguments, top[at + 1 : earliest])
             return Spot(top[earliest - 1], "after", spaced=False), True
     if earliest < len(top):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.units import Function
 from migrate.programs.outputs import Outputs
+from migrate.programs.voice import Voice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,7 @@ _EXISTS = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir"})
 def rereads(conversion: Conversion) -> list[ast.stmt]:
     """The statements before which all processes wait for what the main process writes."""
     written = dict(_written(conversion))
+    voice = Voice(conversion)
     found: dict[ast.stmt, None] = {}
     for use in conversion.uses:
         path = _read(conversion, use.node)
@@ -38,7 +40,7 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
         is_load = bool(written) and bool(conversion.facts.called(use.node) & _LOADS)
         if is_own or is_load:
             trained = is_load or all(unit is not use.unit for _, unit in writes)
-            found.update(dict.fromkeys(_places(conversion, use.node, use.unit, _DEEPEST, trained=trained)))
+            found.update(dict.fromkeys(_places(voice, use.node, use.unit, _DEEPEST, trained=trained)))
     return _firsts(conversion, found)
 
 
@@ -53,6 +55,8 @@ def _written(conversion: Conversion) -> Iterator[tuple[str, list[tuple[ast.Call,
 
 def _path(conversion: Conversion, outputs: Outputs, use: Use) -> ast.expr | None:
     call = use.node
+    if outputs.is_in_memory(call):
+        return None
     if outputs.opens(call):
         return call.args[0] if call.args and conversion.facts.called(call) else None
     positions = {_WRITTEN[name] for name in conversion.facts.called(call) & _WRITTEN.keys()}
@@ -65,18 +69,25 @@ def _read(conversion: Conversion, call: ast.Call) -> ast.expr | None:
     names = conversion.facts.called(call)
     if not call.args or not names & (output.READERS | output.OPENS):
         return None
-    return None if Outputs(conversion.facts).opens(call) else call.args[0]
+    outputs = Outputs(conversion.facts)
+    return None if outputs.opens(call) or outputs.is_in_memory(call) else call.args[0]
 
 
-def _places(conversion: Conversion, node: ast.expr, unit: Unit, depth: int, *, trained: bool) -> Iterator[ast.stmt]:
-    """The statements that read, where the program has written before: in the function, or up the calls."""
+def _places(voice: Voice, node: ast.expr, unit: Unit, depth: int, *, trained: bool) -> Iterator[ast.stmt]:
+    """The statements that read, where the program has written before: in the function, or up the calls.
+
+    What only the main process reads, it has written itself.
+    """
+    conversion = voice.conversion
     statement = conversion.facts.tree(node).statement(node)
+    if voice.is_of_one(statement):
+        return
     in_line = conversion.access.has(unit) and conversion.has_accelerator_at(statement)
     if in_line and (not trained or _trains_above(conversion, unit, statement)):
         yield _outside_of_tests(conversion, statement)
     elif isinstance(unit, Function) and depth:
         for call in conversion.facts.callers(unit):
-            yield from _places(conversion, call.node, call.caller, depth - 1, trained=trained)
+            yield from _places(voice, call.node, call.caller, depth - 1, trained=trained)
 
 
 def _trains_above(conversion: Conversion, unit: Unit, statement: ast.stmt) -> bool:

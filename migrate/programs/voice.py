@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.syntax import own_nodes, writes
+from migrate.analysis.syntax import FUNCTIONS, own_nodes, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.evaluation import is_draw
@@ -53,6 +54,8 @@ class Voice:
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             return False
         call = statement.value
+        if self.outputs.is_in_memory(call):
+            return False
         if output.SAVE not in self._facts.called(call) or any(isinstance(a, ast.Starred) for a in call.args):
             return False
         return len(call.args) == 2 and not call.keywords
@@ -64,6 +67,17 @@ class Voice:
     def is_collective(self, statement: ast.AST) -> bool:
         """Whether every process must enter a statement: it runs a model, a loader or training."""
         return reaches_model(self.conversion, statement)
+
+    def is_of_one(self, statement: ast.stmt) -> bool:
+        """Whether only the main process comes to a statement: its function, or a block around it, only writes."""
+        unit = self._facts.unit(statement)
+        if self.is_written_elsewhere(unit):
+            return True
+        if not self.conversion.has_accelerator_at(statement) or not self.can_speak(unit):
+            return False
+        above = (node for node in self._facts.tree(statement).up(statement) if isinstance(node, ast.stmt))
+        around = itertools.takewhile(lambda node: not isinstance(node, (*FUNCTIONS, ast.ClassDef)), above)
+        return any(self.only_outputs(s) and not self.is_collective(s) for s in (statement, *around))
 
     def _outputs(self, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.Expr):

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
 from migrate.analysis.units import Module
+from migrate.programs.choices import choices
 from migrate.programs.conditions import flag
-from migrate.programs.devices import choices, device_argument, is_choice, is_users
+from migrate.programs.devices import device_argument, is_choice, is_users
 from migrate.programs.moves import Fate, Move
 from migrate.programs.replicas import ON_CPU
 from migrate.programs.tour import FACTORIES, follows

@@ -6,7 +6,8 @@
 
 A `device` variable goes away with its last use; where other tensors still need it, it is the accelerator's device.
 A flag such as --no-cuda goes on deciding: it becomes Accelerator(cpu=...). In a function that keeps a device of its
-own "cuda:0" becomes "cuda", the GPU of the process.
+own "cuda:0" becomes "cuda", the GPU of the process. Several statements that come to one choice (the same again, one in
+each branch of an `if`, a default and then another one) are one, which stands above the `if`.
 Safe: with the same flags the same kind of device is chosen.
 """
 
@@ -20,7 +21,8 @@ from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module, Unit
-from migrate.programs.devices import Choice, choices, is_move
+from migrate.programs.choices import Choice, choices
+from migrate.programs.devices import is_move
 from migrate.programs.moves import is_in_left_branch
 from migrate.rules.idle import drop_idle_flags, drop_idle_functions
 from migrate.rules.placing import dropped_arguments
@@ -46,8 +48,10 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
                 _settle(conversion, draft, choice)
                 drop_idle_functions(conversion, draft, choice)
                 _overwritten(conversion, draft, choice)
+                is_read = device_line(conversion, choice) is not None
                 for other in choice.others:
-                    draft.remove(other)
+                    if not is_read or not choice.stays(other):
+                        draft.remove(other)
                 inside |= {id(node) for node in ast.walk(choice.statement)}
             else:
                 _follow_current(conversion, draft, choice)
@@ -140,10 +144,12 @@ def _settle(conversion: Conversion, draft: Draft, choice: Choice) -> None:
         if placement.accelerator.where != "instead":  # else the accelerator takes its place
             draft.remove(choice.statement)
         return
-    if line is None:
-        draft.remove(choice.statement)
-    else:
+    if line is not None and choice.above is None:
         draft.replace(choice.statement, line)
+        return
+    if line is not None and choice.above is not None:
+        draft.before(choice.above, line)
+    draft.remove(choice.statement)
 
 
 def is_redirected(conversion: Conversion, choice: Choice) -> bool:

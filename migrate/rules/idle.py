@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.programs.choices import Choice, choices
 from migrate.programs.conditions import flag
-from migrate.programs.devices import Choice, choices
 from migrate.programs.tensor_types import definition, only_defines, reads
 from migrate.rules.placing import dropped, says_nothing, without
 

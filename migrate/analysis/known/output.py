@@ -38,6 +38,8 @@ WRITES = frozenset(
 WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")
 OPENS = frozenset({"builtins.open", "io.open", "codecs.open"})
 WRITE_MODES = frozenset("wax+")
+#: Files in memory, which are each process's own.
+BUFFERS = frozenset({"io.BytesIO", "io.StringIO"})
 #: What is called on a file.
 FILE_METHODS = frozenset("write writelines flush close truncate writerow writerows writeheader".split())
 ROW_WRITERS = frozenset({"csv.writer", "csv.DictWriter"})

@@ -338,3 +338,71 @@ def test_a_device_that_exec_may_set_is_noted(changed):
         batch=("x, y = x.to(device), y.to(device)", ""),
     )
     assert any("exec() in line" in finding.message and finding.hint for finding in report.of(Kind.NOTE))
+
+
+MOVES = "x, y = x.to(device), y.to(device)"
+#: Several statements that come to one choice, and what is left of them.
+ONE_CHOICE = {
+    "the same again": (f"{PLAIN}\n{PLAIN}", ACCELERATOR),
+    "a text, then its device": (
+        'device = "cuda" if torch.cuda.is_available() else "cpu"\ndevice = torch.device(device)',
+        ACCELERATOR,
+    ),
+    "another one that counts": (f'device = torch.device("cpu")\n{PLAIN}', ACCELERATOR),
+    "among prints": (
+        (
+            'if torch.cuda.is_available():\n    device = torch.device("cuda")\n    print("GPU")\n'
+            'else:\n    device = torch.device("cpu")\n    print("CPU")'
+        ),
+        (
+            f'{ACCELERATOR}\nif torch.cuda.is_available():\n    accelerator.print("GPU")\n'
+            'else:\n    accelerator.print("CPU")'
+        ),
+    ),
+    "with a default, among seeds": (
+        'gpu = bool(1)\ndevice = "cpu"\nif gpu:\n    torch.cuda.manual_seed(0)\n    device = "cuda"',
+        "gpu = bool(1)\naccelerator = Accelerator(cpu=not gpu)\nif gpu:\n    torch.cuda.manual_seed(0)",
+    ),
+    "the CPU by two tests": (
+        (
+            'gpu, small = bool(1), bool(0)\nif small:\n    device = torch.device("cpu")\nelif gpu:\n'
+            '    device = torch.device("cuda")\nelse:\n    device = torch.device("cpu")'
+        ),
+        "gpu, small = bool(1), bool(0)\naccelerator = Accelerator(cpu=small or not gpu)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONE_CHOICE)
+def test_several_statements_that_are_one_choice(changed, name):
+    changed(accelerator="", setup=ONE_CHOICE[name], batch=(MOVES, ""))
+
+
+def test_a_default_that_is_needed_stays_where_both_sides_see_it(changed):
+    before = 'gpu = bool(1)\ndevice = torch.device("cpu")\nif gpu:\n    device = torch.device("cuda")\n    print("GPU")'
+    after = (
+        "gpu = bool(1)\naccelerator = Accelerator(cpu=not gpu)\ndevice = accelerator.device\n"
+        'if gpu:\n    accelerator.print("GPU")'
+    )
+    noise = "noise = torch.zeros(2, device=device)"
+    changed(accelerator="", setup=(before, after), batch=(f"{MOVES}\n{noise}", noise))
+
+
+SEVERAL = {
+    "read between": f'device = torch.device("cpu")\nfirst = torch.zeros(2, device=device)\n{PLAIN}',
+    "read by a function between": (
+        'device = torch.device("cpu")\ndef zeros():\n    return torch.zeros(2, device=device)\n'
+        f"first = zeros()\n{PLAIN}"
+    ),
+    "read in a test": 'device = "cpu"\nif device == str(1):\n    device = "cuda"\n    print("GPU")',
+    "another flag the second time": (
+        'gpu = bool(1)\ndevice = torch.device("cuda" if gpu else "cpu")\nfirst = torch.zeros(2, device=device)\n'
+        'gpu = bool(0)\ndevice = torch.device("cuda" if gpu else "cpu")'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_choices_that_are_not_one(refused, name):
+    line = next(line for line in SEVERAL[name].splitlines() if "device =" in line)
+    refused("MIG101", line, ["several places"], imports=SEVERAL[name], batch=MOVES)

@@ -145,3 +145,22 @@ def test_a_checkpoint_that_is_read_before_the_training_is_not_waited_for(program
     _, result = convert_text(programs(holes)[0])
 
     assert "wait_for_everyone" not in result
+
+
+IN_MEMORY = """\
+buffer = io.BytesIO()
+torch.save({state}, buffer)
+buffer.seek(0)
+{model}.load_state_dict(torch.load(buffer{onto}))"""
+
+
+def test_what_is_kept_in_memory_is_each_process_own(changed):
+    inner = "accelerator.unwrap_model(model)"
+    before = IN_MEMORY.format(state="model.state_dict()", model="model", onto="")
+    after = IN_MEMORY.format(state=f"{inner}.state_dict()", model=inner, onto=", map_location='cpu'")
+    changed(imports="import io", end=(before, after))
+
+
+def test_what_only_the_main_process_reads_nobody_waits_for(changed):
+    read = 'def show(path):\n    with open(path, "w") as file:\n        file.write("x")\n    print(open(path).read())'
+    changed(setup=read, end=('show("a.txt")', 'if accelerator.is_main_process:\n    show("a.txt")'))
