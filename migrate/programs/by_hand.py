@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Module
 from migrate.programs import precision, windows
-from migrate.programs.placement import NoPlace
 from migrate.programs.program import Refusal
+from migrate.programs.stages import NoPlace
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.naming import Named
+    from migrate.programs.stages import Stages
 
 _KEPT = (Role.LOADER, Role.MODEL)
 #: Attributes that give the same object again.
@@ -27,22 +28,25 @@ _SELF = frozenset({"module"})
 
 
 def kept_raw(
-    facts: Facts, program: Program, prepared: Iterable[Named], units: Collection[Unit], prepare: ast.stmt
+    facts: Facts, program: Program, prepared: Iterable[Named], units: Collection[Unit], stages: Stages
 ) -> Iterator[Refusal]:
     """What holds a loader or a model that is prepared later, and is asked for it then."""
     assert program.home is not None
     prepared = list(prepared)
     names = {named.target for named in prepared} | {named.target.partition("[")[0] for named in prepared}
-    mine = {origin for named in prepared if named.role in _KEPT for origin in named.origins}
-    end = prepare.end_lineno or prepare.lineno
-    found = _in_objects(facts, program, mine, names, units, end) or _in_names(facts, program, mine, names, units, end)
-    if found is not None:
-        yield Refusal(
-            found,
-            "MIG104",
-            "a model or a loader is kept here before it is prepared, and taken from here afterwards",
-            "make this after all models, optimizers and loaders are made",
-        )
+    kept = {origin for named in prepared if named.role in _KEPT for origin in named.origins}
+    for stage in stages.each:
+        mine, end = kept & stage.origins, stage.end
+        found = _in_objects(facts, program, mine, names, units, end)
+        found = found or _in_names(facts, program, mine, names, units, end)
+        if found is not None:
+            yield Refusal(
+                found,
+                "MIG104",
+                "a model or a loader is kept here before it is prepared, and taken from here afterwards",
+                "make this after all models, optimizers and loaders are made",
+            )
+            return
 
 
 def _in_objects(

@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
 def taken_apart(facts: Facts, program: Program, units: set[Unit], placement: Placement) -> Iterator[Refusal]:
     """`sum(... for x, y in loader)` after prepare: each process has its own share of what is trained on."""
-    end = placement.prepare.statement.end_lineno or 0
     for module in facts.editable:
         for node in facts.tree_of(module).nodes:
-            if not isinstance(node, ast.comprehension) or not (
-                facts.loaders(facts.values(node.iter)) & program.training_loaders
-            ):
+            if not isinstance(node, ast.comprehension):
                 continue
+            loaders = facts.loaders(facts.values(node.iter)) & program.training_loaders
             unit = facts.unit(node.iter)
-            if unit in units and not (unit is program.home and node.iter.lineno <= end):
+            is_early = unit is program.home and node.iter.lineno <= placement.stages.of(loaders).end
+            if loaders and unit in units and not is_early:
                 yield Refusal(
                     node.iter,
                     "MIG114",

@@ -7,7 +7,7 @@ so they are made once, here, in the order in which they depend on each other.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import DATA_PARALLEL
@@ -32,16 +32,18 @@ from migrate.programs.modes import Modes
 from migrate.programs.moves import Move, moves
 from migrate.programs.naming import Named
 from migrate.programs.outsiders import is_inside_model, raw_units, units_of
-from migrate.programs.placement import NoPlace, Placement, place
+from migrate.programs.placement import Placement, place
 from migrate.programs.program import Program, Refusal
 from migrate.programs.rates import counted_in_batches, rates
 from migrate.programs.replicas import ON_CPU
 from migrate.programs.schedulers import Schedule, schedules
 from migrate.programs.setup import Argument, arguments
+from migrate.programs.several import several
+from migrate.programs.stages import NoPlace
 from migrate.programs.tensor_types import kept_from_gpu
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
+    from collections.abc import Container, Mapping
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
@@ -107,11 +109,6 @@ class Conversion:
         found = {unit.module for unit in self.units}
         return [module for module in self.facts.editable if module in found]
 
-    @property
-    def prepared(self) -> tuple[Named, ...]:
-        """What prepare takes, in its order: loaders, models, optimizers, schedulers."""
-        return (*self.loaders, *self.program.models, *self.program.optimizers, *self.prepared_schedulers)
-
     def has_accelerator_at(self, statement: ast.stmt) -> bool:
         """Whether the accelerator exists when a statement of the program runs."""
         unit = self.facts.unit(statement)
@@ -120,12 +117,12 @@ class Conversion:
         spot = self.placement.accelerator
         return statement.lineno > spot.statement.lineno or (spot.where == "before" and statement is spot.statement)
 
-    def is_prepared_at(self, node: ast.AST) -> bool:
-        """Whether the objects are prepared when a node of the program runs."""
+    def is_prepared_at(self, node: ast.AST, made: set[ast.AST]) -> bool:
+        """Whether the objects that were made at some places are prepared when a node of the program runs."""
         unit = self.facts.unit(node)
         if unit is not self.program.home:
             return unit is not self.program.start
-        return _line(node) > (self.placement.prepare.statement.end_lineno or 0)
+        return _line(node) > self.placement.stages.of(made).end
 
 
 def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conversion | None:
@@ -156,13 +153,13 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     except NoPlace as error:
         program.refusals.append(error.refusal)
         return None
-    set_by_count = rates(facts, loops, program, units, planned, placement.prepare.statement.end_lineno or 0)
+    set_by_count = rates(facts, loops, program, units, planned, placement.stages)
     program.refusals += set_by_count.refusals
     program.refusals += unanswered(facts, program, package)
     program.refusals += out_of_step(facts, loops, program, package)
-    program.refusals += [*_several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
+    program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
     objects = (*loaders, *program.models)
-    program.refusals += kept_raw(facts, program, objects, units, placement.prepare.statement)
+    program.refusals += kept_raw(facts, program, objects, units, placement.stages)
     program.refusals += called_around(facts, program, units)
     program.refusals += kept_given(facts, program, units)
     program.refusals += taken_apart(facts, program, units, placement)
@@ -332,29 +329,13 @@ def _place(
     objects = [*loaders, *program.models, *program.optimizers]
     asked = (*arguments(facts, loops, program), *own)
     first = place(facts, loops, program, objects, units, asked)
-    taken = counted_in_batches(facts, loops, program, planned, first.prepare.statement.end_lineno or 0)
+    taken = counted_in_batches(facts, loops, program, planned, first.stages)
     if not taken:
         return first, ()
     placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)], units, asked)
-    taken = counted_in_batches(facts, loops, program, planned, placement.prepare.statement.end_lineno or 0)
-    return placement, tuple(schedule.named for schedule in taken)
-
-
-def _several(facts: Facts, program: Program, loaders: tuple[Named, ...], placement: Placement) -> Iterator[Refusal]:
-    """Objects that the analysis cannot tell apart: one of them would be prepared, and all taken for prepared."""
-    assert program.home is not None
-    for named in (*loaders, *program.models, *program.optimizers, *program.schedulers):
-        for origin in sorted(named.origins - program.partly_prepared, key=_line):
-            again = facts.singles.again(origin, program.home, placement.prepare.statement)
-            if again is not None:
-                yield Refusal(
-                    facts.source(origin),
-                    "MIG104",
-                    f"several objects are made here (line {_line(again)} makes further ones), and only {named.target} "
-                    "would be prepared",
-                    "make each of them by a call of its own, and give each a name",
-                )
-                break
+    taken = counted_in_batches(facts, loops, program, planned, placement.stages)
+    named = tuple(schedule.named for schedule in taken)
+    return replace(placement, stages=placement.stages.only([*objects, *named])), named
 
 
 def _line(node: ast.AST) -> int:

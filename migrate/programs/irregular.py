@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.programs.argument import HANDLERS, Argument
-from migrate.programs.lengths import Moments
+from migrate.programs.lengths import is_after
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Refusal
 
@@ -102,10 +102,10 @@ def _frozen_later(facts: Facts, program: Program) -> ast.AST | None:
     if program.home is None:
         return None
     named = (*program.models, *program.optimizers, *program.loaders)
-    moments = Moments(facts, program, max(s.end_lineno or s.lineno for each in named for s in each.statements))
+    end = max(s.end_lineno or s.lineno for each in named for s in each.statements)
     for unit in units_of(facts, program):
         for node in facts.own(unit):
-            if _sets_requires_grad(facts, node) and True in moments.after(node):
+            if _sets_requires_grad(facts, node) and True in is_after(facts, program, node, end):
                 return node
     return None
 

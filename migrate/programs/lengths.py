@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.programs.program import Program
     from migrate.programs.sources import Sources
+    from migrate.programs.stages import Stages
 
 
 def lengths(facts: Facts, program: Program, node: ast.AST) -> Iterator[ast.Call]:
@@ -28,22 +29,28 @@ def lengths(facts: Facts, program: Program, node: ast.AST) -> Iterator[ast.Call]
 
 
 class Moments:
-    """Whether code of a program runs before or after its prepare."""
+    """Whether the length of a loader is read before or after that is prepared."""
 
-    def __init__(self, facts: Facts, program: Program, end: int) -> None:
+    def __init__(self, facts: Facts, program: Program, stages: Stages) -> None:
         self._facts = facts
         self._program = program
-        self._end = end
+        self._stages = stages
 
-    def after(self, node: ast.AST, seen: frozenset[int] = frozenset()) -> set[bool]:
-        """For each way in which a node is reached, whether the objects are prepared then."""
-        unit = self._facts.unit(node)
-        if unit is self._program.home:
-            return {getattr(node, "lineno", 0) > self._end}
-        if not isinstance(unit, Function):
-            return {False}
-        calls = self._facts.callers(unit) if id(unit) not in seen else ()
-        return {moment for call in calls for moment in self.after(call.node, seen | {id(unit)})}
+    def after(self, length: ast.Call) -> set[bool]:
+        """For each way in which the length is read, whether the loader is prepared then."""
+        loaders = origins(self._facts.values(length.args[0]), Role.LOADER) & self._program.training_loaders
+        return is_after(self._facts, self._program, length, self._stages.of(loaders).end)
+
+
+def is_after(facts: Facts, program: Program, node: ast.AST, end: int, seen: frozenset[int] = frozenset()) -> set[bool]:
+    """For each way in which a node is reached, whether it is below a line of the home then."""
+    unit = facts.unit(node)
+    if unit is program.home:
+        return {getattr(node, "lineno", 0) > end}
+    if not isinstance(unit, Function):
+        return {False}
+    calls = facts.callers(unit) if id(unit) not in seen else ()
+    return {moment for call in calls for moment in is_after(facts, program, call.node, end, seen | {id(unit)})}
 
 
 def reached(facts: Facts, sources: Sources, given: Iterable[ast.expr]) -> list[ast.AST]:

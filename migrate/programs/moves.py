@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.syntax import Tree
     from migrate.programs.placement import Placement
+    from migrate.programs.stages import Stages
 
 
 class Fate(Enum):
@@ -60,8 +61,8 @@ def moves(
             continue
         fate = Fate.UNTOUCHED
         if _runs_in(facts, use.unit) in inside and not is_in_left_branch(facts, use.node):
-            fate = _fate(facts, program, prepared, use.node, placement.prepare.statement)
-            if fate is Fate.BATCH and use.unit is program.home and use.node.lineno < placement.prepare.statement.lineno:
+            fate = _fate(facts, program, prepared, use.node, placement.stages)
+            if fate is Fate.BATCH and _is_before(facts, program, use, placement.stages):
                 fate = Fate.ELSEWHERE  # the loader is not prepared yet
                 if program.start is program.home and use.node.lineno < placement.accelerator.statement.lineno:
                     fate = Fate.UNTOUCHED  # nor is there an accelerator
@@ -71,6 +72,12 @@ def moves(
             fate = Fate.ELSEWHERE  # nothing would be left of it but its parameter
         found.append(Move(use.node, use.unit, fate))
     return found
+
+
+def _is_before(facts: Facts, program: Program, use: Use, stages: Stages) -> bool:
+    """Whether a batch is moved above the place where its loader is prepared."""
+    prepare = stages.of(origins(facts.receiver(use.node), *ROWS)).spot.statement
+    return use.unit is program.home and use.node.lineno < prepare.lineno
 
 
 def _runs_in(facts: Facts, unit: Unit) -> Unit:
@@ -103,18 +110,19 @@ def _nearest_branch(tree: Tree, node: ast.AST) -> list[ast.stmt] | None:
     return None
 
 
-def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call, prepare: ast.stmt) -> Fate:
+def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call, stages: Stages) -> Fate:
     receiver = facts.receiver(node)
     found = roles(receiver)
     if Role.MODEL in found and found <= {Role.MODEL, Role.TENSOR}:
         mine = origins(receiver, Role.MODEL)
         assert program.home is not None
         stays = _draws_on_device(facts, node, mine) or _leaves_device(facts, mine)
-        stays = stays or needs_device(facts, node, mine, program, prepare)
+        stays = stays or needs_device(facts, node, mine, program, stages.of(mine).spot.statement)
         return Fate.MODEL if mine <= program.model_origins and not stays else Fate.ELSEWHERE
     if found == {Role.CRITERION}:
         return Fate.CRITERION if not _holds_tensors(facts, node) else Fate.ELSEWHERE
     if found and found <= ROWS and origins(receiver, *ROWS) <= prepared:
+        prepare = stages.of(origins(receiver, *ROWS)).spot.statement
         return Fate.ELSEWHERE if _is_early(facts, program, node, prepare) else Fate.BATCH
     return Fate.ELSEWHERE
 

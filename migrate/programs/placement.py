@@ -15,26 +15,18 @@ from migrate.programs.conditions import flag, needs, negated, same_name
 from migrate.programs.devices import by_text, device_argument, guard_flag, is_move, is_users
 from migrate.programs.fetches import is_download
 from migrate.programs.marker import is_marked
-from migrate.programs.naming import Named
 from migrate.programs.program import Program, Refusal
 from migrate.programs.setup import Argument
+from migrate.programs.stages import NoPlace, Spot, Stages, staged, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
+    from migrate.programs.naming import Named
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """A place between statements: before or after one, or instead of it."""
-
-    statement: ast.stmt
-    where: str  # "before", "after", "instead"
-    spaced: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +36,13 @@ class Placement:
     accelerator: Spot
     arguments: tuple[Argument, ...]  # of the constructor
     choice: Choice | None  # the device choice that the accelerator replaces
-    prepare: Spot
+    stages: Stages  # the calls of prepare
     takes_choice: bool  # whether the device choice goes to where the accelerator is
 
     @property
     def cpu(self) -> str | None:
         """The condition under which the accelerator stays on the CPU; None: it takes the best device there is."""
         return next((argument.expression for argument in self.arguments if argument.name == "cpu"), None)
-
-
-class NoPlace(Exception):
-    """There is no right place."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.why)
-        self.refusal = refusal
 
 
 def place(
@@ -76,96 +60,16 @@ def place(
     """
     assert program.home is not None
     assert program.start is not None
-    prepare = _prepare_spot(facts, loops, program, _tree(facts, program.home), list(prepared))
-    tree = _tree(facts, program.start)
-    top = _top_block(program.start, tree, program.entry or prepare.statement)
+    stages = staged(facts, loops, program, prepared)
+    tree = tree_of(facts, program.start)
+    prepare = stages.first.spot.statement
+    top = _top_block(program.start, tree, program.entry or prepare)
     choice = next((c for c in choices(facts, program.start) if tree.in_block(c.statement, top) is not None), None)
     cpu, required = _cpu(facts, units, choice or _module_choice(facts, program))
     arguments = (*((Argument("cpu", cpu, required),) if cpu is not None else ()), *asked)
     accelerator, takes_choice = _accelerator_spot(facts, program, tree, top, choice, arguments)
-    _check_before(accelerator, prepare.statement if program.start is program.home else program.entry, asked)
-    return Placement(accelerator, arguments, choice, prepare, takes_choice)
-
-
-def _tree(facts: Facts, unit: Unit) -> Tree:
-    return facts.tree(unit.tree if isinstance(unit, Module) else unit.node)
-
-
-# --- prepare --------------------------------------------------------------------------------------------------------
-
-
-def _prepare_spot(facts: Facts, loops: Loops, program: Program, tree: Tree, prepared: list[Named]) -> Spot:
-    statements = [statement for named in prepared for statement in _making(loops, named)]
-    block = _common_block(tree, statements)
-    held = [_held(tree, statement, block) for statement in statements]
-    position = max(_index(block, statement) for statement in held)
-    first = min(_index(block, statement) for statement in held)
-    for index in range(first, position + 1):  # the last one, too: a constructor in a loop that also trains
-        _check_unused(facts, loops, program, block[index], max(statements, key=lambda s: s.lineno))
-    while position + 1 < len(block) and _is_placing(facts, program, block[position + 1]):
-        position += 1
-    return Spot(block[position], "after", spaced=True)
-
-
-def _making(loops: Loops, named: Named) -> list[ast.stmt]:
-    """The statements that make an object; `model = train(model)` only gives it back."""
-    return [s for number, s in enumerate(named.statements) if number == 0 or not loops.trains(s)]
-
-
-def _common_block(tree: Tree, statements: list[ast.stmt]) -> list[ast.stmt]:
-    """The innermost block that holds every statement, directly or deeper."""
-    inner: ast.stmt = statements[0]
-    while True:
-        block = tree.block(inner)
-        if all(tree.in_block(statement, block) is not None for statement in statements):
-            return block
-        above = tree.parents[inner]
-        inner = above if isinstance(above, ast.stmt) else tree.statement(above)
-
-
-def _held(tree: Tree, node: ast.AST, block: list[ast.stmt]) -> ast.stmt:
-    found = tree.in_block(node, block)
-    assert found is not None
-    return found
-
-
-def _index(block: list[ast.stmt], statement: ast.stmt) -> int:
-    return next(index for index, other in enumerate(block) if other is statement)
-
-
-def _check_unused(facts: Facts, loops: Loops, program: Program, statement: ast.stmt, last: ast.stmt) -> None:
-    """Training or evaluating before the last constructor leaves no place for one prepare."""
-    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-        return
-    evaluating = {loop.unit for loop in program.evaluation if isinstance(loop.unit, Function)}
-    uses = loops.trains(statement) or any(
-        isinstance(node, ast.Call) and any(target in evaluating for target in facts.targets(node))
-        for node in ast.walk(statement)
-    )
-    inside = {id(node) for node in ast.walk(statement)}
-    uses = uses or any(id(loop.node) in inside for loop in (*program.training, *program.evaluation))
-    if uses:
-        raise NoPlace(
-            Refusal(
-                statement,
-                "MIG104",
-                f"the model is trained or evaluated here, before everything is made (line {last.lineno})",
-                "make all models, optimizers and loaders before the first use of one of them",
-            )
-        )
-
-
-def _is_placing(facts: Facts, program: Program, statement: ast.stmt) -> bool:
-    """A statement that only chooses the device or moves a trained model: it goes away, prepare takes its place."""
-    if isinstance(statement, ast.If):
-        return all(_is_placing(facts, program, inner) for inner in (*statement.body, *statement.orelse))
-    chosen = choices(facts, facts.unit(statement))
-    if any(statement is choice.statement or statement in choice.others for choice in chosen):
-        return True
-    value = getattr(statement, "value", None)
-    if isinstance(statement, (ast.Expr, ast.Assign)) and value is not None and is_move(facts, value):
-        return bool(origins(facts.receiver(value), Role.MODEL) & program.model_origins)
-    return False
+    _check_before(accelerator, prepare if program.start is program.home else program.entry, asked)
+    return Placement(accelerator, arguments, choice, stages, takes_choice)
 
 
 # --- accelerator ----------------------------------------------------------------------------------------------------
@@ -237,7 +141,9 @@ def _accelerator_spot(
         earliest = max(earliest, _after_names(facts, program, tree, top, argument.needs, limit))
     in_module = isinstance(program.start, Module) and top is tree.root.body
     if choice is not None and (arguments or not in_module or _is_first(facts, program, choice)):
-        at = _index(top, _held(tree, choice.statement, top))
+        held = tree.in_block(choice.statement, top)
+        assert held is not None
+        at = _index(top, held)
         if choice.outermost is top[at] and not any(_speaks(facts, s) for s in top[earliest:at]):
             if earliest <= at:
                 where = "instead" if choice.above is None else "before"
@@ -288,6 +194,10 @@ def _is_first(facts: Facts, program: Program, choice: Choice) -> bool:
         for binding in facts.bindings_in(program.start)
         if origins(binding.values, Role.MODEL, Role.OPTIMIZER, Role.LOADER) & mine
     )
+
+
+def _index(block: list[ast.stmt], statement: ast.stmt) -> int:
+    return next(index for index, other in enumerate(block) if other is statement)
 
 
 def _start(facts: Facts, tree: Tree, top: list[ast.stmt]) -> int:

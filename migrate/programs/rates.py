@@ -15,10 +15,10 @@ from migrate.analysis.roles import FROM_LOADER, Role, origins
 from migrate.analysis.units import Function
 from migrate.programs.counts import Counts, Met
 from migrate.programs.lengths import Moments, lengths, reached
-from migrate.programs.placement import NoPlace
 from migrate.programs.program import Refusal
 from migrate.programs.schedulers import Horizon, Pace
 from migrate.programs.sources import Sources
+from migrate.programs.stages import NoPlace, Stages
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -46,10 +46,10 @@ class Rates:
 
 
 def rates(
-    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], planned: Sequence[Schedule], end: int
+    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], planned: Sequence[Schedule], stages: Stages
 ) -> Rates:
-    """What becomes of the rates that are set by a count; `end` is the line after which everything is prepared."""
-    moments = Moments(facts, program, end)
+    """What becomes of the rates that are set by a count."""
+    moments = Moments(facts, program, stages)
     counts = Counts(facts, loops, program, moments)
     bound = steps_bound(facts, loops, program, moments)
     refused: list[Refusal] = []
@@ -174,14 +174,14 @@ def _told(
 
 
 def counted_in_batches(
-    facts: Facts, loops: Loops, program: Program, planned: Sequence[Schedule], end: int
+    facts: Facts, loops: Loops, program: Program, planned: Sequence[Schedule], stages: Stages
 ) -> list[Schedule]:
     """The schedulers that are stepped per batch and made for a number of one process's batches.
 
     Raises:
         NoPlace: the horizon may be that, and may be the number of steps after which the training ends.
     """
-    moments = Moments(facts, program, end)
+    moments = Moments(facts, program, stages)
     bound = steps_bound(facts, loops, program, moments)
     found = []
     for schedule in planned:

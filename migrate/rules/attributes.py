@@ -67,7 +67,7 @@ def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
         return False  # the inside of a DataParallel: MIG110 unwraps it
     values = facts.values(node)
     mine = origins(values, Role.MODEL) & conversion.program.model_origins
-    return bool(mine) and roles(values) <= _MAY_BE and conversion.is_prepared_at(node)
+    return bool(mine) and roles(values) <= _MAY_BE and conversion.is_prepared_at(node, mine)
 
 
 def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:

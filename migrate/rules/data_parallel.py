@@ -16,6 +16,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, LAUNCHERS, PROCESS_GROUPS
+from migrate.analysis.roles import Role, origins
 from migrate.programs.wrapped import alike, for_one_device, module_accesses
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import drop, wrappers
@@ -78,7 +79,7 @@ def _module_access(conversion: Conversion, draft: Draft) -> None:
         and facts.unit(node) in conversion.units
     ]
     for node in accesses:
-        if conversion.is_prepared_at(node):
+        if conversion.is_prepared_at(node, origins(facts.values(node.value), Role.MODEL)):
             draft.rewrite(node, f"{conversion.access.name(node)}.unwrap_model({ast.unparse(node.value)})")
         else:
             draft.rewrite(node, ast.unparse(node.value))

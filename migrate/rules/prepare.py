@@ -27,29 +27,32 @@ if TYPE_CHECKING:
 
     from migrate.programs.conversion import Conversion
     from migrate.programs.naming import Named
+    from migrate.programs.stages import Stage
     from migrate.rules.draft import Draft
 
 
 @rule("MIG104", "prepare")
 def prepare(conversion: Conversion, draft: Draft) -> None:
     """Insert the call."""
-    spot = conversion.placement.prepare
-    home = conversion.program.home
-    assert home is not None
-    accelerator = conversion.access.of(home)
-    alone = apart(conversion.facts, conversion.program, conversion.prepared, spot.statement)
-    rest = [named for named in conversion.prepared if all(named not in names for names in alone.values())]
-    for statement, names in ({**alone, spot.statement: rest} if rest else alone).items():
-        targets = [named.target for named in names]
-        at = place(conversion.facts.file(statement), statement)
-        given = [*targets, *_placement(conversion, names)]
-        draft.after(statement, assignment(targets, f"{accelerator}.prepare", given, at), spaced=names is rest)
+    for stage in conversion.placement.stages.each:
+        _prepare(conversion, draft, stage)
     for loader in conversion.loaders:
         for need in [conversion.on_host[o] for o in loader.origins if o in conversion.on_host][:1]:
             draft.note(
                 need.node,
                 f"the batches of {loader.target} stay on the CPU until they are moved: one {need.reason.value}",
             )
+
+
+def _prepare(conversion: Conversion, draft: Draft, stage: Stage) -> None:
+    accelerator = conversion.access.of(stage.unit)
+    alone = apart(conversion.facts, conversion.program, stage.objects, stage.spot.statement)
+    rest = [named for named in stage.objects if all(named not in names for names in alone.values())]
+    for statement, names in ({**alone, stage.spot.statement: rest} if rest else alone).items():
+        targets = [named.target for named in names]
+        at = place(conversion.facts.file(statement), statement)
+        given = [*targets, *_placement(conversion, names)]
+        draft.after(statement, assignment(targets, f"{accelerator}.prepare", given, at), spaced=names is rest)
 
 
 def _placement(conversion: Conversion, names: Sequence[Named]) -> list[str]:

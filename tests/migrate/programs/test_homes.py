@@ -78,7 +78,7 @@ def test_homes(decide, source, home, start, targets):
 
     assert not program.refusals
     assert (_called(program.home), _called(program.start)) == (home, start)
-    assert targets is None or [named.target for named in conversion.prepared] == targets
+    assert targets is None or [named.target for named in conversion.placement.stages.first.objects] == targets
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,9 @@ def test_the_flag_of_a_device_choice_goes_on_deciding(decide, choice):
 def test_prepare_follows_the_last_constructor(decide):
     _, conversion = decide(PROGRAM.format(choice='device = torch.device("cuda")'))
 
-    assert conversion.placement.prepare.statement.lineno == 11
-    assert [named.target for named in conversion.prepared] == ["loader", "net", "opt"]
+    stage = conversion.placement.stages.first
+    assert stage.end == 11
+    assert [named.target for named in stage.objects] == ["loader", "net", "opt"]
 
 
 def test_training_before_everything_is_made_is_refused(decide):

@@ -1,0 +1,38 @@
+"""Places that make several objects, of which prepare would name one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.programs.program import Program, Refusal
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.naming import Named
+    from migrate.programs.placement import Placement
+
+
+def several(facts: Facts, program: Program, loaders: tuple[Named, ...], placement: Placement) -> Iterator[Refusal]:
+    """Objects that the analysis cannot tell apart: one of them would be prepared, and all taken for prepared."""
+    assert program.home is not None
+    for named in (*loaders, *program.models, *program.optimizers, *program.schedulers):
+        for origin in sorted(named.origins - program.partly_prepared, key=lambda node: getattr(node, "lineno", 0)):
+            again = facts.singles.again(origin, program.home, _inside(facts, placement, origin))
+            if again is not None:
+                yield Refusal(
+                    facts.source(origin),
+                    "MIG104",
+                    f"several objects are made here (line {getattr(again, 'lineno', 0)} makes further ones), and only "
+                    f"{named.target} would be prepared",
+                    "make each of them by a call of its own, and give each a name",
+                )
+                break
+
+
+def _inside(facts: Facts, placement: Placement, origin: ast.AST) -> ast.stmt:
+    """Where an object is prepared, or what a scheduler steps."""
+    return placement.stages.of({origin} | origins(facts.over(origin), Role.OPTIMIZER)).spot.statement

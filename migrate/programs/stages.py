@@ -1,0 +1,255 @@
+"""The stages of a program: what is made, prepared by one call, and then used.
+
+Most programs make everything first and have one stage. Where a program trains, makes another model and trains again,
+what is made after the first use is a stage of its own: it is prepared after the last statement that makes a part of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import FUNCTIONS, Tree, blocks
+from migrate.analysis.units import Function, Module, Unit
+from migrate.programs.choices import choices
+from migrate.programs.devices import is_move
+from migrate.programs.program import Program, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import Loops
+    from migrate.programs.naming import Named
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place between statements: before or after one, or instead of it."""
+
+    statement: ast.stmt
+    where: str  # "before", "after", "instead"
+    spaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The objects that one call of prepare takes, and the place in a unit where it stands."""
+
+    unit: Unit
+    spot: Spot
+    objects: tuple[Named, ...]
+
+    @property
+    def origins(self) -> set[ast.AST]:
+        """Where its objects were made."""
+        return {origin for named in self.objects for origin in named.origins}
+
+    @property
+    def end(self) -> int:
+        """The line after which its objects are prepared."""
+        return self.spot.statement.end_lineno or self.spot.statement.lineno
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The stages of a program in the order in which they stand; there is at least one."""
+
+    each: tuple[Stage, ...]
+
+    @property
+    def first(self) -> Stage:
+        """The stage before which nothing is prepared."""
+        return self.each[0]
+
+    def only(self, kept: Sequence[Named]) -> Stages:
+        """The stages without what is not prepared after all."""
+        return Stages(
+            tuple(
+                Stage(stage.unit, stage.spot, tuple(named for named in stage.objects if named in kept))
+                for stage in self.each
+            )
+        )
+
+    def of(self, made: Iterable[ast.AST]) -> Stage:
+        """The stage in which the last of some objects is prepared; the last of all where none of them is."""
+        mine = set(made)
+        return next((stage for stage in reversed(self.each) if stage.origins & mine), self.each[-1])
+
+
+class NoPlace(Exception):
+    """There is no right place."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.why)
+        self.refusal = refusal
+
+
+def tree_of(facts: Facts, unit: Unit) -> Tree:
+    """The tree that holds the statements of a unit."""
+    return facts.tree(unit.tree if isinstance(unit, Module) else unit.node)
+
+
+def staged(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named]) -> Stages:
+    """The stages of what is prepared.
+
+    Raises:
+        NoPlace: something is used before it can be prepared, or made anew where it is prepared.
+    """
+    assert program.home is not None
+    walk = _Walk(facts, loops, program, list(prepared))
+    walk.run()
+    if walk.refused:
+        raise NoPlace(walk.refused[0])
+    stages = tuple(Stage(program.home, _spot(facts, loops, program, group), tuple(group)) for group in walk.groups)
+    if len(stages) > 1:
+        used = walk.first_use
+        assert used is not None
+        raise NoPlace(_too_early(used, max(walk.making, key=lambda s: s.lineno)))
+    return Stages(stages)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A walk through the home, statement by statement, that ends a stage where something is used."""
+
+    facts: Facts
+    loops: Loops
+    program: Program
+    objects: list[Named]
+    groups: list[list[Named]] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+    making: dict[ast.stmt, list[Named]] = field(default_factory=dict)
+    first_use: ast.stmt | None = None  # after something was made
+
+    def run(self) -> None:
+        """Fill the groups of objects that are prepared together."""
+        assert self.program.home is not None
+        for named in self.objects:
+            for statement in _making(self.loops, named):
+                self.making.setdefault(statement, []).append(named)
+        tree = tree_of(self.facts, self.program.home)
+        home = self.program.home
+        body = home.tree.body if isinstance(home, Module) else getattr(home.node, "body", [])
+        self._end(self._block(tree, body, [named for named in self.objects if not named.statements]))
+
+    def _block(self, tree: Tree, block: Sequence[ast.stmt], pending: list[Named]) -> list[Named]:
+        """What is made at the end of a block and not prepared in it; `pending` is what is so at its start."""
+        inside: dict[int, list[ast.stmt]] = {}
+        for making in self.making:
+            held = tree.in_block(making, block)
+            if held is not None:
+                inside.setdefault(id(held), []).append(making)
+        for statement in block:
+            made = inside.get(id(statement), [])
+            is_used = _is_use(self.facts, self.loops, self.program, statement)
+            if is_used and any(named.statements for named in pending):
+                self.first_use = self.first_use or statement
+                self._end(pending)
+                pending = []
+            new = self._new(statement, made, pending)
+            if not new:
+                continue
+            if not is_used:
+                pending = pending + new
+            elif any(making is statement for making in made):
+                self.refused.append(_too_early(statement, max(self.making, key=lambda s: s.lineno)))
+            else:
+                self._inner(tree, statement, made, pending)
+                pending = []
+        return pending
+
+    def _inner(self, tree: Tree, statement: ast.stmt, made: list[ast.stmt], pending: list[Named]) -> None:
+        for block in blocks(statement):
+            if any(tree.in_block(making, block) is not None for making in made):
+                self._end(self._block(tree, block, pending))
+                pending = []
+
+    def _new(self, statement: ast.stmt, made: list[ast.stmt], pending: list[Named]) -> list[Named]:
+        """The objects that a statement begins to make."""
+        new: list[Named] = []
+        for named in (named for making in made for named in self.making[making]):
+            if any(named is other for group in self.groups for other in group):
+                self.refused.append(_made_anew(statement, named))
+            elif not any(named is other for other in (*pending, *new)):
+                new.append(named)
+        return new
+
+    def _end(self, pending: list[Named]) -> None:
+        """Prepare what was made, in the order in which it was given."""
+        if any(named.statements for named in pending):
+            self.groups.append([named for named in self.objects if any(named is other for other in pending)])
+
+
+def _making(loops: Loops, named: Named) -> list[ast.stmt]:
+    """The statements that make an object; `model = train(model)` only gives it back."""
+    return [s for number, s in enumerate(named.statements) if number == 0 or not loops.trains(s)]
+
+
+def _spot(facts: Facts, loops: Loops, program: Program, objects: Sequence[Named]) -> Spot:
+    """After the last statement that makes one of the objects, and what only moves them."""
+    assert program.home is not None
+    tree = tree_of(facts, program.home)
+    statements = [statement for named in objects for statement in _making(loops, named)]
+    block = _common_block(tree, statements)
+    position = max(index for index, held in enumerate(block) for s in statements if tree.in_block(s, block) is held)
+    while position + 1 < len(block) and _is_placing(facts, program, block[position + 1]):
+        position += 1
+    return Spot(block[position], "after", spaced=True)
+
+
+def _common_block(tree: Tree, statements: list[ast.stmt]) -> list[ast.stmt]:
+    """The innermost block that holds every statement, directly or deeper."""
+    inner: ast.stmt = statements[0]
+    while True:
+        block = tree.block(inner)
+        if all(tree.in_block(statement, block) is not None for statement in statements):
+            return block
+        above = tree.parents[inner]
+        inner = above if isinstance(above, ast.stmt) else tree.statement(above)
+
+
+def _is_use(facts: Facts, loops: Loops, program: Program, statement: ast.stmt) -> bool:
+    """Whether a statement trains or evaluates."""
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return False
+    evaluating = {loop.unit for loop in program.evaluation if isinstance(loop.unit, Function)}
+    looping = {id(loop.node) for loop in (*program.training, *program.evaluation)}
+    return loops.trains(statement) or any(
+        id(node) in looping
+        or (isinstance(node, ast.Call) and any(target in evaluating for target in facts.targets(node)))
+        for node in ast.walk(statement)
+    )
+
+
+def _too_early(statement: ast.stmt, last: ast.stmt) -> Refusal:
+    return Refusal(
+        statement,
+        "MIG104",
+        f"the model is trained or evaluated here, before everything is made (line {last.lineno})",
+        "make all models, optimizers and loaders before the first use of one of them",
+    )
+
+
+def _made_anew(statement: ast.stmt, named: Named) -> Refusal:
+    return Refusal(
+        statement,
+        "MIG104",
+        f"{named.target} is made or wrapped anew here, after it was used",
+        f"do this before the first use of {named.target}, or give the result another name",
+    )
+
+
+def _is_placing(facts: Facts, program: Program, statement: ast.stmt) -> bool:
+    """A statement that only chooses the device or moves a trained model: it goes away, prepare takes its place."""
+    if isinstance(statement, ast.If):
+        return all(_is_placing(facts, program, inner) for inner in (*statement.body, *statement.orelse))
+    chosen = choices(facts, facts.unit(statement))
+    if any(statement is choice.statement or statement in choice.others for choice in chosen):
+        return True
+    value = getattr(statement, "value", None)
+    if isinstance(statement, (ast.Expr, ast.Assign)) and value is not None and is_move(facts, value):
+        return bool(origins(facts.receiver(value), Role.MODEL) & program.model_origins)
+    return False
