@@ -43,7 +43,7 @@ def test_the_loader_that_is_trained_on_is_prepared(decide, holes):
     program, conversion = decide(_program(**holes))
 
     assert not program.refusals
-    assert [named.target for named in conversion.prepared] == ['loaders["train"]', "net", "opt"]
+    assert [named.target for named in conversion.placement.stages.first.objects] == ['loaders["train"]', "net", "opt"]
 
 
 def test_moves_stay_since_only_some_batches_arrive_on_the_device(decide):
