@@ -11,6 +11,7 @@ from migrate.programs.handed import Handed
 
 if TYPE_CHECKING:
     from migrate.alone.samplers import Samplers
+    from migrate.alone.scales import Scales
     from migrate.alone.world import World
 
 #: Arguments of DistributedDataParallel that are passed on, with their defaults.
@@ -21,13 +22,12 @@ _PASSED_ON = {
     "static_graph": False,
     "bucket_cap_mb": 25,
 }
-_BATCHES = ("batch_size", 1)
 
 
-def handed(world: World, samplers: Samplers) -> Handed:
+def handed(world: World, samplers: Samplers, scales: Scales) -> Handed:
     """What the modules say."""
     seeds = set(samplers.seeds.values())
-    return Handed(_wrapping(world), min(seeds) if seeds else None, _splits(world))
+    return Handed(_wrapping(world), min(seeds) if seeds else None, _splits(world, scales))
 
 
 def _wrapping(world: World) -> tuple[tuple[str, str], ...]:
@@ -45,33 +45,16 @@ def _is_default(keyword: ast.keyword) -> bool:
     return isinstance(keyword.value, ast.Constant) and keyword.value.value == _PASSED_ON[keyword.arg]
 
 
-def _splits(world: World) -> bool:
+def _splits(world: World, scales: Scales) -> bool:
     """Whether a batch size is divided by the number of processes."""
-    return any(_is_divided(world, size, 6) for size in _sizes(world))
-
-
-def _sizes(world: World) -> list[ast.expr]:
-    from migrate.alone.samplers import LOADERS
-
-    found = []
-    for use in world.facts.calls_anywhere:
-        if use.unit.module in world.modules and world.facts.called(use.node) & LOADERS:
-            name, position = _BATCHES
-            given = next((k.value for k in use.node.keywords if k.arg == name), None)
-            if given is None and len(use.node.args) > position:
-                given = use.node.args[position]
-            found += [given] if given is not None else []
-    return found
-
-
-def _is_divided(world: World, node: ast.expr, depth: int) -> bool:
-    if undivided(world, node) is not None:
+    if any(undivided(world, node) is not None for node in scales.batch_sizes):
         return True
-    if depth == 0:
-        return False
-    if isinstance(node, ast.IfExp):
-        return _is_divided(world, node.body, depth) or _is_divided(world, node.orelse, depth)
-    given = list(world.sources.given(node).expressions)
-    if isinstance(node, ast.Attribute):
-        given += [v for target, v in world.assigned_attributes() if target.attr == node.attr and v is not None]
-    return any(_is_divided(world, part, depth - 1) for part in given if part is not node)
+    names = {ast.unparse(n) for n in scales.batch_sizes if isinstance(n, (ast.Name, ast.Attribute))}
+    return any(
+        isinstance(node, ast.AugAssign)
+        and isinstance(node.op, (ast.Div, ast.FloorDiv))
+        and ast.unparse(node.target) in names
+        and world.is_size(node.value)
+        for module in world.modules
+        for node in world.facts.tree(module.tree).nodes
+    )

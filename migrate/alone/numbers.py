@@ -6,19 +6,21 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.world import RANKS, VALUES
-from migrate.programs.place import Quantity, number
+from migrate.programs.place import number
 
 if TYPE_CHECKING:
     from migrate.alone.pen import Pen
+    from migrate.alone.scales import Scales
     from migrate.alone.world import World
 
 
-def divides_by_size(world: World, statement: ast.stmt) -> bool:
-    """`total /= world_size`: there is one."""
+def divides_by_size(world: World, scales: Scales, statement: ast.stmt) -> bool:
+    """`total /= world_size` of what all have summed up, `batch_size //= world_size` of a loader."""
     return (
         isinstance(statement, ast.AugAssign)
         and isinstance(statement.op, (ast.Div, ast.FloorDiv))
-        and world.quantity(statement.value) is Quantity.WORLD_SIZE
+        and world.is_size(statement.value)
+        and (scales.is_shared(ast.unparse(statement.target)) or scales.is_reduced(statement.target))
     )
 
 
@@ -37,9 +39,9 @@ def defines_place(world: World, statement: ast.stmt) -> bool:
     return world.gives_place(targets[0].attr)
 
 
-def rewrite(world: World, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
-    """Undo divisions by the number of processes; other numbers of the place are asked of the accelerator."""
-    if (whole := undivided(world, node)) is not None:
+def rewrite(world: World, scales: Scales, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
+    """Undo what the accelerator does itself; other numbers of the place are asked of the accelerator."""
+    if (whole := undivided(world, node)) is not None and scales.goes(node, whole):
         pen.rewrite(node, "{it}", it=whole)
         return [whole]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.BoolOp):

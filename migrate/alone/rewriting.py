@@ -9,6 +9,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone import calls, devices, numbers, samplers, tests
+from migrate.alone.scales import Scales
+from migrate.alone.told import told
 from migrate.alone.world import certain, ends
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, roles
@@ -33,6 +35,7 @@ class Rewriting:
         self._pen = pen
         self._setups = setups
         self._samplers = samplers.Samplers(world)
+        self._scales = Scales(world)
 
     def run(self) -> None:
         """Plan the edits of every module."""
@@ -40,6 +43,11 @@ class Rewriting:
             self._block(module.tree.body)
         for loop, loader in self._samplers.repeated():
             self._pen.before(loop, f"{loader}.set_epoch(0)")
+
+    @property
+    def scales(self) -> Scales:
+        """What becomes of the numbers that go by how many processes there are."""
+        return self._scales
 
     @property
     def samplers(self) -> samplers.Samplers:
@@ -67,12 +75,16 @@ class Rewriting:
             self._pen.remove(statement)
         elif (text := calls.instead(self._world, statement)) is not None:
             self._pen.replace(statement, text)
+        elif isinstance(statement, ast.Assign) and (counted := self._scales.instead(statement)) is not None:
+            self._pen.rewrite(statement.value, told(self._world, counted))
         else:
             self._inside(statement)
 
     def _if(self, statement: ast.If) -> None:
         kept = tests.fold(self._world, self._pen, statement)
         if kept is not None:
+            for text in self._scales.kept(statement):
+                self._pen.before(statement, text)
             self._block(kept)
             return
         for left in tests.ask(self._world, self._pen, statement.test):
@@ -86,7 +98,7 @@ class Rewriting:
             self._setups.is_call(statement)
             or calls.is_idle(self._world, statement)
             or devices.sets_device(self._world, statement)
-            or numbers.divides_by_size(self._world, statement)
+            or numbers.divides_by_size(self._world, self._scales, statement)
             or numbers.defines_place(self._world, statement)
             or self._samplers.is_made(statement)
         )
@@ -110,6 +122,9 @@ class Rewriting:
 
     def _expression(self, node: ast.expr) -> None:
         if isinstance(node, ast.IfExp):
+            if (text := self._scales.chosen(node)) is not None:
+                self._pen.rewrite(node, text)
+                return
             kept = tests.choose(self._world, self._pen, node)
             if kept is not None:
                 self._expression(kept)
@@ -123,11 +138,12 @@ class Rewriting:
     def _rewritten(self, node: ast.expr) -> list[ast.AST]:
         """Rewrite an expression itself; what of it is to be looked at is given back."""
         world, pen = self._world, self._pen
-        for make in (self._samplers.rewrite, calls.rewrite, devices.rewrite, numbers.rewrite):
+        for make in (self._samplers.rewrite, calls.rewrite, devices.rewrite):
             left = make(world, pen, node)
             if left is not None:
                 return left
-        return list(ast.iter_child_nodes(node))
+        left = numbers.rewrite(world, self._scales, pen, node)
+        return list(ast.iter_child_nodes(node)) if left is None else left
 
 
 def starts(facts: Facts, modules: Collection[Module]) -> bool:

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.alone.scales import LOADERS
 from migrate.analysis.known.distributed import SAMPLERS
 from migrate.programs.program import Refusal
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from migrate.alone.pen import Pen
     from migrate.alone.world import World
 
-LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 _SHUFFLE, _SEED = 3, 4  # DistributedSampler(dataset, num_replicas, rank, shuffle, seed, drop_last)
 
 

@@ -12,6 +12,7 @@ from migrate.alone.obstacles import obstacles
 from migrate.alone.pen import Pen
 from migrate.alone.rewriting import Rewriting, starts
 from migrate.alone.samplers import Samplers
+from migrate.alone.scales import Scales
 from migrate.alone.setup import Setups
 from migrate.alone.uses import Uses
 from migrate.alone.world import World
@@ -61,14 +62,14 @@ def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
     if found := tuple(obstacles(world)):
         return Stage(paths, refusals=found)
     files = [module.file for module in modules]
-    if found := tuple(Samplers(world).obstacles()):
+    if found := (*Samplers(world).obstacles(), *Scales(world).obstacles()):
         return Stage(paths, refusals=found)
     plan = _plan(files)
     rewriting = Rewriting(world, Pen(plan), Setups(world))
     rewriting.run()
     if plan.refused or plan.conflicts:
         return Stage(paths)
-    told = handed(world, rewriting.samplers)
+    told = handed(world, rewriting.samplers, rewriting.scales)
     made = _Passes(files, {m.file.path: m.tree for m in _around(facts, set(modules))})
     made.apply(plan)
     for _ in range(MOST_ROUNDS):

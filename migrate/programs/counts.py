@@ -111,6 +111,13 @@ class Counts:
                     self.of(above.test)
             below = above
 
+    def is_early(self, node: ast.expr) -> bool:
+        """Whether an expression goes back to the length of a loader that is not prepared yet."""
+        made = reached(self.facts, self._sources, [node])
+        return any(
+            self.moments.after(length) != {True} for each in made for length in lengths(self.facts, self.program, each)
+        )
+
     def of(self, node: ast.expr) -> Measure:
         """What an expression counts."""
         if node in self._active:

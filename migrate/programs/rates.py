@@ -2,7 +2,8 @@
 
 `param_group["lr"] = base * (1 - step / most) ** 0.9`, `scheduler.step(epoch + i / len(loader))`. N processes take N
 batches in one step. Where the count and the horizon are both counts of steps the rate is right as it is; where the
-horizon is a number of batches, the count is multiplied by the number of processes.
+horizon is a number of batches, the count is multiplied by the number of processes. A program that distributes itself
+has counted the steps of its processes before: there numbers stay, and lengths that are measured before prepare do not.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, origins
 from migrate.analysis.units import Function
-from migrate.programs.counts import Counts, Met
+from migrate.programs.counts import Counts, Meeting, Met
 from migrate.programs.lengths import Moments, lengths, reached
 from migrate.programs.program import Refusal
 from migrate.programs.schedulers import Horizon, Pace
@@ -54,7 +55,7 @@ def rates(
     bound = steps_bound(facts, loops, program, moments)
     refused: list[Refusal] = []
     for node in sorted(_written(facts, program, units), key=lambda n: n.lineno):
-        is_own_step = isinstance(node, ast.AugAssign) and counts.is_per_batch(node)
+        is_own_step = isinstance(node, ast.AugAssign) and counts.is_per_batch(node) and program.handed is None
         if is_own_step and bound is None and not _is_in_turns(counts, node):
             refused.append(_refusal(node, "changes the rate by a step of its own at every batch"))
         else:
@@ -67,14 +68,26 @@ def rates(
         else:
             counts.used(told, made_with)
     if not refused and bound is None:
-        return _decided(counts)
+        return _decided(counts, _by_processes(counts, planned))
     return Rates(refusals=tuple(refused))
 
 
-def _decided(counts: Counts) -> Rates:
-    moments = [meeting for meeting in counts.meetings if meeting.met is Met.MOMENT]
-    scaled = {c: None for meeting in counts.meetings if meeting.met is Met.NUMBER for c in meeting.carriers}
-    kept = {inner for m in counts.meetings if m.met is Met.STEPS for c in m.carriers for inner in ast.walk(c)}
+def _by_processes(counts: Counts, planned: Sequence[Schedule]) -> list[Meeting]:
+    """The meetings in which a count must go by the number of processes.
+
+    A program that distributes itself counts the steps of its processes already, all the more where they divide a batch.
+    Only lengths measured before prepare are longer than those that it has measured.
+    """
+    handed = counts.program.handed
+    if handed is None or any(False in counts.moments.after(length) for s in planned for length in s.measured):
+        return counts.meetings
+    return [] if handed.splits else [m for m in counts.meetings if m.met is Met.STEPS or counts.is_early(m.node)]
+
+
+def _decided(counts: Counts, meetings: Sequence[Meeting]) -> Rates:
+    moments = [meeting for meeting in meetings if meeting.met is Met.MOMENT]
+    scaled = {c: None for meeting in meetings if meeting.met is Met.NUMBER for c in meeting.carriers}
+    kept = {inner for m in meetings if m.met is Met.STEPS for c in m.carriers for inner in ast.walk(c)}
     if moments:
         what = f"`{ast.unparse(moments[0].node)}` waits for a certain batch, which N processes reach N times as late"
         return Rates(refusals=(_refusal(moments[0].node, what),))
@@ -190,7 +203,7 @@ def counted_in_batches(
         is_early = any(False in moments.after(length) for length in schedule.measured)
         if bound is not None and is_early and _is_horizon(schedule, bound):
             raise NoPlace(_either(facts, schedule))
-        if is_early or (schedule.horizon is Horizon.ABSOLUTE and bound is None):
+        if is_early or (schedule.horizon is Horizon.ABSOLUTE and bound is None and program.handed is None):
             found.append(schedule)
     return found
 

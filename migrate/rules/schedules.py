@@ -10,6 +10,7 @@
 | ReduceLROnPlateau                                          | not prepared        |
 | the same, told an evaluation after every so many batches   | not prepared, reported |
 | a rate set by a count of batches, horizon a number         | the count is multiplied |
+| any of these with a plain number, in a program that distributes itself | stays       |
 
 A prepared scheduler steps once for every process at each call, since N processes see N batches in one step. A rate that
 the program sets itself, or a scheduler that is told where it is, goes by a count of steps. Set against another such
@@ -47,7 +48,8 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
             what = "each step takes N batches, so it is told N times less often in an epoch"
             message = f"{schedule.named.target} is stepped between batches: on N processes {what}"
             draft.note(schedule.named.place(conversion.facts), message)
-        if schedule.pace is not Pace.BATCH or schedule.horizon is not Horizon.ABSOLUTE:
+        is_counted = schedule.pace is Pace.BATCH and schedule.horizon is Horizon.ABSOLUTE
+        if not is_counted or conversion.program.handed is not None:
             continue
         name = schedule.named.target
         if name in prepared:

@@ -1,0 +1,158 @@
+"""Numbers that go by how many processes there are: what the accelerator does itself goes, all else asks it."""
+
+import pytest
+
+SOURCE = """\
+import argparse
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+def is_distributed():
+    return dist.is_available() and dist.is_initialized()
+
+def mean_of_all(tensor, count):
+    tensor = tensor.clone()
+    dist.all_reduce(tensor)
+    tensor /= count
+    return tensor
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lr", type=float, default=0.1)
+    parser.add_argument("--batch-size", type=int, default=8)
+    parser.add_argument("--distributed", action="store_true")
+    args = parser.parse_args()
+    steps = 4
+    world_size = 1
+    if args.distributed:
+        dist.init_process_group("gloo")
+        world_size = dist.get_world_size()
+    data = TensorDataset(torch.randn(64, 4), torch.randn(64, 1))
+    model = nn.Linear(4, 1)
+{setup}
+    sampler = DistributedSampler(data) if args.distributed else None
+    loader = DataLoader(data, batch_size=args.batch_size, shuffle=sampler is None, sampler=sampler)
+    if args.distributed:
+        model = DDP(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr * steps)
+    for epoch in range(2):
+        if args.distributed:
+            sampler.set_epoch(epoch)
+        for x, y in loader:
+            loss = nn.functional.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+{batch}
+
+main()
+"""
+COUNT = "accelerator.num_processes"
+
+KEPT = {
+    "a rate in a branch": ("if args.distributed:\n        args.lr *= world_size", f"args.lr *= {COUNT}"),
+    "micro-steps, checked before": (
+        "if args.distributed:\n        assert steps % world_size == 0\n        steps //= world_size",
+        f"assert steps % {COUNT} == 0\n    steps //= {COUNT}",
+    ),
+    "under a test of the number itself": ("if world_size > 1:\n        args.lr *= world_size", f"args.lr *= {COUNT}"),
+    "what one process computes otherwise": (
+        "if args.distributed:\n        args.lr = args.lr * args.batch_size * world_size / 256",
+        f"if {COUNT} > 1:\n        args.lr = args.lr * args.batch_size * {COUNT} / 256",
+    ),
+    "outside of branches": (
+        "args.lr = args.lr * args.batch_size * world_size / 256",
+        f"args.lr = args.lr * args.batch_size * {COUNT} / 256",
+    ),
+    "a length of data": ("steps = len(data) // (args.batch_size * world_size)", f"(args.batch_size * {COUNT})"),
+    "a quotient that is no batch": ("steps = len(data) // world_size", f"steps = len(data) // {COUNT}"),
+    "an expression with a condition": (
+        "steps = steps * world_size if args.distributed else steps",
+        f"steps = steps * {COUNT}",
+    ),
+    "another one on each side": (
+        "steps = 3 * world_size if args.distributed else 4",
+        f"steps = 3 * {COUNT} if {COUNT} > 1 else 4",
+    ),
+    "both branches say the same": (
+        "if args.distributed:\n        steps = 4 * world_size\n    else:\n        steps = 4",
+        f"steps = 4 * {COUNT}",
+    ),
+    "a seed for each": (
+        "if args.distributed:\n        torch.manual_seed(3 + dist.get_rank())",
+        f"if {COUNT} > 1:\n        torch.manual_seed(3 + accelerator.process_index)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_numbers_ask_the_accelerator(convert_text, name):
+    before, after = KEPT[name]
+    text = result(convert_text, setup=before)
+    assert after in text
+    assert "split_batches" not in text
+    assert "world_size" not in text.replace("world_size = 1", "")
+
+
+DIVIDED = {
+    "in a branch": "if args.distributed:\n        args.batch_size = int(args.batch_size / world_size)",
+    "in place": "if args.distributed:\n        args.batch_size //= world_size",
+    "always": "args.batch_size = args.batch_size // world_size",
+    "always, in place": "args.batch_size //= world_size",
+}
+
+
+@pytest.mark.parametrize("name", DIVIDED)
+def test_batches_are_divided_by_the_accelerator(convert_text, name):
+    text = result(convert_text, setup=DIVIDED[name])
+    assert "DataLoaderConfiguration(split_batches=True)" in text
+    assert "args.batch_size /" not in text
+    assert COUNT not in text
+
+
+MEANS = {
+    "by a function": "mean = mean_of_all(loss, world_size)",
+    "of what a function gives": "mean = mean_of_all(loss, 1) / world_size",
+    "by hand": "if args.distributed:\n    dist.all_reduce(loss)\n    loss = loss / world_size",
+    "of a number made of it": "dist.all_reduce(loss)\nvalue = loss.item()\nmean = value / world_size",
+}
+
+
+@pytest.mark.parametrize("name", MEANS)
+def test_means_of_what_was_summed_up_are_not_taken_again(convert_text, name):
+    lines = "\n".join(" " * 12 + line for line in MEANS[name].splitlines())
+    text = result(convert_text, batch=lines)
+    assert COUNT not in text
+    assert "all_reduce" not in text
+
+
+LOST = "steps //= world_size"
+REFUSED = {
+    "in a branch inside of it": (f"if args.distributed:\n        if steps > 2:\n            {LOST}", LOST),
+    "where one process takes another": (
+        "if args.distributed:\n        steps = 3 * world_size\n    else:\n        steps = 5",
+        "steps = 3 * world_size",
+    ),
+    "in a branch among others": (
+        f"if steps > 5:\n        steps = 5\n    elif args.distributed:\n        {LOST}",
+        LOST,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_number_that_would_be_lost(refused_text, name):
+    before, at = REFUSED[name]
+    refused_text(filled(setup=before), "MIG113", at, ("goes by the number of processes",))
+
+
+def filled(setup="", batch=""):
+    return SOURCE.format(setup=f"    {setup}" if setup else "", batch=batch)
+
+
+def result(convert_text, **holes):
+    return convert_text(filled(**holes))[1]
