@@ -15,7 +15,7 @@ else:
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 KEYS = {
     "why", "runnable", "processes", "arguments", "frozen", "halved", "evaluation", "schedule", "target",
-    "launched", "roles", "left", "note", "fault",
+    "launched", "together", "distributed", "roles", "left", "note", "fault",
 }  # fmt: skip
 
 

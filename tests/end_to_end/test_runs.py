@@ -83,6 +83,20 @@ def test_learning_rate_does_not_depend_on_the_number_of_processes(stage, case):
     assert selected(first.lines, case.table["schedule"])[1] == pytest.approx(numbers, rel=TOLERANCE, abs=TOLERANCE)
 
 
+@named(case for case in SHARED if "together" in case.table)
+def test_two_processes_count_as_those_of_the_original_did(stage, case):
+    """A program that distributed itself prints the same on two processes as before."""
+    arguments = list(case.table.get("distributed", ()))
+    before, _ = stage.run(case.script("before"), arguments, 2)
+    assert before.status == 0, before.errors
+    first, _ = ran(stage, case, processes=2)
+
+    texts, numbers = selected(before.lines, case.table["together"])
+    assert numbers, "the pattern finds nothing"
+    assert selected(first.lines, case.table["together"])[0] == texts
+    assert selected(first.lines, case.table["together"])[1] == pytest.approx(numbers, rel=TOLERANCE, abs=TOLERANCE)
+
+
 def test_training_resumes_from_a_checkpoint_of_the_original(stage, tmp_path):
     """E6: what the original wrote is loaded by the converted script, which goes on as the original does."""
     case = next(case for case in RUNNABLE if case.name == "resume")
