@@ -31,6 +31,7 @@ from migrate.programs.loops import Loops
 from migrate.programs.modes import Modes
 from migrate.programs.moves import Move, moves
 from migrate.programs.naming import Named
+from migrate.programs.one_seed import drawn_before
 from migrate.programs.outsiders import is_inside_model, raw_units, units_of
 from migrate.programs.placement import Placement, place
 from migrate.programs.program import Program, Refusal
@@ -162,7 +163,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += kept_raw(facts, program, objects, units, placement.stages)
     program.refusals += called_around(facts, program, units)
     program.refusals += kept_given(facts, program, units)
-    program.refusals += taken_apart(facts, program, units, placement)
+    program.refusals += [*taken_apart(facts, program, units, placement), *drawn_before(facts, program, placement)]
     if program.refusals:
         return None
     return Conversion(

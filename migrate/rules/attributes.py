@@ -19,6 +19,7 @@ from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.programs.modes import is_decorated_without, without_gradients
+from migrate.programs.replicas import differs
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Function
+    from migrate.analysis.units import Function, Unit
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -135,16 +136,30 @@ def trains_around_wrapper(conversion: Conversion) -> Iterator[ast.Call]:
     """Method calls on a trained model that take a batch while gradients flow."""
     facts = conversion.facts
     training = {loop.node for loop in conversion.program.training}
+    computing = _computing(conversion) if differs(facts, conversion.loops, conversion.program) else set()
     for node in _attributes(conversion):
         call = facts.tree(node).parents[node]
         if not isinstance(call, ast.Call) or call.func is not node:
             continue
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        if not any(roles(facts.values(argument)) & ROWS for argument in given):
+        if facts.unit(call) not in computing and not any(roles(facts.values(each)) & ROWS for each in given):
             continue
         in_loop = any(loop in training for loop in conversion.loops.around(call, facts.unit(call)))
         if in_loop and not _without_gradients(conversion, call):
             yield call
+
+
+def _computing(conversion: Conversion) -> set[Unit]:
+    """The functions that call backward, and those that they call: there a loss is computed."""
+    facts = conversion.facts
+    found: set[Unit] = set()
+    waiting = [facts.unit(call) for loop in conversion.program.training for call in loop.backwards]
+    while waiting:
+        unit = waiting.pop()
+        if unit not in found:
+            found.add(unit)
+            waiting += [t for node in facts.own(unit) if isinstance(node, ast.Call) for t in facts.targets(node)]
+    return found
 
 
 def _without_gradients(conversion: Conversion, call: ast.Call) -> bool:
