@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
-    from migrate.programs.placement import Spot
     from migrate.programs.program import Program
+    from migrate.programs.stages import Spot
 
 _METHODS = frozenset(
     """sample rsample normal_ uniform_ random_ bernoulli_ exponential_ cauchy_ log_normal_ geometric_ multinomial
