@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
 from migrate.analysis.known.training import THROUGH_WRAPPER
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function, Module
+from migrate.programs.outsiders import is_inside_model
 from migrate.programs.seeds import ENVIRONMENT, GENERATOR, modules_of
 
 if TYPE_CHECKING:
@@ -62,12 +63,19 @@ class Draws:
         training = {loop.node for loop in self._program.training}
         around = training.union(*(loops.around(loop, self._facts.unit(loop)) for loop in training))
         return any(
-            self._asks_model(use.node) or (self._draws_deep(use.node) and around.isdisjoint(self._loops(loops, use)))
+            self._asks_model(use.node)
+            or (
+                (self._draws(use.node) or self._makes_model(use))
+                and around.isdisjoint(loops.around(use.node, use.unit))
+            )
             for use in self.uses
         )
 
-    def _loops(self, loops: Loops, use: Use) -> set[ast.AST]:
-        return set(loops.around(use.node, use.unit))
+    def _makes_model(self, use: Use) -> bool:
+        """Whether a call makes a model that is not trained, with weights that are drawn."""
+        if Role.MODEL not in roles(self._facts.values(use.node)) or is_inside_model(self._facts, use.unit):
+            return False
+        return self._draws_deep(use.node)
 
     def _asks_model(self, call: ast.Call) -> bool:
         """Whether a call is one of a method that a trained model has itself."""

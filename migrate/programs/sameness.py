@@ -73,8 +73,8 @@ class Sameness:
         return found
 
     def _is_same(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Attribute) and node.attr == "num_processes" and is_marked(node.value):
-            return True
+        if isinstance(node, ast.Attribute) and is_marked(node.value):
+            return node.attr == "num_processes"
         if isinstance(node, (ast.Name, ast.Attribute)):
             return not roles(self._facts.values(node)) & PLACE and self._named(node, value=True)
         if isinstance(node, ast.Call):
