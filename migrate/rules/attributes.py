@@ -20,6 +20,7 @@ from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARA
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.programs.modes import is_decorated_without, without_gradients
 from migrate.programs.replicas import differs
+from migrate.programs.wrapped import asked_for_module, is_bare
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
 
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
-#: Functions that look at an object without running or keeping it.
-_LOOKING = frozenset({"builtins.print", "builtins.isinstance", "builtins.hasattr", "builtins.type", "builtins.id"})
+#: Functions that look at an object without running or keeping it, whatever is around it.
+_LOOKING = frozenset({"builtins.print", "builtins.type", "builtins.id"})
 
 
 #: What a name may be that holds a trained model at other times: of these, unwrapping gives the same back.
@@ -68,7 +69,9 @@ def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
         return False  # the inside of a DataParallel: MIG110 unwraps it
     values = facts.values(node)
     mine = origins(values, Role.MODEL) & conversion.program.model_origins
-    return bool(mine) and roles(values) <= _MAY_BE and conversion.is_prepared_at(node, mine)
+    if not mine or not roles(values) <= _MAY_BE or not conversion.is_prepared_at(node, mine):
+        return False
+    return not is_bare(facts, node, conversion.program.model_origins)
 
 
 def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
@@ -83,9 +86,19 @@ def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
             continue
         if not names and Role.WRITER not in roles(facts.receiver(use.node)):
             continue
+        if asked_for_module(facts, use.node, conversion.program.model_origins) or _asks_for_wrapper(facts, use.node):
+            continue
         for argument in use.node.args:
             if _is_prepared_model(conversion, argument):
                 yield argument
+
+
+def _asks_for_wrapper(facts: Facts, call: ast.Call) -> bool:
+    """`isinstance(model, nn.DataParallel)`: no prepared model is one, and each is an `nn.Module`."""
+    if "builtins.isinstance" not in facts.called(call) or len(call.args) != 2:
+        return False
+    names = facts.names(call.args[1])
+    return bool(names) and names <= DATA_PARALLEL | {"torch.nn.Module"}
 
 
 def _looked_into(conversion: Conversion) -> Iterator[ast.expr]:
