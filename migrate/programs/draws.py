@@ -30,6 +30,7 @@ _METHODS = frozenset(
     """sample rsample normal_ uniform_ random_ bernoulli_ exponential_ cauchy_ log_normal_ geometric_ multinomial
     bernoulli""".split()
 )
+_LOOKING = frozenset({"builtins.isinstance", "builtins.type", "builtins.len"})
 #: Layers, which draw when they are made; what hands data out; streams, which have seeds of their own.
 _OTHERWISE = ("torch.nn.", "torch.utils.data.", "random.Random")
 
@@ -89,7 +90,24 @@ class Draws:
         start = self._program.start
         assert start is not None
         line = spot.statement.lineno + (spot.where == "after")
-        return next((c for c in self._before(start, line, set()) if self._draws_deep(c)), None)
+        calls = (c for c in self._before(start, line, set()) if not self._is_looked_at(c))
+        return next((call for call in calls if self._draws_deep(call)), None)
+
+    def _is_looked_at(self, call: ast.Call) -> bool:
+        """Whether only the type or the size of what a call gives is asked for."""
+        above = next(self._facts.tree(call).up(call), None)
+        if isinstance(above, ast.Call):
+            return bool(self._facts.called(above) & _LOOKING)
+        return isinstance(above, ast.Attribute) and above.attr in known.SIZE_ATTRIBUTES
+
+    def is_made_above(self, statement: ast.stmt) -> bool:
+        """Whether a statement of the module runs before the function that makes the accelerator is called there."""
+        start, module = self._program.start, self._facts.unit(statement)
+        if not isinstance(start, Function) or module is not start.module:
+            return False
+        calls = (node for node in self._facts.own(module) if isinstance(node, ast.Call))
+        leading = [node for node in calls if self._leads_to(node, start, set())]
+        return bool(leading) and all(node.lineno > statement.lineno for node in leading)
 
     def inside(self, statement: ast.stmt) -> bool:
         """Whether a statement draws when it runs."""
@@ -110,14 +128,18 @@ class Draws:
             return True
         return not names and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
 
-    def _draws_deep(self, call: ast.Call, seen: frozenset[int] = frozenset()) -> bool:
-        """Whether a call draws, itself or in the functions that it enters, other things than weights to be trained."""
-        if self._is_trained(call):
+    def _draws_deep(self, call: ast.Call, seen: frozenset[int] = frozenset(), *, weights: bool = False) -> bool:
+        """Whether a call draws, itself or in the functions that it enters, other things than weights to be trained.
+
+        `weights`: those too, inside of a model that is not trained: it may be of the same class as one that is.
+        """
+        if not weights and self._is_trained(call):
             return False
         if self._draws(call) or any(n.startswith("torch.nn.") and known.draws(n) for n in self._facts.called(call)):
             return True
+        weights = weights or Role.MODEL in roles(self._facts.values(call))
         return any(
-            isinstance(node, ast.Call) and self._draws_deep(node, seen | {id(target)})
+            isinstance(node, ast.Call) and self._draws_deep(node, seen | {id(target)}, weights=weights)
             for target in self._facts.targets(call)
             if id(target) not in seen
             for node in self._facts.own(target)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts, Use
+    from migrate.analysis.units import Unit
     from migrate.programs.sameness import Sameness
 
 
@@ -82,8 +83,11 @@ def _gives_seed(call: ast.Call) -> bool:
 # --- seeds that can be given ----------------------------------------------------------------------------------------
 
 
-def environments(facts: Facts, modules: set[Module], uses: list[Use]) -> tuple[Environment, ...] | None:
-    """Every environment of a program, with the calls that seed it; None if one of them cannot be seeded from here."""
+def environments(facts: Facts, start: Unit, modules: set[Module], uses: list[Use]) -> tuple[Environment, ...] | None:
+    """Every environment of a program, with the calls that seed it; None if one of them cannot be seeded.
+
+    `start` is where the accelerator is made: that runs once.
+    """
     if not _libraries(modules) <= _MADE_BY_NAME or _has_own(facts, modules):
         return None
     is_new = _is_new(facts, modules, uses)
@@ -94,7 +98,7 @@ def environments(facts: Facts, modules: set[Module], uses: list[Use]) -> tuple[E
     for use in makers:
         statement = facts.tree(use.node).statement(use.node)
         name = _name(statement, use.node)
-        if name is None or not _is_made_once(facts, use.node, frozenset()):
+        if name is None or not _is_made_once(facts, use.node, start, frozenset()):
             return None
         seeding = [f"{name}.reset(seed={{seed}})" if is_new else f"{name}.seed({{seed}})"]
         seeding += [f"{name}.action_space.seed({{seed}})"] if _chooses(uses) else []
@@ -125,7 +129,7 @@ def _name(statement: ast.stmt, made: ast.Call) -> str | None:
     return ast.unparse(target) if is_name else None
 
 
-def _is_made_once(facts: Facts, node: ast.AST, seen: frozenset[int]) -> bool:
+def _is_made_once(facts: Facts, node: ast.AST, start: Unit, seen: frozenset[int]) -> bool:
     """Whether a node runs once for each place that leads to it: several environments need seeds of their own."""
     for above in facts.tree(node).up(node):
         if isinstance(above, (ast.For, ast.While, ast.Lambda, *_COMPREHENSIONS)):
@@ -133,11 +137,11 @@ def _is_made_once(facts: Facts, node: ast.AST, seen: frozenset[int]) -> bool:
         if isinstance(above, FUNCTIONS):
             break
     unit = facts.unit(node)
-    if isinstance(unit, Module):
+    if unit is start or isinstance(unit, Module):
         return True
     if id(unit) in seen or unit.parent is not None or not facts.callers_known(unit):
         return False
-    return all(_is_made_once(facts, call.node, seen | {id(unit)}) for call in facts.callers(unit))
+    return all(_is_made_once(facts, call.node, start, seen | {id(unit)}) for call in facts.callers(unit))
 
 
 def _is_new(facts: Facts, modules: set[Module], uses: list[Use]) -> bool | None:

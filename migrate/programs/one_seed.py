@@ -47,7 +47,7 @@ def possible(facts: Facts, program: Program, sameness: Sameness, missing: list[s
         return None
     if any(_seeds_itself(facts, sameness, use.node) for use in draws.uses):
         return None
-    played = environments(facts, draws.modules, draws.uses) if ENVIRONMENT in missing else ()
+    played = environments(facts, program.start, draws.modules, draws.uses) if ENVIRONMENT in missing else ()
     return OneSeed(played) if played is not None else None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Module
 from migrate.programs.argument import Argument
@@ -95,8 +96,8 @@ _LEFT_AS_THEY_ARE = ("torchtext.", "torch_geometric.", "webdataset.", "dgl.")
 def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Decisions by which one process would train on, and another not."""
     replicas = without_loader(program)
-    if not replicas:
-        return
+    if not replicas or any(True for _ in facts.calls_to(distributed.RPC)):
+        return  # the processes of RPC have work of their own: that is told
     missing = chance(facts, loops, program)
     is_same = not missing or program.one_seed is not None
     found = list(_parting(facts, loops, program, replicas, trusting=is_same))
@@ -124,6 +125,19 @@ def _parting(
     for statement in _learning_rates(facts, program):
         if not sameness.same(statement.value) or not sameness.alike(statement, deep=True):
             yield statement
+
+
+def recorded(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Environments that write films or logs of what is played, on every process to the same folder."""
+    for use in facts.calls_anywhere if without_loader(program) else ():
+        for name in facts.called(use.node):
+            if name.startswith(_GAMES) and name.endswith(_RECORDERS):
+                why = f"{name} records what is played: every process would write the same files"
+                yield Refusal(use.node, "MIG117", why, "play without it in training, and record games afterwards")
+
+
+_GAMES = ("gym.", "gymnasium.")
+_RECORDERS = (".Monitor", ".RecordVideo", ".VideoRecorder", ".monitoring.Monitor")
 
 
 def _is_dissolved(test: ast.AST, sameness: Sameness) -> bool:
@@ -224,6 +238,7 @@ __all__ = [
     "differs",
     "other_sources",
     "parting_replicas",
+    "recorded",
     "without_device",
     "without_loader",
 ]

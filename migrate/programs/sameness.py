@@ -284,7 +284,7 @@ class Sameness:
 
     def _attribute(self, node: ast.Attribute, *, value: bool) -> bool:
         facts = self._facts
-        if facts.names(node):
+        if facts.names(node) or node.attr in known.FORMS:
             return True
         if value and node.attr in known.SIZE_ATTRIBUTES and not roles(facts.values(node.value)) & {Role.HOLDER}:
             return self.even(node.value)

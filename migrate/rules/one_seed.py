@@ -23,6 +23,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from migrate.analysis.units import Function
+from migrate.programs.draws import Draws
 from migrate.rules.layout import place
 from migrate.rules.rule import rule
 
@@ -64,9 +66,14 @@ def seeding(conversion: Conversion, draft: Draft, accelerator: str) -> str:
 
 
 def _is_early(conversion: Conversion, environment: Environment) -> bool:
-    """Whether an environment is made above the accelerator, beside it."""
-    is_beside = conversion.facts.unit(environment.made) is conversion.program.start
-    return is_beside and not conversion.has_accelerator_at(environment.made)
+    """Whether an environment is made above the accelerator, and has its name there."""
+    start, made = conversion.program.start, environment.made
+    if conversion.facts.unit(made) is start:
+        return not conversion.has_accelerator_at(made)
+    root = environment.seeding[0].partition(".")[0]
+    is_hidden = isinstance(start, Function) and any(b.target == root for b in conversion.facts.bindings_in(start))
+    is_hidden = is_hidden or (isinstance(start, Function) and root in start.parameter_names)
+    return not is_hidden and Draws(conversion.facts, conversion.program).is_made_above(made)
 
 
 def _calls(environment: Environment) -> list[str]:

@@ -321,6 +321,56 @@ def test_what_is_drawn_before_the_program_begins_is_refused(convert_text):
     assert [(code, "torch.randn(16, 2) draws something" in why) for code, why in kept(report)] == [("MIG123", True)]
 
 
+TARGET = """
+import random
+import torch
+from torch import nn, optim
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.out(x)
+
+class Agent:
+    def __init__(self, use_cuda):
+        {first}
+        self.target = Net()
+        self.use_cuda = use_cuda and torch.cuda.is_available()
+        self.device = torch.device("cuda" if self.use_cuda else "cpu")
+        {last}
+        self.net = Net().to(self.device)
+        self.target.to(self.device)
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
+
+    def learn(self):
+        while random.random() < 0.9:
+            x = torch.rand(4, 2, device=self.device)
+            loss = (self.net(x) - self.target(x)).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+Agent({given}).learn()
+"""
+
+
+def test_a_model_that_nobody_trains_is_made_after_the_seed(convert_text):
+    source = TARGET.format(first="pass", last="pass", given="True").replace("        pass\n", "")
+    report, result = convert_text(source)
+
+    assert kept(report) == [
+        ("MIG123", "Net() draws something here, before there is an accelerator to agree on a seed with")
+    ]
+    above = source.replace("        self.target = Net()\n", "", 1)
+    above = above.replace("        self.net =", "        self.target = Net()\n        self.net =")
+    report, result = convert_text(above)
+    assert kept(report) == []
+    assert result.index("set_seed(b") < result.index("self.target = Net()")
+
+
 def test_weights_alone_need_no_seed(convert_text):
     report, result = convert_text(program("for step in range(9):\n    x = rows\n    STEP", ""))
 
@@ -361,6 +411,12 @@ ENVIRONMENTS = {
         ["env.reset(seed={})", "env.action_space.seed({})"],
     ),
     "a wrapper around it": (OLD, "env = gym.wrappers.Clip(gym.make('A-v0').unwrapped)", "0", ["env.seed({})"]),
+    "made above the function of the accelerator": (
+        NEW,
+        "env = gym.make('A-v0')\nsize = env.action_space.sample().shape",
+        "env.action_space.sample()",
+        ["env.reset(seed={})", "env.action_space.seed({})"],
+    ),
     "made in a function": (
         OLD,
         "def make():\n    it = gym.make('A')\n    return it\nenv = make()",
@@ -400,6 +456,32 @@ def test_an_environment_out_of_reach_is_refused(convert_text, made):
     assert result == source
     assert [code for code, message in kept(report) if "the environment not seeded" in message] == ["MIG122"]
     assert "env.reset(seed=0)" in report.of(Kind.LEFT)[0].hint
+
+
+def test_games_that_are_recorded_are_refused(convert_text):
+    made = "env = gym.wrappers.Monitor(gym.make('A-v0'), 'films')"
+    report, _ = convert_text(program(OLD.format(made=made, action="0"), ""))
+
+    assert [code for code, _ in kept(report)] == ["MIG117"]
+
+
+def test_a_backend_of_a_library_is_refused(convert_text):
+    body = "for step in range(9):\n    x = rows\n    STEP"
+    source = program(body).replace('"cuda" if torch.cuda.is_available() else "cpu"', '"tiny"')
+    report, result = convert_text(source)
+
+    assert result == source
+    assert [code for code, _ in kept(report)] == ["MIG101"]
+
+
+def test_what_a_tensor_is_like_is_the_same(convert_text):
+    body = (
+        "for step in range(100):\n    x = rows[torch.randperm(16)[:4]]\n    if x.requires_grad or True:\n        STEP"
+    )
+    report, result = convert_text(program(body, ""))
+
+    assert kept(report) == []
+    assert "set_seed" not in result
 
 
 def test_an_environment_that_is_seeded(convert_text):
