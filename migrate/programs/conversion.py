@@ -138,7 +138,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     loaders = _prepared_loaders(program, in_full, handed_out)
     prepared = {origin for named in loaders for origin in named.origins}
     program.refusals += _evaluated_in_full(program, in_full)
-    on_cpu = left_on_cpu(facts, loops, program, prepared - program.partly_prepared)
+    on_cpu = left_on_cpu(facts, loops, program, prepared - program.met_in_both)
     planned = tuple(schedules(facts, loops, program))
     units = units_of(facts, program)
     program.refusals += _wrapped_elsewhere(facts, program, units)
@@ -184,7 +184,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         tuple(in_full),
         where,
         tuple(on_cpu),
-        tuple(moves(facts, program, prepared - where.on_host.keys() - program.partly_prepared, units, placement)),
+        tuple(moves(facts, program, prepared - where.on_host.keys() - program.met_in_both, units, placement)),
         placement,
         by_hand,
     )
@@ -201,7 +201,7 @@ def _evaluation(facts: Facts, program: Program, handed_out: set[ast.AST]) -> tup
         InFull(loop, "it also runs where the model is not prepared")
         if loop.unit in raw
         else InFull(loop, "its loader stays whole, beside the one that is trained on")
-        if loop.loaders & program.partly_prepared
+        if loop.loaders & (program.partly_prepared | program.kept_whole)
         else decide_evaluation(facts, program, modes, loop)
         for loop in program.evaluation
     ]
@@ -252,7 +252,7 @@ def _held_back(
 
 
 def _prepared_loaders(program: Program, in_full: list[InFull], handed_out: set[ast.AST]) -> tuple[Named, ...]:
-    whole = {origin for decision in in_full for origin in decision.loop.loaders}
+    whole = {origin for decision in in_full for origin in decision.loop.loaders} | program.kept_whole
     return tuple(
         loader
         for loader in program.loaders
