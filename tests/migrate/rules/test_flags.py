@@ -65,7 +65,8 @@ CONVERTED = {
             "parameters": "loader, optimizer, split",
             "choice": 'is_train = split == "train"',
             "step": f"if is_train:\n            {STEP}",
-            "calls": 'run(model, train_loader, optimizer, "train")\n    print(run(model, test_loader, optimizer, "test"))',
+            "calls": 'run(model, train_loader, optimizer, "train")\n'
+            '    print(run(model, test_loader, optimizer, "test"))',
         },
         "if is_train:",
     ),
