@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.amp.grad_scaler import OptState
 from torch.optim import Optimizer
 
 from runtime.config import MixedPrecision
@@ -92,6 +93,7 @@ class Fp16(Bf16):
 
     def backward(self, loss: Tensor, **arguments: Any) -> None:
         self.scaler.settle()
+        self.scaler.rescale()
         self.scaler.scale(loss).backward(**arguments)  # type: ignore[no-untyped-call]
 
     def unscale(self, optimizers: Iterable[Optimizer]) -> None:
@@ -131,7 +133,7 @@ class Scaler(torch.amp.GradScaler):
     def __init__(self, device: str, **arguments: Any) -> None:
         super().__init__(device, **arguments)
         self.is_update_due = False
-        self._unscaled: set[int] = set()
+        self._unscaled: dict[int, Optimizer] = {}  # since the last update, by identity
 
     def settle(self) -> None:
         """Do the update if it is due."""
@@ -143,10 +145,26 @@ class Scaler(torch.amp.GradScaler):
         self._unscaled.clear()
         super().update(new_scale)
 
+    def rescale(self) -> None:
+        """Scale gradients again that were unscaled, to be clipped, before more is added to them.
+
+        The scale is a power of two, so nothing is rounded; what was not finite stays so, and is found at the step.
+        """
+        scale = super().get_scale() if self._unscaled else 1.0
+        for optimizer in self._unscaled.values():
+            state = self._per_optimizer_states[id(optimizer)]
+            if state["stage"] is OptState.UNSCALED:
+                for group in optimizer.param_groups:
+                    for parameter in group["params"]:
+                        if parameter.grad is not None:
+                            parameter.grad.mul_(scale)
+                state["stage"] = OptState.READY
+        self._unscaled.clear()
+
     def unscale_once(self, optimizer: Optimizer) -> None:
         """Unscale the gradients unless that has been done since the last update."""
         if id(optimizer) not in self._unscaled:
-            self._unscaled.add(id(optimizer))
+            self._unscaled[id(optimizer)] = optimizer
             self.unscale_(optimizer)
 
     def get_scale(self) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.alone.presence import bound, imports_apex
 from migrate.alone.uses import Uses, is_pure, scopes, stripped
 from migrate.programs.marker import ACCELERATOR, is_marked
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from migrate.alone.pen import Pen
 
-_OURS = ("torch.distributed", "torch.multiprocessing", "torch.nn.parallel", "torch.utils.data.distributed")
+_OURS = ("torch.distributed", "torch.multiprocessing", "torch.nn.parallel", "torch.utils.data.distributed", "apex")
 _PASSIVE = ("parameters", "named_parameters", "buffers", "named_buffers", "values", "items", "keys")
 
 
@@ -41,6 +42,7 @@ class Clearing:
             self._parameters,
             self._empty,
             self._functions,
+            self._tries,
             self._imports,
         )
         for step in steps:
@@ -266,6 +268,19 @@ class Clearing:
                 continue
             self._pen.remove(node)
             found = True
+        return found
+
+    def _tries(self) -> bool:
+        """`try: from apex import amp`, and what says that it is missing."""
+        found = False
+        for path, root in self._now.trees.items():
+            read = self._now.names(path)
+            for node in ast.walk(root):
+                if not isinstance(node, ast.Try) or not imports_apex(node):
+                    continue
+                if not any(read.get(name) or self._now.is_mentioned(name, besides=path) for name in bound(node)):
+                    self._pen.remove(node)
+                    found = True
         return found
 
     def _imports(self) -> bool:

@@ -36,6 +36,10 @@ class Pen:
         """Keep one branch of an `if`."""
         self.plan.fold(statement, keep=keep, rule=CODE)
 
+    def unwrap(self, statement: ast.With) -> None:
+        """Keep the body of a `with`."""
+        self.plan.unwrap(statement, rule=CODE)
+
     def before(self, statement: ast.stmt, code: str) -> None:
         """Put statements before one."""
         self.plan.insert_before(statement, code, rule=CODE)

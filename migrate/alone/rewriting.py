@@ -30,10 +30,11 @@ _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 class Rewriting:
     """One walk over the statements of the modules."""
 
-    def __init__(self, world: World, pen: Pen, setups: Setups) -> None:
+    def __init__(self, world: World, pen: Pen, setups: Setups, done: Collection[int]) -> None:
         self._world = world
         self._pen = pen
         self._setups = setups
+        self._done = done  # ids of nodes that another pass has taken away
         self._samplers = samplers.Samplers(world)
         self._scales = Scales(world)
 
@@ -58,12 +59,15 @@ class Rewriting:
 
     def _block(self, block: list[ast.stmt]) -> None:
         for number, statement in enumerate(block):
+            if id(statement) in self._done:
+                continue
             self._statement(statement)
             if isinstance(statement, ast.If):
                 kept = certain(self._world, statement)
                 if kept and ends(self._world, kept):
                     for dead in block[number + 1 :]:
-                        self._pen.remove(dead)
+                        if id(dead) not in self._done:
+                            self._pen.remove(dead)
                     return
 
     def _statement(self, statement: ast.stmt) -> None:

@@ -6,10 +6,13 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from migrate.alone import apex
 from migrate.alone.clearing import Clearing
+from migrate.alone.half import Half
 from migrate.alone.handed import handed
 from migrate.alone.obstacles import obstacles
 from migrate.alone.pen import Pen
+from migrate.alone.presence import Presence
 from migrate.alone.rewriting import Rewriting, starts
 from migrate.alone.samplers import Samplers
 from migrate.alone.scales import Scales
@@ -44,7 +47,8 @@ class Stage:
     paths: frozenset[str]
     contents: dict[str, bytes] = field(default_factory=dict)  # by path
     comments: dict[str, tuple[str, ...]] = field(default_factory=dict)  # that went away with their statements
-    handed: Handed = field(default_factory=Handed)
+    handed: Handed | None = field(default_factory=Handed)  # None: there are no several processes
+    said: tuple[str, ...] = ()  # of what becomes of apex
     refusals: tuple[Refusal, ...] = ()  # why nothing became of it
 
 
@@ -54,22 +58,25 @@ def stages(facts: Facts) -> list[Stage]:
 
 
 def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
-    """What becomes of some modules; None if they know nothing of several processes."""
-    if not starts(facts, modules):
+    """What becomes of some modules; None if they know nothing of several processes, and nothing of apex."""
+    has_processes = starts(facts, modules)
+    if not has_processes and not apex.is_used(facts, modules):
         return None
     world = World(facts, modules)
     paths = frozenset(module.file.path for module in modules)
-    if found := tuple(obstacles(world)):
-        return Stage(paths, refusals=found)
+    told = Handed() if has_processes else None
+    half = Half(apex.Apex(world, modules, world.dead if has_processes else (), Presence(facts, modules)))
+    if found := (*(_in_the_way(world) if has_processes else ()), *half.obstacles()):
+        return Stage(paths, handed=told, refusals=found)
     files = [module.file for module in modules]
-    if found := (*Samplers(world).obstacles(), *Scales(world).obstacles()):
-        return Stage(paths, refusals=found)
     plan = _plan(files)
-    rewriting = Rewriting(world, Pen(plan), Setups(world))
-    rewriting.run()
+    half.run(Pen(plan))
+    if has_processes:
+        rewriting = Rewriting(world, Pen(plan), Setups(world), half.gone)
+        rewriting.run()
+        told = handed(world, rewriting.samplers, rewriting.scales)
     if plan.refused or plan.conflicts:
-        return Stage(paths)
-    told = handed(world, rewriting.samplers, rewriting.scales)
+        return Stage(paths, handed=told)
     made = _Passes(files, {m.file.path: m.tree for m in _around(facts, set(modules))})
     made.apply(plan)
     for _ in range(MOST_ROUNDS):
@@ -78,8 +85,12 @@ def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
             break
         made.apply(plan)
     if taken := tuple(_taken(facts, modules, made.contents)):
-        return Stage(paths, refusals=taken)
-    return Stage(paths, made.contents, made.comments, told)
+        return Stage(paths, handed=told, refusals=taken)
+    return Stage(paths, made.contents, made.comments, told, half.said)
+
+
+def _in_the_way(world: World) -> tuple[Refusal, ...]:
+    return tuple(obstacles(world)) or (*Samplers(world).obstacles(), *Scales(world).obstacles())
 
 
 def _around(facts: Facts, group: set[Module]) -> Iterator[Module]:
@@ -113,7 +124,18 @@ def _plan(files: Sequence[SourceFile]) -> Plan:
 
 
 #: A file without any of these knows nothing of several processes, and nothing in it has to change.
-_WORDS = (b"distributed", b"rank", b"world_size", b"Parallel", b"gpu", b"spawn", b".module", b"is_main", b"is_master")
+_WORDS = (
+    b"distributed",
+    b"rank",
+    b"world_size",
+    b"Parallel",
+    b"gpu",
+    b"spawn",
+    b".module",
+    b"is_main",
+    b"is_master",
+    b"apex",
+)
 
 
 def _groups(facts: Facts) -> list[tuple[Module, ...]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from migrate.alone.lines import Lines, retold_findings, retold_summaries
-from migrate.programs.marker import ACCELERATOR
+from migrate.programs.marker import ACCELERATOR, PRECISION
 from migrate.report.model import Finding, Kind, Outcome
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ P = TypeVar("P", bound=Planned)
 
 
 def is_converted(stage: Stage, project: Project, planned: Planned) -> bool:
-    """Whether each training loop in the files converts, and nothing is left that stands for the accelerator."""
+    """Whether each training loop in the files converts, and nothing is left that stands for something else."""
     loops = [f for f in planned.outcome.findings if f.kind is Kind.LOOP and f.path in stage.paths]
     if not loops or not all(loop.converts for loop in loops):
         return False
@@ -41,9 +41,11 @@ def _is_open(path: str, project: Project, planned: Planned) -> bool:
     from migrate.edits.apply import apply
 
     file = next(file for file in project.named if file.path == path)
-    if ACCELERATOR.encode() not in file.content or planned.plan is None:
+    names = (ACCELERATOR.encode(), PRECISION.encode())
+    if not any(name in file.content for name in names) or planned.plan is None:
         return False
-    return ACCELERATOR.encode() in apply(file, planned.plan).content
+    content = apply(file, planned.plan).content
+    return any(name in content for name in names)
 
 
 def retold(planned: P, stages: Sequence[Stage], project: Project) -> P:

@@ -49,16 +49,23 @@ def _one(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Val
             return _instantiate(state, callee.unit, arguments, frame)
         return _tuple(state, records.declared(callee.origin), arguments)
     if callee.role is Role.METHOD and callee.receiver is not None:
-        if callee.receiver.role is Role.OPTIMIZER:
-            _call_closures(state, callee.name, arguments, frame)
-        elif callee.name in state.known.calling_methods:
-            given = _of_calling_method(state, callee, arguments, frame)
-            if given is not None:
-                return given
-        return method(state, callee.receiver, callee.name, arguments, frame)
+        return _of_library(state, callee, callee.receiver, arguments, frame)
     if callee.role in (Role.MODEL, Role.CRITERION, Role.INSTANCE):
         return _called(state, callee, arguments, frame)
     return unknown(arguments.node, arguments)
+
+
+def _of_library(state: State, callee: Value, receiver: Value, arguments: Arguments, frame: Frame) -> Values:
+    """A method that the project does not define."""
+    if receiver.role is Role.CLASS and isinstance(receiver.unit, Class):
+        return _pretrained(state, receiver.unit, arguments, frame)
+    if receiver.role is Role.OPTIMIZER:
+        _call_closures(state, callee.name, arguments, frame)
+    elif callee.name in state.known.calling_methods:
+        given = _of_calling_method(state, callee, arguments, frame)
+        if given is not None:
+            return given
+    return method(state, receiver, callee.name, arguments, frame)
 
 
 def _call_closures(state: State, name: str, arguments: Arguments, frame: Frame) -> None:
@@ -177,6 +184,17 @@ def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -
         records.construct(state, fields, arguments, ordered=made.role is Role.CONTAINER)
         invoke(state, made, "__post_init__")
     _over(state, made, node, arguments, made.role)
+    return frozenset({made})
+
+
+def _pretrained(state: State, cls: Class, arguments: Arguments, frame: Frame) -> Values:
+    """`Net.from_pretrained(name)` of the library that a class derives from makes a model, with what that passes."""
+    if cls.is_open and not state.settled:
+        return NOTHING
+    if role_of(state, cls) is not Role.MODEL:
+        return unknown(arguments.node, arguments)
+    made = instance(state, cls, arguments.site, frame)
+    invoke(state, made, "__init__")
     return frozenset({made})
 
 

@@ -66,6 +66,8 @@ def attribute(state: State, value: Value, name: str) -> Values:
         if name == "__class__":
             return frozenset({class_of(value.unit)})
         held |= _of_class(state, value, value.unit, name)
+        if not held and value.role is Role.CLASS and name in transformers.MAKING and value.unit.library_bases() - PLAIN:
+            return frozenset({Value(Role.METHOD, value.origin, name, None, value)})
         if held or value.role is Role.CLASS or _is_expected(value.unit, name):
             return held
     if held:

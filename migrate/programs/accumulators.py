@@ -201,10 +201,13 @@ def _divisors(statement: ast.stmt, name: str) -> Iterator[ast.expr]:
 
 
 def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool:
-    """Whether a divisor is the number of batches of this process: len(loader), or the loop's own counter."""
+    """Whether a divisor is the number of batches of this process: len(loader), or a counter of the loop."""
     counters = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
+    counted = set(_counted(loop.node))
     for node in ast.walk(divisor):
         if isinstance(node, ast.Call) and _is_length_of_loader(facts, node):
+            return True
+        if isinstance(node, ast.Name) and node.id in counted:
             return True
         if isinstance(node, ast.Name) and node.id in counters and Role.NUMBER in roles(facts.values(node)):
             return True
@@ -214,6 +217,17 @@ def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool
                 if binding.target == node.id and isinstance(value, ast.Call) and "builtins.len" in facts.called(value):
                     return _is_length_of_loader(facts, value)
     return False
+
+
+def _counted(loop: ast.AST) -> Iterator[str]:
+    """The names that go up by a number in a loop: `steps += 1`."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
+            if isinstance(node.value, ast.Constant):
+                yield node.target.id
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
+            if isinstance(node.value.right, ast.Constant) and same(node.targets[0], node.value.left):
+                yield from writes(node.targets[0])
 
 
 def _is_length_of_loader(facts: Facts, call: ast.Call) -> bool:

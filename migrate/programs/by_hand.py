@@ -12,6 +12,7 @@ from migrate.programs.stages import NoPlace
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
     from migrate.programs.placement import Placement
     from migrate.programs.program import Program
@@ -43,8 +44,8 @@ class ByHand:
         local = {binding.target for binding in facts.bindings_in(home)} if not isinstance(home, Module) else set()
         local |= set(getattr(home, "parameter_names", ())) | set(getattr(unit, "parameter_names", ()))
         local |= {binding.target for binding in facts.bindings_in(unit)} if not isinstance(unit, Module) else set()
-        if needed & local:
-            names = ", ".join(sorted(needed & local))
+        if apart := {name for name in needed & local if not _is_same(facts, name, home, unit)}:
+            names = ", ".join(sorted(apart))
             why = f"{names} is not at hand where the accelerator is made"
             raise NoPlace(Refusal(placement.accelerator.statement, "MIG100", why, f"make {names} an attribute"))
 
@@ -54,12 +55,26 @@ class ByHand:
         Raises:
             NoPlace: that was not the trouble.
         """
-        if not self.arguments:
+        if not self.arguments or self.mixed.was_apex:
             raise error
         why = error.refusal.why
         return ByHand(self.mixed.by_hand(why), self.accumulated.by_hand(why))
 
 
+def _is_same(facts: Facts, name: str, *units: Unit) -> bool:
+    """Whether a name has one object in two functions: `args`, which one passes to the other."""
+    found = []
+    for unit in units:
+        bound = [value for binding in facts.bindings_in(unit) if binding.target == name for value in binding.values]
+        found.append({v.origin for v in (*bound, *getattr(unit, "parameters", {}).get(name, ()))})
+    return found[0] == found[1] and len(found[0]) == 1 and None not in found[0]
+
+
 def decide(facts: Facts, loops: Loops, program: Program) -> ByHand:
     """What becomes of the scalers, contexts and windows of a program."""
-    return ByHand(precision.decide(facts, loops, program), windows.accumulation(facts, loops, program))
+    mixed, accumulated = precision.decide(facts, loops, program), windows.accumulation(facts, loops, program)
+    if mixed.was_apex and any(windows.clips_outside(facts, window) for window in accumulated.windows):
+        accumulated = accumulated.by_hand(
+            "gradients are clipped after every backward, not only where they are complete"
+        )
+    return ByHand(mixed, accumulated)

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ACCELERATOR = "__accelerator__"
+#: A name that is given what `Accelerator(mixed_precision=...)` is to be given.
+PRECISION = "__mixed_precision__"
 #: What says that a process is the one that speaks.
 _MAIN = ("is_main_process", "is_local_main_process")
 

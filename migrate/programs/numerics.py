@@ -15,15 +15,17 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
 
+_LIKE_ANY = ("apex.normalization.", "apex.optimizers.Fused", "apex.mlp.", "apex.contrib.")
 _HALF = frozenset({"torch.float16", "torch.half"})
 
 
 def numerics(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """apex, and models whose parameters are in float16."""
+    """What is left of apex, and models whose parameters are in float16."""
+    is_told = any(refusal.code == "MIG106" for refusal in program.refusals)
     modules = {loop.unit.module for loop in program.training} | {program.module}
     for module in modules:
-        for node in facts.tree(module.tree).nodes:
-            if isinstance(node, ast.Call) and any(n.startswith("apex.") for n in facts.called(node) - SYNCHRONIZING):
+        for node in () if is_told else facts.tree(module.tree).nodes:
+            if isinstance(node, ast.Call) and any(map(_is_apex, facts.called(node) - SYNCHRONIZING)):
                 yield Refusal(
                     node,
                     "MIG106",
@@ -38,6 +40,11 @@ def numerics(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
                 "the parameters of the model are in float16, and so are what steps and averages do with them",
                 "leave the parameters in float32 and start the converted script with --mixed_precision fp16",
             )
+
+
+def _is_apex(name: str) -> bool:
+    """Whether a function of apex does more than compute: its layers and optimizers are like those of any library."""
+    return name.startswith("apex.") and not name.startswith(_LIKE_ANY)
 
 
 def _halves(facts: Facts, call: ast.Call, program: Program) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import amp
 from migrate.analysis.known.training import CLIPPING
 from migrate.analysis.roles import Role, origins
+from migrate.programs import apex
 from migrate.programs.conditions import needs
 from migrate.programs.contexts import Contexts
 from migrate.programs.outsiders import units_of
@@ -56,6 +57,8 @@ class Mixed:
     folds: tuple[tuple[ast.If, bool], ...] = ()  # True: the body is kept, False: the else part
     kept: tuple[tuple[ast.AST, str], ...] = ()  # what stays by hand, and why
     outside: tuple[ast.Call, ...] = ()  # calls of the model that autocast comes to, though the original had none there
+    told: tuple[tuple[ast.AST, str], ...] = ()  # what a person must know
+    was_apex: bool = False  # there is no way to keep it
 
     def of(self, *wanted: Becomes) -> list[ast.AST]:
         """The uses that become one of these."""
@@ -69,6 +72,10 @@ class Mixed:
 def decide(facts: Facts, loops: Loops, program: Program) -> Mixed:
     """What becomes of the scaler and the contexts of a program; what cannot be proven stays."""
     units = units_of(facts, program)
+    if starts := apex.started(facts, units):
+        gone = tuple((start, Becomes.GONE) for start in starts)
+        told = tuple((starts[0], text) for text in program.said)
+        return Mixed((apex.argument(facts, program, starts),), uses=gone, told=told, was_apex=True)
     made = [use for use in facts.calls if use.unit in units and _makes_scaler(facts, use.node)]
     if not made:
         return Mixed()

@@ -62,6 +62,7 @@ class Program:
     one_seed: OneSeed | None = None  # that all processes take, where the program sets none
     annotates: bool = False  # a comment says so in the code
     handed: Handed | None = None  # what the program said of several processes, before it was made ready
+    said: tuple[str, ...] = ()  # what a person must know of mixed precision that was apex's
 
     @property
     def training_loaders(self) -> set[ast.AST]:

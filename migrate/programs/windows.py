@@ -75,6 +75,15 @@ def accumulation(facts: Facts, loops: Loops, program: Program) -> Accumulated:
     return Accumulated(tuple(window for window, _ in found), (argument,))
 
 
+def clips_outside(facts: Facts, window: Window) -> bool:
+    """Whether gradients are clipped before they are complete."""
+    ends = {id(inner) for inner in ast.walk(window.test)}
+    return any(
+        isinstance(n, ast.Call) and id(n) not in ends and facts.called(n) & CLIPPING.keys()
+        for n in ast.walk(window.loop.node)
+    )
+
+
 def _test(facts: Facts, loops: Loops, loop: LoopFact) -> ast.If | None:
     """The `if (i + 1) % k == 0:` around the step of a loop."""
     tree = facts.tree(loop.node)

@@ -147,7 +147,7 @@ def _hand_over(facts: Facts, program: Program, ready: Sequence[Ready]) -> None:
     paths = {loop.unit.module.file.path for loop in program.training}
     for one in ready:
         if paths & one.paths:
-            program.handed = one.handed
+            program.handed, program.said = one.handed, one.said
             program.refusals = [*one.refusals, *program.refusals]
 
 

@@ -9,6 +9,9 @@
     scaler.state_dict()                     ->   accelerator.scaler.state_dict() if accelerator.scaler else {}
     if scaler is not None:                  ->   if accelerator.scaler is not None:
 
+apex (`amp.initialize`, `with amp.scale_loss(...)`, `amp.master_params`) gives way in the same way, with its imports and
+the tests for them; at its levels O2 and O3, which keep the parameters in float16, it is refused.
+
 Branches with and without mixed precision that say the same become one. As with the original, the CPU computes in full
 precision. A prepared model computes in low precision wherever it is called; a note names the calls where the original
 did not. Kept by hand, with the reason: several scalers, scalers with settings of their own or for the CPU, clipping of
@@ -54,6 +57,8 @@ def grad_scaler(conversion: Conversion, draft: Draft) -> None:
         _write(conversion, draft, node, becomes)
     for node, is_body in mixed.folds:
         draft.fold(node, keep="body" if is_body else "orelse")
+    for node, text in mixed.told:
+        draft.note(node, text)
     for call in mixed.outside:
         draft.note(call, "the model computes in float16 here, too, once it is prepared", "as Accelerate does")
     _drop_imports(conversion, draft)

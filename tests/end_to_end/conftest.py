@@ -18,6 +18,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))  # test files import `cases`
 STAGE = HERE / "stage.py"
+PATH = os.pathsep.join(map(str, (HERE.parents[1], HERE / "stubs")))  # libraries that originals import
 PATIENCE_S = 120
 
 
@@ -43,7 +44,7 @@ class Stage:
         self._number = 0
         self._done: dict[Any, list[Ran]] = {}
         command = [sys.executable, "-m", "runtime", "launch", "--cpu", "-n", "2", str(STAGE), str(folder)]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parents[1])}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": PATH}
         with (folder / "log").open("wb") as log:
             self._launcher = subprocess.Popen(
                 command, env=environment, stdout=log, stderr=log, start_new_session=True, cwd=folder

@@ -209,3 +209,26 @@ def test_scheduler_waits_while_steps_are_skipped():
         scheduler.step()
         optimizer.zero_grad()
         assert optimizer.param_groups[0]["lr"] == rate
+
+
+def test_gradients_that_are_clipped_after_each_backward_are_scaled_again_before_more_is_added():
+    model, precision, optimizer = prepared_fp16(init_scale=8.0)
+    for expected in (0.5, 1.0):
+        precision.backward(0.5 * model(torch.ones(1, 2)).sum())
+        precision.unscale([optimizer])
+        assert torch.equal(model.weight.grad, torch.full((1, 2), expected))
+    precision.backward(model(torch.ones(1, 2)).sum())
+    assert torch.equal(model.weight.grad, torch.full((1, 2), 16.0))
+    before = model.weight.clone()
+    optimizer.step()
+    assert torch.allclose(model.weight, before - 0.2)
+
+
+def test_what_was_not_finite_when_it_was_clipped_is_found_at_the_step():
+    model, precision, optimizer = prepared_fp16(init_scale=8.0)
+    for value in (float("inf"), 1.0):
+        precision.backward(model(torch.full((1, 2), value)).sum())
+        precision.unscale([optimizer])
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    assert optimizer.step_was_skipped

@@ -7,7 +7,8 @@ DATA_PARALLEL = frozenset(
     {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}
 )
 DISTRIBUTED_DATA_PARALLEL = frozenset(
-    {"torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel"}
+    f"{module}.DistributedDataParallel"
+    for module in ("torch.nn.parallel", "torch.nn.parallel.distributed", "apex.parallel", "apex.parallel.distributed")
 )
 SHARDING = frozenset(
     """torch.distributed.fsdp.FullyShardedDataParallel torch.distributed.fsdp.fully_shard
@@ -46,7 +47,6 @@ _WRAPPERS: tuple[Row, ...] = (
         for name in sorted(DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SHARDING)
     ),
     Passes("torch.nn.parallel.DistributedDataParallelCPU", _MODULE, derived=Role.MODEL, old=True),
-    *each(Passes, ("apex.parallel", "apex.parallel.distributed"), "DistributedDataParallel", argument=_MODULE),
     Passes("apex.parallel.convert_syncbn_model", _MODULE),
     *each(Passes, ("fairscale.nn", "fairscale.nn.data_parallel"), "FullyShardedDataParallel", argument=_MODULE),
     *each(Passes, ("fairscale.nn", "fairscale.nn.data_parallel"), "ShardedDataParallel", argument=_MODULE),

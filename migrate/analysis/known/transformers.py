@@ -14,14 +14,16 @@ _TASKS = (
     "AudioClassification AudioFrameClassification SpeechSeq2Seq Vision2Seq ImageTextToText VideoClassification "
     "ZeroShotImageClassification ZeroShotObjectDetection"
 )
-_MODELS = ("*Model", "AutoModel*", "*LMHead", *(f"*For{task}" for task in _TASKS.split()))
+#: Class methods that make an object of the class, or of one that derives from it.
+MAKING = frozenset({"from_pretrained", "from_config"})
+_MODELS = ("*Model", "*PreTrainedModel", "AutoModel*", "*LMHead", *(f"*For{task}" for task in _TASKS.split()))
 
 ROWS: tuple[Row, ...] = (
     *(
         Makes(f"{library}.{name}{made}", Role.MODEL)
         for library in _LIBRARIES
         for name in _MODELS
-        for made in ("", ".from_pretrained", ".from_config")
+        for made in ("", *(f".{name}" for name in sorted(MAKING)))
     ),
     # Another framework, or no model at all, for all that the name says.
     *each(Other, _LIBRARIES, "TF* TF*.* Flax* Flax*.* DataCollatorFor*"),

@@ -39,7 +39,7 @@ SETS = (
 )
 #: Where a module is no longer importable under the name of its function (`torch.multiprocessing.spawn`), or another
 #: package must be installed for it.
-ELSEWHERE = re.compile(r"torch\.multiprocessing\.spawn\.|torch\.utils\.tensorboard\.")
+ELSEWHERE = re.compile(r"apex\.|torch\.multiprocessing\.spawn\.|torch\.utils\.tensorboard\.")
 
 
 def resolves(name):

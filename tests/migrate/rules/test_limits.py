@@ -45,9 +45,9 @@ def test_allowed(changed, name):
 REFUSED = {
     "apex": (
         "MIG106",
-        {"imports": "from apex import amp", "ready": "model, optimizer = amp.initialize(model, optimizer)"},
+        {"imports": "from apex import amp", "ready": 'model, optimizer = amp.initialize(model, optimizer, True, "O2")'},
         "amp.initialize",
-        "apex",
+        "opt_level O2 keeps the parameters in float16",
     ),
     "a pipeline": (
         "MIG110",
@@ -186,7 +186,7 @@ def test_every_reason_is_told(convert_text, programs):
 
     assert {finding.code for finding in report.of(Kind.LEFT)} == {"MIG106", "MIG120"}
     (loop,) = report.of(Kind.LOOP)
-    assert "(MIG106, MIG120)" in loop.message
+    assert "(MIG120, MIG106)" in loop.message
 
 
 def test_a_bound_that_is_reached_is_a_reason(programs):

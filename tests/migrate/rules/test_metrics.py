@@ -118,6 +118,11 @@ JOINED = {
         "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
         "print(total / len(list(loader)))",
     ),
+    "divided by steps that the loop counts": (
+        "total += loss.item()\nsteps += 1",
+        "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
+        "print(total / steps)",
+    ),
     "a list that grows": (
         "total += output.view(-1).tolist()",
         "total = accelerator.gather_for_metrics(total)",
@@ -135,7 +140,7 @@ JOINED = {
 def test_joined_after_the_training_loop(changed, name):
     step, join, read = JOINED[name]
     changed(
-        start="total = []" if "list" in step else "total = 0",
+        start="total = []" if "list" in step else "total = steps = 0" if "steps" in step else "total = 0",
         step=step,
         epoch=(read, f"{join}\n{read.replace('print', 'accelerator.print')}"),
     )

@@ -1,0 +1,213 @@
+"""MIG106: mixed precision that was apex's."""
+
+import textwrap
+
+import pytest
+
+from migrate.report.model import Kind
+
+BEFORE = """\
+import argparse
+import torch
+from apex import amp
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--amp", action="store_true")
+parser.add_argument("--level", default="O1")
+args = parser.parse_args()
+data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+loader = DataLoader(data, batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+"""
+START = "model, optimizer = amp.initialize(model, optimizer)"
+PREPARED = "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)\n"
+LOOP = """
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = (model(x) - y).square().mean()
+    {step}
+    optimizer.step()
+"""
+SCALED = "with amp.scale_loss(loss, optimizer) as scaled_loss:\n    scaled_loss.backward()"
+OPTION = 'parser.add_argument("--level", default="O1")\n'
+
+
+def program(start, step):
+    return f"{BEFORE}{start}\n{LOOP.format(step=textwrap.indent(step, '    ').strip())}"
+
+
+def without_blank_lines(text):
+    return "".join(line for line in text.splitlines(keepends=True) if line.strip())
+
+
+def native(precision, step):
+    text = BEFORE.replace("from apex import amp\n", "from runtime import Accelerator\n")
+    first = "data =" if "args" in precision else "parser ="
+    made = text.replace(first, f"accelerator = Accelerator({precision})\n{first}", 1)
+    return made + PREPARED + LOOP.format(step=textwrap.indent(step, "    ").strip())
+
+
+def flagged(body):
+    return f"if args.amp:\n{textwrap.indent(body, '    ')}"
+
+
+def both(on, off):
+    return f"{flagged(on)}\nelse:\n{textwrap.indent(off, '    ')}"
+
+
+CLIPPED = "torch.nn.utils.clip_grad_norm_({}, 1.0)"
+MASTER, MODEL = CLIPPED.format("amp.master_params(optimizer)"), CLIPPED.format("model.parameters()")
+CLIPS = "accelerator.clip_grad_norm_(model.parameters(), 1.0)"
+BACKWARD = "accelerator.backward(loss)"
+ALWAYS, FLAG = 'mixed_precision="fp16"', 'mixed_precision="fp16" if args.amp else "no"'
+LEVEL = 'mixed_precision="no" if args.level == "O0" else "fp16"'
+BOTH = 'mixed_precision="fp16" if args.amp and args.level != "O0" else "no"'
+TRIED = "try:\n    from apex import amp\nexcept ImportError:\n    raise ImportError('Please install apex')\n"
+
+#: name: (what starts it, a step, the constructor's argument, the step afterwards)
+CHANGED = {
+    "always": (START, SCALED, ALWAYS, BACKWARD),
+    "a model alone": ("model = amp.initialize(model, opt_level='O1')", SCALED, ALWAYS, BACKWARD),
+    "in place": ("amp.initialize(model, optimizer, verbosity=0)", SCALED, ALWAYS, BACKWARD),
+    "lists": ("[model], [optimizer] = amp.initialize([model], [optimizer])", SCALED, ALWAYS, BACKWARD),
+    "a flag": (flagged(START), both(SCALED, "loss.backward()"), FLAG, BACKWARD),
+    "the other way round": (
+        flagged(START),
+        both("loss.backward()", SCALED).replace("if args.amp:", "if not args.amp:"),
+        FLAG,
+        BACKWARD,
+    ),
+    "imported where it is needed": (flagged(TRIED + START), both(SCALED, "loss.backward()"), FLAG, BACKWARD),
+    "a parameter": (START.replace("er)", "er, enabled=args.amp)"), SCALED, FLAG, BACKWARD),
+    "a level": (START.replace("er)", "er, opt_level=args.level)"), SCALED, LEVEL, BACKWARD),
+    "a flag and a level": (
+        flagged(START.replace("er)", "er, opt_level=args.level)")),
+        both(SCALED, "loss.backward()"),
+        BOTH,
+        BACKWARD,
+    ),
+    "a flag with a name of its own": (
+        "use_amp = args.amp\n" + flagged(START).replace("args.amp", "use_amp"),
+        both(SCALED, "loss.backward()").replace("args.amp", "use_amp"),
+        FLAG,
+        BACKWARD,
+    ),
+    "clipping": (START, f"{SCALED}\n{MASTER}", ALWAYS, f"{BACKWARD}\n{CLIPS}"),
+    "clipping in both branches": (
+        flagged(START),
+        both(f"{SCALED}\n{MASTER}", f"loss.backward()\n{MODEL}"),
+        FLAG,
+        f"{BACKWARD}\n{CLIPS}",
+    ),
+    "clipping inside": (START, f"{SCALED}\n    {MASTER}", ALWAYS, f"{BACKWARD}\n{CLIPS}"),
+    "a branch of its own for clipping": (
+        flagged(START),
+        both(SCALED, "loss.backward()") + "\n" + both(MASTER, MODEL),
+        FLAG,
+        f"{BACKWARD}\n{CLIPS}",
+    ),
+    "branches that differ": (
+        flagged(START),
+        both(f"{SCALED}\n{MASTER}", "loss.backward()"),
+        FLAG,
+        both(f"{BACKWARD}\n{CLIPS}", BACKWARD),
+    ),
+    "a loss that is computed there": (
+        START,
+        SCALED.replace("(loss,", "(loss / 2,"),
+        ALWAYS,
+        "accelerator.backward(loss / 2)",
+    ),
+    "full precision": (START.replace("er)", "er, opt_level='O0')"), SCALED, "", BACKWARD),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed(convert_text, name):
+    start, step, precision, after = CHANGED[name]
+    report, result = convert_text(program(start, step))
+
+    assert without_blank_lines(result) == without_blank_lines(native(precision, after))
+    assert [finding.code for finding in report.of(Kind.LEFT)] == []
+
+
+def test_a_scale_of_its_own_is_told(convert_text):
+    start = START.replace("er)", "er, loss_scale=128.0, keep_batchnorm_fp32=None)")
+    report, result = convert_text(program(start, SCALED))
+
+    assert ALWAYS in result
+    assert any("loss_scale=128.0 has no counterpart" in finding.message for finding in report.of(Kind.NOTE))
+
+
+def test_whether_it_is_installed_is_no_question_any_more(convert_text):
+    source = program(
+        "if has_apex and args.amp:\n    " + START,
+        both(SCALED, "loss.backward()").replace("args.amp", "has_apex and args.amp"),
+    )
+    tried = "try:\n    from apex import amp\n    has_apex = True\nexcept ImportError:\n    has_apex = False\n"
+    told = "if args.amp and not has_apex:\n    raise SystemExit('no apex')\n"
+    source = source.replace("from apex import amp\n", tried, 1).replace("data =", told + "data =", 1)
+    _, result = convert_text(source)
+
+    assert without_blank_lines(result) == without_blank_lines(
+        native(FLAG, BACKWARD)
+        .replace("from runtime import Accelerator\n", "", 1)
+        .replace("import torch\n", "import torch\nfrom runtime import Accelerator\n", 1)
+    )
+
+
+def test_the_state_is_the_scalers(convert_text):
+    source = program(START, SCALED)
+    source += "state = torch.load('a.pt')\namp.load_state_dict(state['amp'])\nkept = {'amp': amp.state_dict()}\n"
+    _, result = convert_text(source)
+
+    assert "kept = {'amp': accelerator.scaler.state_dict() if accelerator.scaler else {}}" in result
+    assert (
+        "if accelerator.scaler and \"scale\" in state['amp']:\n"
+        "    accelerator.scaler.load_state_dict(state['amp'])\n" in result
+    )
+
+
+#: name: (what starts it, a step, a part of the reason)
+REFUSED = {
+    "parameters in float16": (START.replace("er)", "er, opt_level='O2')"), SCALED, "opt_level O2"),
+    "a default in float16": (
+        START.replace("er)", "er, opt_level=args.half)"),
+        SCALED,
+        "opt_level O3",
+    ),
+    "settings of its own": (START.replace("er)", "er, master_weights=True)"), SCALED, "(master_weights)"),
+    "functions in full precision": (f"amp.register_float_function(torch, 'sigmoid')\n{START}", SCALED, "amp.register"),
+    "gradients that are read": (
+        START,
+        f"{SCALED}\nfor p in model.parameters():\n    p.grad.clamp_(-1, 1)",
+        "gradients are read here",
+    ),
+    "a loss that is kept": (START, f"{SCALED}\nkept = scaled_loss.item()", "outside of its `with`"),
+    "a scaler beside it": (f"{START}\nscaler = torch.cuda.amp.GradScaler()", SCALED, "PyTorch's scaler, too"),
+    "copies of the parameters": (
+        "from apex.fp16_utils import FP16_Optimizer\noptimizer = FP16_Optimizer(optimizer)",
+        "loss.backward()",
+        "FP16_Optimizer keeps the parameters in float16",
+    ),
+}
+
+
+#: Where it is said, if not where apex starts.
+AT = {
+    "gradients that are read": "p.grad",
+    "a loss that is kept": "scaled_loss.item",
+    "a scaler beside it": "torch.cuda.amp.GradScaler",
+    "copies of the parameters": "FP16_Optimizer(optimizer)",
+    "functions in full precision": "amp.register_float_function",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(refused_text, name):
+    start, step, mention = REFUSED[name]
+    source = program(start, step).replace(OPTION, OPTION + 'parser.add_argument("--half", default="O3")\n')
+    refused_text(source, "MIG106", AT.get(name, start[start.index("amp.") :] if "amp." in start else ""), [mention])
