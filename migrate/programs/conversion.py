@@ -22,6 +22,7 @@ from migrate.programs.by_hand import decide as decide_by_hand
 from migrate.programs.captures import called_around, kept_raw
 from migrate.programs.closures import returned_losses, unanswered
 from migrate.programs.comprehensions import taken_apart
+from migrate.programs.defaults import made_before
 from migrate.programs.evaluation import InFull, Shared, gathered_first
 from migrate.programs.evaluation import decide as decide_evaluation
 from migrate.programs.given import kept_given
@@ -31,7 +32,6 @@ from migrate.programs.loops import Loops
 from migrate.programs.modes import Modes
 from migrate.programs.moves import Move, moves
 from migrate.programs.naming import Named
-from migrate.programs.one_seed import drawn_before
 from migrate.programs.outsiders import is_inside_model, raw_units, units_of
 from migrate.programs.placement import Placement, place
 from migrate.programs.program import Program, Refusal
@@ -121,8 +121,11 @@ class Conversion:
     def is_prepared_at(self, node: ast.AST, made: set[ast.AST]) -> bool:
         """Whether the objects that were made at some places are prepared when a node of the program runs."""
         unit = self.facts.unit(node)
-        if unit is not self.program.home:
-            return unit is not self.program.start
+        program = self.program
+        if unit is program.start is not program.home and program.hands_up:
+            return _line(node) > _line(program.entry) if program.entry is not None else False
+        if unit is not program.home:
+            return unit is not program.start
         return _line(node) > self.placement.stages.of(made).end
 
 
@@ -138,7 +141,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     loaders = _prepared_loaders(program, in_full, handed_out)
     prepared = {origin for named in loaders for origin in named.origins}
     program.refusals += _evaluated_in_full(program, in_full)
-    on_cpu = left_on_cpu(facts, loops, program, prepared - program.met_in_both)
+    on_cpu = left_on_cpu(facts, loops, program, prepared - program.partly_prepared)
     planned = tuple(schedules(facts, loops, program))
     units = units_of(facts, program)
     program.refusals += _wrapped_elsewhere(facts, program, units)
@@ -158,12 +161,11 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += set_by_count.refusals
     program.refusals += unanswered(facts, program, package)
     program.refusals += out_of_step(facts, loops, program, package)
+    program.refusals += made_before(facts, program, placement)
     program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
-    objects = (*loaders, *program.models)
-    program.refusals += kept_raw(facts, program, objects, units, placement.stages)
-    program.refusals += called_around(facts, program, units)
-    program.refusals += kept_given(facts, program, units)
-    program.refusals += [*taken_apart(facts, program, units, placement), *drawn_before(facts, program, placement)]
+    program.refusals += kept_raw(facts, program, (*loaders, *program.models), units, placement.stages)
+    program.refusals += [*called_around(facts, program, units), *kept_given(facts, program, units)]
+    program.refusals += taken_apart(facts, program, units, placement)
     if program.refusals:
         return None
     return Conversion(
@@ -184,7 +186,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         tuple(in_full),
         where,
         tuple(on_cpu),
-        tuple(moves(facts, program, prepared - where.on_host.keys() - program.met_in_both, units, placement)),
+        tuple(moves(facts, program, prepared - where.on_host.keys() - program.partly_prepared, units, placement)),
         placement,
         by_hand,
     )
@@ -201,7 +203,7 @@ def _evaluation(facts: Facts, program: Program, handed_out: set[ast.AST]) -> tup
         InFull(loop, "it also runs where the model is not prepared")
         if loop.unit in raw
         else InFull(loop, "its loader stays whole, beside the one that is trained on")
-        if loop.loaders & (program.partly_prepared | program.kept_whole)
+        if loop.loaders & program.partly_prepared
         else decide_evaluation(facts, program, modes, loop)
         for loop in program.evaluation
     ]
@@ -252,7 +254,7 @@ def _held_back(
 
 
 def _prepared_loaders(program: Program, in_full: list[InFull], handed_out: set[ast.AST]) -> tuple[Named, ...]:
-    whole = {origin for decision in in_full for origin in decision.loop.loaders} | program.kept_whole
+    whole = {origin for decision in in_full for origin in decision.loop.loaders}
     return tuple(
         loader
         for loader in program.loaders

@@ -26,7 +26,7 @@ _KEPT = (Role.MODEL, Role.LOADER)
 
 def kept_given(facts: Facts, program: Program, units: Collection[Unit]) -> Iterator[Refusal]:
     """The raw object read by code that the home reaches, and loops beside it that train the raw one."""
-    if program.home is program.start:
+    if program.home is program.start or program.hands_up:
         return
     inside = units_inside(facts, program)
     for loop in program.training:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.programs.defaults import defaults
 from migrate.programs.devices import is_move
 from migrate.programs.outsiders import units_of
 from migrate.programs.tour import strangers
@@ -65,7 +66,7 @@ def _names_device(facts: Facts, program: Program) -> bool:
 def moves_anything(facts: Facts, program: Program) -> bool:
     """Whether a program was written for a device at all."""
     units = units_of(facts, program)
-    return any(use.unit in units and is_move(facts, use.node) for use in facts.calls)
+    return any(use.unit in units and is_move(facts, use.node) for use in facts.calls) or bool(defaults(facts, program))
 
 
 def _walks(facts: Facts, program: Program, *, makes_on_device: bool) -> Iterator[Walk]:

@@ -13,6 +13,7 @@ from migrate.analysis.syntax import reads
 from migrate.programs.access import NAME
 from migrate.programs.agreement import depends_on_batch, parting_ways
 from migrate.programs.closures import closures
+from migrate.programs.defaults import hidden_defaults
 from migrate.programs.devices import is_unknown_move
 from migrate.programs.lambdas import hidden_moves
 from migrate.programs.loops import LoopFact, Loops, is_scaling
@@ -20,9 +21,9 @@ from migrate.programs.metric_objects import twice_joined
 from migrate.programs.numerics import numerics
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
-from migrate.programs.replicas import other_sources, parting_replicas, recorded
+from migrate.programs.replicas import other_sources, parting_replicas
 from migrate.programs.shares import decisions
-from migrate.programs.spread import foreign_devices, several_devices
+from migrate.programs.spread import several_devices
 from migrate.programs.starters import is_users_choice, started
 from migrate.programs.tensor_types import hidden_types
 from migrate.programs.turns import phases_in_turns
@@ -171,18 +172,6 @@ def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
                     )
 
 
-def _default_type(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    modules = {loop.unit.module for loop in program.training}
-    for use in facts.calls_to(("torch.set_default_tensor_type", "torch.set_default_device")):
-        if use.unit.module in modules:
-            yield Refusal(
-                use.node,
-                "MIG120",
-                "tensors are made on the GPU by default (set_default_...)",
-                "make tensors with device=... where they are needed",
-            )
-
-
 def _nested_loops(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Backward inside a method of a model: a wrapped forward would contain it."""
     for loop in program.training:
@@ -275,8 +264,7 @@ CHECKS: tuple[Check, ...] = (
     _distributed,
     started,
     several_devices,
-    foreign_devices,
-    _default_type,
+    hidden_defaults,
     hidden_types,
     hidden_moves,
     _nested_loops,
@@ -284,7 +272,6 @@ CHECKS: tuple[Check, ...] = (
     _lone_decisions,
     other_sources,
     parting_replicas,
-    recorded,
     _beside_the_loader,
     phases_in_turns,
     closures,

@@ -40,7 +40,7 @@ def units_inside(facts: Facts, program: Program) -> set[Unit]:
 def raw_units(facts: Facts, program: Program) -> set[Unit]:
     """The units that run without the home, too, where that is given its objects: with those that are not prepared."""
     assert program.home is not None
-    if program.home is program.start:
+    if program.home is program.start or program.hands_up:
         return set()
     inside = units_inside(facts, program)
     reached = _reached(facts, program)

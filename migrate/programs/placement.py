@@ -12,8 +12,8 @@ from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.choices import Choice, choices
 from migrate.programs.conditions import flag, needs, negated, same_name
+from migrate.programs.defaults import cpu_without_default
 from migrate.programs.devices import by_text, device_argument, guard_flag, is_move, is_users
-from migrate.programs.draws import Draws
 from migrate.programs.fetches import is_download
 from migrate.programs.marker import is_marked
 from migrate.programs.program import Program, Refusal
@@ -66,7 +66,7 @@ def place(
     prepare = stages.first.spot.statement
     top = _top_block(program.start, tree, program.entry or prepare)
     choice = next((c for c in choices(facts, program.start) if tree.in_block(c.statement, top) is not None), None)
-    cpu, required = _cpu(facts, units, choice or _module_choice(facts, program))
+    cpu, required = _cpu(facts, program, units, choice or _module_choice(facts, program))
     arguments = (*((Argument("cpu", cpu, required),) if cpu is not None else ()), *asked)
     accelerator, takes_choice = _accelerator_spot(facts, program, tree, top, choice, arguments)
     _check_before(accelerator, prepare if program.start is program.home else program.entry, asked)
@@ -95,8 +95,13 @@ def _module_choice(facts: Facts, program: Program) -> Choice | None:
     return next(iter(choices(facts, program.start.module)), None)
 
 
-def _cpu(facts: Facts, units: Container[Unit], choice: Choice | None) -> tuple[str | None, frozenset[str]]:
+def _cpu(
+    facts: Facts, program: Program, units: Container[Unit], choice: Choice | None
+) -> tuple[str | None, frozenset[str]]:
     """The condition for staying on the CPU: from the device choice, else from the flag that guards the moves."""
+    default = cpu_without_default(facts, program)
+    if default is not None and (choice is None or (choice.is_clear and choice.cpu is None)):
+        return ast.unparse(default), frozenset(n for n in needs(default) if n.partition(".")[0] != "torch")
     if choice is not None:
         if not choice.is_clear:
             raise NoPlace(
@@ -145,7 +150,7 @@ def _accelerator_spot(
         held = tree.in_block(choice.statement, top)
         assert held is not None
         at = _index(top, held)
-        if choice.outermost is top[at] and not any(_comes_first(facts, program, s) for s in top[earliest:at]):
+        if choice.outermost is top[at] and not any(_speaks(facts, s) for s in top[earliest:at]):
             if earliest <= at:
                 where = "instead" if choice.above is None else "before"
                 return Spot(top[at], where, spaced=False), True
@@ -263,11 +268,6 @@ def _after_names(
             if held is not None:
                 position = max(position, _index(top, held) + 1)
     return position
-
-
-def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:
-    """Whether the accelerator must be there before a statement runs: it speaks, or draws what all must have."""
-    return _speaks(facts, statement) or (program.one_seed is not None and Draws(facts, program).inside(statement))
 
 
 def _speaks(facts: Facts, statement: ast.stmt) -> bool:

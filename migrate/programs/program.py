@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, stands_in
 from migrate.analysis.units import Function, Module, Unit, module_of
-from migrate.programs.flags import Flagged, flagged
+from migrate.programs.ascents import ascent
 from migrate.programs.homeless import why_homeless
 from migrate.programs.homes import Wanted, find
 from migrate.programs.naming import Named
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.programs.handed import Handed
     from migrate.programs.loops import LoopFact, Loops
-    from migrate.programs.one_seed import OneSeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +54,29 @@ class Program:
     loaders: tuple[Named, ...] = ()  # every loader that has a name at home, in order of creation
     schedulers: tuple[Named, ...] = ()
     turnings: tuple[Turning, ...] = ()  # training loops that evaluate, too, on other loaders of a dictionary
-    flagged: tuple[Flagged, ...] = ()  # training loops that evaluate, too, on loaders of their own
     outsiders: Mapping[Function, str] = field(default_factory=dict)  # functions that others call, too, and where
     refusals: list[Refusal] = field(default_factory=list)
     doubts: list[Refusal] = field(default_factory=list)  # what its conversion rests on and is only likely
-    one_seed: OneSeed | None = None  # that all processes take, where the program sets none
     annotates: bool = False  # a comment says so in the code
     handed: Handed | None = None  # what the program said of several processes, before it was made ready
     said: tuple[str, ...] = ()  # what a person must know of mixed precision that was apex's
 
     @property
+    def hands_up(self) -> bool:
+        """Whether the home makes all of its objects and hands them to what trains, where the accelerator is made."""
+        return self.home is not self.start and not any(
+            named.is_given for named in (*self.models, *self.optimizers, *self.loaders)
+        )
+
+    @property
     def training_loaders(self) -> set[ast.AST]:
         """Where the loaders were made that training loops run over."""
-        return {origin for loop in self.training for origin in loop.loaders} - self.kept_whole
+        return {origin for loop in self.training for origin in loop.loaders}
 
     @property
     def partly_prepared(self) -> set[ast.AST]:
         """Where the loaders were made of which only the one that is trained on is prepared."""
         return {turning.origin for turning in self.turnings}
-
-    @property
-    def kept_whole(self) -> set[ast.AST]:
-        """Where the loaders were made that a training loop only evaluates on."""
-        return {origin for found in self.flagged for origin in found.evaluated}
-
-    @property
-    def met_in_both(self) -> set[ast.AST]:
-        """Where the loaders were made whose batches meet, in one loop, those of others that are not prepared."""
-        return self.partly_prepared.union(*(found.loop.loaders for found in self.flagged))
 
     @property
     def model_origins(self) -> set[ast.AST]:
@@ -183,13 +177,14 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
         program.refusals.append(_unknown_model(facts, program))
         return
     program.turnings = turnings(facts, program.training)
-    program.flagged = flagged(facts, program.training)
     keys = {turning.origin: turning.key for turning in program.turnings}
     home = find(facts, Wanted(optimizers, models, program.training_loaders, keys))
     if home is None:
         program.refusals.append(_homeless(facts, loops, program, optimizers, models))
         return
     program.home, program.start, program.entry = home.unit, home.start, home.entry
+    if home.start is home.unit:
+        program.start, program.entry = ascent(facts, home.unit, program.training)
     program.outsiders = outsiders(facts, program)
     program.optimizers = home.named(facts, Role.OPTIMIZER, optimizers)
     program.models = home.named(facts, Role.MODEL, models)

@@ -18,7 +18,7 @@ from migrate.programs.fillings import Fillings, shares
 from migrate.programs.marker import is_marked
 from migrate.programs.modes import Mode, Modes, unsteady
 from migrate.programs.seeds import forward_draws
-from migrate.programs.sources import Sources, called_by_name, given_by, passed
+from migrate.programs.sources import Sources, called_by_name, parts_given, passed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,8 +73,8 @@ class Sameness:
         return found
 
     def _is_same(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Attribute) and is_marked(node.value):
-            return node.attr == "num_processes"
+        if isinstance(node, ast.Attribute) and node.attr == "num_processes" and is_marked(node.value):
+            return True
         if isinstance(node, (ast.Name, ast.Attribute)):
             return not roles(self._facts.values(node)) & PLACE and self._named(node, value=True)
         if isinstance(node, ast.Call):
@@ -284,7 +284,7 @@ class Sameness:
 
     def _attribute(self, node: ast.Attribute, *, value: bool) -> bool:
         facts = self._facts
-        if facts.names(node) or node.attr in known.FORMS:
+        if facts.names(node):
             return True
         if value and node.attr in known.SIZE_ATTRIBUTES and not roles(facts.values(node.value)) & {Role.HOLDER}:
             return self.even(node.value)
@@ -305,8 +305,8 @@ class Sameness:
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)):
             return True
         if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            part = given_by(statement, binding.target)
-            is_given = part is None or ask(part)
+            parts = parts_given(self._facts, statement, binding.target)
+            is_given = all(ask(part) and self.alike(place, deep=False) for part, place in parts)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
             is_given = self._counts(statement, binding.target) or self.same(statement.iter)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):

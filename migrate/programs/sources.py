@@ -121,9 +121,9 @@ class Sources:
         """What the callers give to a parameter, its default included."""
         calls = self._facts.callers(unit)
         found = [passed(call, unit, name) for call in calls]
-        by_default = default(unit, name)
-        given = tuple(e for e in (*found, by_default) if e is not None)
-        is_complete = self._facts.callers_known(unit) and all(e is not None or by_default is not None for e in found)
+        default = _default(unit, name)
+        given = tuple(e for e in (*found, default) if e is not None)
+        is_complete = self._facts.callers_known(unit) and all(e is not None or default is not None for e in found)
         return Given(given, is_complete)
 
     def _attribute(self, node: ast.Attribute) -> Given:
@@ -223,12 +223,11 @@ def passed(call: Call, unit: Function, name: str) -> ast.expr | None:
     return call.args[position] if 0 <= position < len(call.args) else None
 
 
-def default(unit: Function, name: str) -> ast.expr | None:
-    """The default of a parameter."""
+def _default(unit: Function, name: str) -> ast.expr | None:
     arguments = unit.node.args
     pairs = [*zip(reversed(unit.positional), reversed(arguments.defaults), strict=False)]
     pairs += [(p, d) for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
-    return next((value for parameter, value in pairs if parameter.arg == name), None)
+    return next((default for parameter, default in pairs if parameter.arg == name), None)
 
 
 def called_by_name(facts: Facts, node: ast.Call) -> set[str]:
@@ -247,6 +246,28 @@ def given_by(statement: ast.Assign | ast.AnnAssign | ast.AugAssign, target: str)
                 if ast.unparse(element) == target:
                     return part
     return value
+
+
+def parts_given(
+    facts: Facts, statement: ast.Assign | ast.AnnAssign | ast.AugAssign, target: str
+) -> list[tuple[ast.expr, ast.AST]]:
+    """What a statement may give to one of its targets, and the statement that says so.
+
+    `model, start = load(path)` gives `start` what stands there behind each `return` of a function of the project.
+    """
+    part = given_by(statement, target)
+    for each in statement.targets if isinstance(statement, ast.Assign) else ():
+        if isinstance(each, ast.Tuple) and isinstance(part, ast.Call):
+            names = [ast.unparse(element) for element in each.elts]
+            returned = [
+                node for unit in facts.targets(part) for node in facts.own(unit) if isinstance(node, ast.Return)
+            ]
+            values = [node.value for node in returned]
+            told = [v for v in values if isinstance(v, ast.Tuple) and len(v.elts) == len(names)]
+            is_told = bool(told) and len(told) == len(returned) and names.count(target) == 1
+            if is_told and not any(isinstance(inner, ast.Starred) for v in told for inner in v.elts):
+                return [(v.elts[names.index(target)], node) for v, node in zip(told, returned, strict=True)]
+    return [] if part is None else [(part, statement)]
 
 
 def option_name(call: ast.Call) -> str | None:

@@ -29,7 +29,7 @@ _CASTS = {
 _WAY_OUT = "make tensors with torch.tensor(..., device=...) and cast with .float() or .to(dtype)"
 
 
-def _types(facts: Facts, node: ast.expr) -> list[re.Match[str]]:
+def types_of(facts: Facts, node: ast.expr) -> list[re.Match[str]]:
     """The tensor types that an expression may be, by name or as a text."""
     names = {v.name for v in facts.values(node) if v.role in (Role.KNOWN, Role.TEXT)}
     return [found for name in sorted(names) if (found := _TYPE.fullmatch(name))]
@@ -39,7 +39,7 @@ def is_gpu_type(facts: Facts, node: ast.expr) -> bool:
     """Whether an expression may be a type of tensors on the GPU, chosen by the program and not by where a tensor is."""
     if not isinstance(node, (ast.Name, ast.Attribute, ast.Constant)):
         return False
-    if not any(found[1] for found in _types(facts, node)):
+    if not any(found[1] for found in types_of(facts, node)):
         return False
     above = facts.tree(node).parents.get(node)
     if isinstance(above, ast.Call) and facts.called(above) == {"torch.set_default_tensor_type"}:
@@ -50,7 +50,7 @@ def is_gpu_type(facts: Facts, node: ast.expr) -> bool:
 
 def cast(facts: Facts, node: ast.expr) -> str | None:
     """The method that casts to a tensor type, on the device where the tensor is; None if there are several, or none."""
-    found = {_CASTS.get(each[2]) for each in _types(facts, node)}
+    found = {_CASTS.get(each[2]) for each in types_of(facts, node)}
     return found.pop() if len(found) == 1 else None
 
 
@@ -61,7 +61,7 @@ def casts_to_gpu(facts: Facts, call: ast.Call) -> bool:
 
 def casts_to_cpu(facts: Facts, call: ast.Call) -> bool:
     """`x.type(torch.LongTensor)`, which also brings x to the CPU."""
-    types = _types(facts, call.args[0]) if _is_cast(call) else []
+    types = types_of(facts, call.args[0]) if _is_cast(call) else []
     return bool(types) and not any(found[1] for found in types)
 
 
@@ -78,7 +78,7 @@ def condition(facts: Facts, node: ast.expr) -> ast.expr | None:
         if isinstance(value, ast.IfExp):
             return value.test
         above = facts.tree(binding.statement).parents[binding.statement]
-        if isinstance(above, ast.If) and any(found[1] for found in _types(facts, value)):
+        if isinstance(above, ast.If) and any(found[1] for found in types_of(facts, value)):
             return above.test
     return None
 

@@ -8,8 +8,10 @@
 In a model, under `if torch.cuda.is_available():`, a type stays: the current GPU is the process's own.
 A type that nothing is made of any more goes away with its name. The last of these is changed where it is a cast of a
 batch: it would bring the batch back to the CPU.
-Refused: types that are used in other ways, set_default_tensor_type and lambdas that move: they put tensors on a GPU and
-nothing says so where it happens. What to do: make tensors with device=..., and write the moves out.
+A default such as `torch.set_default_tensor_type("torch.cuda.FloatTensor")` stays, too: the accelerator is made before
+anything else is, and is kept on the CPU where the program does not set it.
+Refused: types that are used in other ways, lambdas that move, and tensors that are made by such a default before the
+accelerator can be: nothing says on which GPU. What to do: make tensors with device=..., and write the moves out.
 Safe: what is made is made by the same constructor and moved before anything is drawn into it.
 """
 

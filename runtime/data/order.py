@@ -82,13 +82,14 @@ def _like(sampler: RandomSampler, generator: torch.Generator) -> RandomSampler:
 
 def _shared_generator(sampler: RandomSampler, world: World) -> torch.Generator:
     """A generator that gives every rank the order of rank 0's sampler; draws what the sampler itself would draw."""
-    shared = torch.Generator()
-    if sampler.generator is None:
+    own = sampler.generator
+    shared = torch.Generator("cpu" if own is None else own.device)
+    if own is None:
         seed = torch.empty((), dtype=torch.int64).random_()  # as RandomSampler.__iter__ does
         broadcast_tensors(world, [seed])
         shared.manual_seed(int(seed))
     else:
-        state = sampler.generator.get_state()
+        state = own.get_state()
         broadcast_tensors(world, [state])
         shared.set_state(state)
     return shared

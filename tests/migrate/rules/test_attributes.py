@@ -39,6 +39,10 @@ CHANGED = {
     "a method": ("z = model.decode(x)", f"z = {INNER}.decode(x)"),
     "an attribute": ("steps = model.steps", f"steps = {INNER}.steps"),
     "an attribute that is set": ("model.steps = 3", f"{INNER}.steps = 3"),
+    "an item": (
+        'nets = {"net": model}\nstate = nets["net"].state_dict()',
+        'nets = {"net": model}\nstate = accelerator.unwrap_model(nets["net"]).state_dict()',
+    ),
     "a layer": ("weight = model.layer.weight", f"weight = {INNER}.layer.weight"),
     "named parameters": (
         "for name, p in model.named_parameters():\n    pass",

@@ -25,6 +25,9 @@ ALLOWED = {
     "a lambda that brings something back": {"made": "back = lambda rows: rows.cpu()"},
     "a CPU tensor type": {"ready": "z = torch.FloatTensor([1.0])"},
     "a default dtype": {"setup": "torch.set_default_dtype(torch.float32)"},
+    "a default type on the CPU": {"setup": "torch.set_default_tensor_type(torch.DoubleTensor)"},
+    "a default device": {"setup": 'torch.set_default_device("cuda")'},
+    "a default type": {"setup": 'torch.set_default_tensor_type("torch.cuda.FloatTensor")'},
     "a model with helpers of its own": {
         "setup": "class Net(nn.Linear):\n    def loss(self, output, y):\n        return (output - y).sum()",
         "model": "model = Net(2, 1)",
@@ -61,17 +64,26 @@ REFUSED = {
         "cuda:1",
         "several devices itself (cuda:0, cuda:1)",
     ),
-    "a default type": (
+    "a default that names one GPU": (
         "MIG120",
-        {"setup": 'torch.set_default_tensor_type("torch.cuda.FloatTensor")'},
-        "set_default_tensor_type",
-        "by default",
-    ),
-    "a default device": (
-        "MIG120",
-        {"setup": 'torch.set_default_device("cuda")'},
+        {"setup": 'torch.set_default_device("cuda:0")'},
         "set_default_device",
-        "by default",
+        "on one GPU by default",
+    ),
+    "a default that is not known": (
+        "MIG120",
+        {"setup": "torch.set_default_device(input())"},
+        "set_default_device",
+        "is not known",
+    ),
+    "several defaults": (
+        "MIG120",
+        {
+            "setup": 'if torch.cuda.is_available():\n    torch.set_default_device("cuda")\n'
+            'if len("a"):\n    torch.set_default_tensor_type(torch.cuda.FloatTensor)'
+        },
+        "set_default_device",
+        "several conditions",
     ),
     "a tensor type": (
         "MIG120",
@@ -180,7 +192,7 @@ def test_a_function_that_nobody_calls_is_flagged(convert_text, remark):
 
 def test_every_reason_is_told(convert_text, programs):
     before, _ = programs(
-        {"imports": "from apex import amp", "made": "amp.init()", "setup": 'torch.set_default_device("cuda")'},
+        {"imports": "from apex import amp", "made": "amp.init()", "setup": 'torch.set_default_device("cuda:0")'},
     )
     report, _ = convert_text(before)
 
