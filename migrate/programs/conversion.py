@@ -28,6 +28,7 @@ from migrate.programs.evaluation import decide as decide_evaluation
 from migrate.programs.given import kept_given
 from migrate.programs.host import Whereabouts, left_on_cpu, whereabouts
 from migrate.programs.irregular import out_of_step
+from migrate.programs.later import after_the_first
 from migrate.programs.loops import Loops
 from migrate.programs.modes import Modes
 from migrate.programs.moves import Move, moves
@@ -40,7 +41,7 @@ from migrate.programs.replicas import ON_CPU
 from migrate.programs.schedulers import Schedule, schedules
 from migrate.programs.setup import Argument, arguments
 from migrate.programs.several import several
-from migrate.programs.stages import NoPlace
+from migrate.programs.stages import NoPlace, tell_apart
 from migrate.programs.tensor_types import kept_from_gpu
 
 if TYPE_CHECKING:
@@ -126,13 +127,15 @@ class Conversion:
             return _line(node) > _line(program.entry) if program.entry is not None else False
         if unit is not program.home:
             return unit is not program.start
-        return _line(node) > self.placement.stages.of(made).end
+        stage = self.placement.stages.of(made)
+        return _line(node) > stage.end or stage.is_of_last_round(self.facts.tree(node), node)
 
 
 def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conversion | None:
     """The decisions; None if the program is refused, with the reasons in its `refusals`."""
     if program.home is None:
         return None
+    tell_apart(facts, loops, program)
     handed_out = _handed_out(facts) - program.training_loaders
     shared, in_full = _evaluation(facts, program, handed_out)
     where = whereabouts(facts, program)
@@ -164,6 +167,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += made_before(facts, program, placement)
     program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
     program.refusals += kept_raw(facts, program, (*loaders, *program.models), units, placement.stages)
+    program.refusals += after_the_first(facts, program, units, placement.stages, prepared)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, program, units)]
     program.refusals += taken_apart(facts, program, units, placement)
     if program.refusals:

@@ -17,6 +17,7 @@ from migrate.programs.argument import HANDLERS, Argument
 from migrate.programs.lengths import is_after
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Refusal
+from migrate.programs.stages import first_made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +62,7 @@ def irregular(facts: Facts, loops: Loops, program: Program) -> ast.AST | None:
             for first, second in pairwise(calls):
                 if not _are_alternatives(facts, first, second) and not _is_run_between(facts, unit, first, second):
                     return second
-    return _frozen_later(facts, program)
+    return _frozen_later(facts, loops, program)
 
 
 def _is_false(node: ast.expr) -> bool:
@@ -97,12 +98,11 @@ def _is_run_between(facts: Facts, unit: Unit, first: ast.Call, second: ast.Call)
     return any(Role.MODEL in roles(facts.values(node.func)) or facts.targets(node) for node in between)
 
 
-def _frozen_later(facts: Facts, program: Program) -> ast.AST | None:
+def _frozen_later(facts: Facts, loops: Loops, program: Program) -> ast.AST | None:
     """A place where parameters are frozen or released once the model is prepared."""
     if program.home is None:
         return None
-    named = (*program.models, *program.optimizers, *program.loaders)
-    end = max(s.end_lineno or s.lineno for each in named for s in each.statements)
+    end = first_made(facts, loops, program)
     for unit in units_of(facts, program):
         for node in facts.own(unit):
             if _sets_requires_grad(facts, node) and True in is_after(facts, program, node, end):

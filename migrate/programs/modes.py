@@ -16,13 +16,16 @@ from migrate.analysis.syntax import FUNCTIONS, blocks, own_nodes
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import FunctionNode, Unit
+    from migrate.programs.naming import Named
     from migrate.programs.program import Program
 
 GRADIENTS_OFF = "gradients are off"
+#: Before a name: nothing was made under it yet; what was made under it before is in eval mode.
+_UNMADE, _FORMER = "unmade ", "former "
 
 
 class Mode(Enum):
@@ -48,7 +51,12 @@ class Modes:
 
     def __init__(self, facts: Facts, program: Program) -> None:
         self._facts = facts
-        self._models = {named.target: named.origins for named in program.models}
+        self._models = {_key(named): named.origins for named in program.models}
+        self._making: dict[ast.stmt, str] = {s: _key(named) for named in program.models for s in _makers(named)}
+        self._home = program.home
+        self._wanted = self._models.keys() | {_FORMER + key for key in self._models}
+        marks = (_UNMADE, _FORMER) if _is_entered_once(facts, program) else (_UNMADE,)
+        self._start = frozenset(mark + key for key in self._models for mark in marks) | _later(program)
         self._seen: dict[Unit, dict[ast.AST, States]] = {}
         self._effects: dict[tuple[Function, State], States] = {}
         self._changing = _changing(facts)
@@ -56,16 +64,24 @@ class Modes:
     def at(self, loop: ast.AST) -> Mode:
         """What holds whenever a loop begins."""
         states = self._before(loop, self._facts.unit(loop))
-        if all(self._models.keys() <= state for state in states):
+        if all(self._wanted <= state for state in states):
             return Mode.EVAL
-        are_sure = all(GRADIENTS_OFF in state or self._models.keys() <= state for state in states)
+        are_sure = all(GRADIENTS_OFF in state or self._wanted <= state for state in states)
         return Mode.NO_GRADIENTS if are_sure else Mode.UNKNOWN
 
     def _before(self, node: ast.AST, unit: Unit) -> States:
         if unit not in self._seen:
             self._seen[unit] = {}  # a function that leads to itself: nothing is certain
-            self._seen[unit] = _Run(self).of(unit, self._entry(unit))
+            entered = self._entry(unit)
+            if unit is self._home:
+                entered = frozenset(state | self._start for state in entered)
+            self._seen[unit] = _Run(self).of(unit, entered)
         return self._seen[unit].get(node, _NOTHING)
+
+    def made(self, statement: ast.stmt, states: States) -> States:
+        """What holds when a statement begins that makes a model: that is in training mode, the one before as it was."""
+        key = self._making.get(statement)
+        return states if key is None else frozenset(_made(state, key) for state in states)
 
     def _entry(self, unit: Unit) -> States:
         if not isinstance(unit, Function):
@@ -105,7 +121,7 @@ class Modes:
         is_eval = method == "eval" or (bool(given) and isinstance(given[0], ast.Constant) and given[0].value is False)
         mine = {target for target, places in self._models.items() if receiver & places}
         if not is_eval:
-            return state - (mine or self._models.keys())
+            return state - (mine or frozenset(self._models))
         certain = {target for target in mine if receiver <= self._models[target]}
         return state | certain
 
@@ -179,7 +195,7 @@ class _Run:
             return self._try(statement, states)
         if inner := list(blocks(statement)):  # match
             return _joined([states, *(self._block(block, states) for block in inner)])
-        after = self._expressions(statement, states)
+        after = self._expressions(statement, self._modes.made(statement, states))
         if isinstance(statement, (ast.Return, ast.Raise)):
             self.returned += [after] if isinstance(statement, ast.Return) else []
             return _NOWHERE
@@ -230,6 +246,48 @@ class _Run:
 
     def _note(self, node: ast.AST, states: States) -> None:
         self._noted[node] = _joined([self._noted.get(node, _NOWHERE), states])
+
+
+def _key(named: Named) -> str:
+    """A model by its name and, as another one may have that before or after it, its line."""
+    return f"{named.target} {named.statements[0].lineno}" if named.statements else named.target
+
+
+def _makers(named: Named) -> Iterator[ast.Assign | ast.AnnAssign]:
+    """The statements that make a model; `model = model.to(device)` goes on with it."""
+    for statement in named.statements:
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+            read = (node for node in ast.walk(statement.value) if isinstance(node, (ast.Name, ast.Attribute)))
+            if all(ast.unparse(node) != named.target for node in read):
+                yield statement
+
+
+def _later(program: Program) -> set[str]:
+    """The models that are not there at the beginning, as another one: they are not in training mode then."""
+    made = [named for named in program.models if named.statements]
+    first = min((named.statements[0].lineno for named in made), default=0)
+    return {
+        _key(named)
+        for named in made
+        if named.statements[0].lineno > first
+        and all(isinstance(statement, (ast.Assign, ast.AnnAssign)) for statement in named.statements)
+    }
+
+
+def _is_entered_once(facts: Facts, program: Program) -> bool:
+    """Whether the home meets no models that the accelerator knows from an earlier time."""
+    home = program.home
+    if home is program.start or not isinstance(home, Function):
+        return True
+    calls = facts.callers(home)
+    return len(calls) == 1 and not any(True for call in calls for _ in facts.tree(call.node).loops(call.node))
+
+
+def _made(state: State, key: str) -> State:
+    kept = state - {_UNMADE + key}
+    if _UNMADE + key not in state and key not in state:
+        kept -= {_FORMER + key}
+    return kept - {key}
 
 
 def _joined(ways: Iterable[States]) -> States:

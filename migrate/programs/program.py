@@ -287,14 +287,22 @@ def _only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) ->
     """Whether a loop runs over a loader without a model before everything is made: it will see the raw loader."""
     if loops.calls_model(loop.node):
         return False
-    made = [named.statements[-1] for named in (*program.models, *program.optimizers) if named.statements]
-    last = max(statement.lineno for statement in made)
+    last = _last_made(facts, loops, program)
     places = (
         [(loop.unit, loop.node)]
         if loop.unit is program.home or not isinstance(loop.unit, Function)
         else [(call.caller, call.node) for call in facts.callers(loop.unit)]
     )
     return bool(places) and all(unit is program.home and node.lineno < last for unit, node in places)
+
+
+def _last_made(facts: Facts, loops: Loops, program: Program) -> int:
+    """The line of the last statement that makes a model or an optimizer up to the first training."""
+    assert program.home is not None
+    calls = (node for node in facts.own(program.home) if isinstance(node, ast.Call) and loops.trains(node))
+    first = min((call.lineno for call in calls), default=0)
+    made = [s.lineno for named in (*program.models, *program.optimizers) for s in named.statements]
+    return max((line for line in made if line <= first), default=max(made))
 
 
 def home_anywhere(facts: Facts, loops: Loops, training: Iterable[LoopFact]) -> Unit | None:

@@ -7,7 +7,7 @@ what is made after the first use is a stage of its own: it is prepared after the
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
@@ -51,6 +51,13 @@ class Stage:
     def end(self) -> int:
         """The line after which its objects are prepared."""
         return self.spot.statement.end_lineno or self.spot.statement.lineno
+
+    def is_of_last_round(self, tree: Tree, node: ast.AST) -> bool:
+        """Whether a node stands above what makes the objects, in one loop with it: it meets those of the last round."""
+        lines = [named.statements[0].lineno for named in self.objects if named.statements]
+        if not lines or getattr(node, "lineno", 0) >= min(lines):
+            return False
+        return not set(tree.loops(node)).isdisjoint(tree.loops(self.spot.statement))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +110,73 @@ def staged(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Name
     walk.run()
     if walk.refused:
         raise NoPlace(walk.refused[0])
-    stages = tuple(Stage(program.home, _spot(facts, loops, program, group), tuple(group)) for group in walk.groups)
-    if len(stages) > 1:
-        used = walk.first_use
-        assert used is not None
-        raise NoPlace(_too_early(used, max(walk.making, key=lambda s: s.lineno)))
-    return Stages(stages)
+    return Stages(
+        tuple(Stage(program.home, _spot(facts, loops, program, group), tuple(group)) for group in walk.groups)
+    )
+
+
+def first_made(facts: Facts, loops: Loops, program: Program) -> int:
+    """The line of the last statement that makes an object of the first stage."""
+    named = (*program.models, *program.optimizers, *program.loaders)
+    walk = _Walk(facts, loops, program, list(named))
+    walk.run()
+    first = named if len(walk.groups) < 2 else walk.groups[0]
+    return max(s.end_lineno or s.lineno for each in first for s in each.statements)
+
+
+def tell_apart(facts: Facts, loops: Loops, program: Program) -> None:
+    """Tell objects of a program apart that have one name one after the other, where the one before is used between."""
+    named = (*program.models, *program.optimizers, *program.loaders, *program.schedulers)
+    each = _apart(facts, loops, program, named)
+    program.models = tuple(one for one in each if one.role is Role.MODEL)
+    program.optimizers = tuple(one for one in each if one.role is Role.OPTIMIZER)
+    program.loaders = tuple(one for one in each if one.role is Role.LOADER)
+    program.schedulers = tuple(one for one in each if one.role is Role.SCHEDULER)
+
+
+def _apart(facts: Facts, loops: Loops, program: Program, named: Sequence[Named]) -> Sequence[Named]:
+    assert program.home is not None
+    pieces = {id(each): _pieces(facts, program.home, each) for each in named}
+    if all(len(found) == 1 for found in pieces.values()):
+        return named
+    walk = _Walk(facts, loops, program, [piece for each in named for piece in pieces[id(each)]])
+    walk.run()
+    if walk.refused or len(walk.groups) < 2:
+        return named
+    found: list[Named] = []
+    for each in named:
+        for group in walk.groups:
+            mine = [piece for piece in pieces[id(each)] if any(piece is other for other in group)]
+            if len(mine) == len(pieces[id(each)]):
+                found.append(each)
+            elif mine:
+                found.append(_joined(mine))
+    return found
+
+
+def _pieces(facts: Facts, home: Unit, named: Named) -> list[Named]:
+    """What a name is given one after the other: statements that give it the same object belong together."""
+    pieces: list[Named] = []
+    for statement in named.statements:
+        made: set[ast.AST] = set()
+        for binding in facts.bindings_in(home):
+            if binding.statement is statement and binding.target == named.target:
+                made |= origins(binding.values, named.role) & named.origins
+        if not made:
+            return [named]
+        new = replace(named, origins=frozenset(made), statements=(statement,))
+        same = [piece for piece in pieces if piece.origins & new.origins]
+        pieces = [piece for piece in pieces if piece not in same] + [_joined([*same, new])]
+    return pieces or [named]
+
+
+def _joined(pieces: Sequence[Named]) -> Named:
+    statements = [statement for piece in pieces for statement in piece.statements]
+    return replace(
+        pieces[0],
+        origins=frozenset().union(*(piece.origins for piece in pieces)),
+        statements=tuple(sorted(statements, key=lambda s: s.lineno)),
+    )
 
 
 @dataclass(slots=True)
@@ -122,7 +190,6 @@ class _Walk:
     groups: list[list[Named]] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     making: dict[ast.stmt, list[Named]] = field(default_factory=dict)
-    first_use: ast.stmt | None = None  # after something was made
 
     def run(self) -> None:
         """Fill the groups of objects that are prepared together."""
@@ -146,7 +213,6 @@ class _Walk:
             made = inside.get(id(statement), [])
             is_used = _is_use(self.facts, self.loops, self.program, statement)
             if is_used and any(named.statements for named in pending):
-                self.first_use = self.first_use or statement
                 self._end(pending)
                 pending = []
             new = self._new(statement, made, pending)

@@ -44,7 +44,7 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
     for node in _attributes(conversion):
         accelerator = conversion.access.name(node)
         draft.wrap(node.value, f"{accelerator}.unwrap_model({{it}})")
-    for given in (*_handed_out(conversion), *_looked_into(conversion)):
+    for given in (*_handed_out(conversion), *_looked_into(conversion), *_built_in(conversion)):
         draft.wrap(given, f"{conversion.access.name(given)}.unwrap_model({{it}})")
 
 
@@ -87,6 +87,17 @@ def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
         for argument in use.node.args:
             if _is_prepared_model(conversion, argument):
                 yield argument
+
+
+def _built_in(conversion: Conversion) -> Iterator[ast.expr]:
+    """Trained models that become a part of another model, which is prepared and trained in its turn."""
+    facts = conversion.facts
+    for use in conversion.uses:
+        made = origins(facts.values(use.node), Role.MODEL) & conversion.program.model_origins
+        if use.node in made and any(value.role is Role.CLASS for value in facts.values(use.node.func)):
+            for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+                if _is_prepared_model(conversion, given):
+                    yield given
 
 
 def _looked_into(conversion: Conversion) -> Iterator[ast.expr]:

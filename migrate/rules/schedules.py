@@ -42,7 +42,6 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
     """Multiply counts, and say what was decided; what is prepared shows in prepare's arguments."""
     for count in conversion.scaled:
         draft.wrap(count, f"{{it}} * {conversion.access.name(count)}.num_processes")
-    prepared = {named.target for named in conversion.prepared_schedulers}
     for schedule in conversion.schedules:
         if schedule.pace is Pace.METRIC and schedule.is_within_epochs:
             what = "each step takes N batches, so it is told N times less often in an epoch"
@@ -52,7 +51,7 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
         if not is_counted or conversion.program.handed is not None:
             continue
         name = schedule.named.target
-        if name in prepared:
+        if schedule.named in conversion.prepared_schedulers:
             what = "prepared, so that N processes reach it after the same number of samples"
             message = f"{name} is stepped per batch over a fixed number of steps: {what}"
         else:

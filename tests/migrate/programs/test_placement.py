@@ -51,17 +51,6 @@ def test_prepare_follows_the_last_constructor(decide):
     assert [named.target for named in stage.objects] == ["loader", "net", "opt"]
 
 
-def test_training_before_everything_is_made_is_refused(decide):
-    text = PROGRAM.format(choice='device = torch.device("cuda")') + (
-        "opt2 = optim.SGD(net.parameters(), lr=0.1)\n"
-        "for x, y in loader:\n    net(x).sum().backward()\n    opt2.step()\n"
-    )
-    program, conversion = decide(text)
-
-    assert conversion is None
-    assert program.refusals[0].code == "MIG104"
-
-
 @pytest.mark.parametrize(
     "between",
     ['__author__ = "me"', 'sys.path.append("..")', 'os.environ["CUDA_VISIBLE_DEVICES"] = "1"', '"""text"""\nX = 3'],

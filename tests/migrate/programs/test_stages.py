@@ -1,0 +1,104 @@
+"""Which objects are prepared together, and where."""
+
+import pytest
+
+HEAD = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+loader = DataLoader(data)
+test = DataLoader(others)
+
+def fit(net, opt):
+    for x, y in loader:
+        loss = (net(x) - y).sum()
+        loss.backward()
+        opt.step()
+
+def score(net):
+    net.eval()
+    with torch.no_grad():
+        return sum((net(x) - y).abs().sum().item() for x, y in test)
+
+"""
+MAKE = "net = nn.Linear(1, 1)\nopt = optim.SGD(net.parameters(), lr=0.1)\n"
+FIT = "fit(net, opt)\n"
+
+
+def stages(conversion):
+    return [[named.target for named in stage.objects] for stage in conversion.placement.stages.each]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (MAKE + FIT, [["loader", "net", "opt"]]),
+        (MAKE + FIT + MAKE + FIT, [["loader", "net", "opt"], ["net", "opt"]]),
+        (MAKE + FIT + MAKE.splitlines()[1] + "\n" + FIT, [["loader", "net", "opt"], ["opt"]]),
+        (MAKE + FIT + "loader = DataLoader(more)\n" + MAKE + FIT, [["loader", "net", "opt"]] * 2),
+        (
+            f"for lr in rates:\n    {MAKE.replace(chr(10), chr(10) + '    ')}fit(net, opt)\n",
+            [["loader"], ["net", "opt"]],
+        ),
+        (
+            "net = nn.Linear(1, 1)\nif train:\n    opt = optim.SGD(net.parameters(), lr=0.1)\n    fit(net, opt)\n",
+            [["loader", "net"], ["opt"]],
+        ),
+        (
+            "if a:\n    net = nn.Linear(1, 1)\nelse:\n    net = nn.Linear(1, 2)\n" + MAKE[22:] + FIT,
+            [["loader", "net", "opt"]],
+        ),
+        (MAKE + "net = net.cuda()\n" + FIT, [["loader", "net", "opt"]]),
+    ],
+    ids=["one", "another model", "another optimizer", "another loader", "in a loop", "under a flag", "either", "moved"],
+)
+def test_what_is_made_after_a_use_is_prepared_by_itself(decide, body, expected):
+    program, conversion = decide(HEAD + body)
+
+    assert not program.refusals
+    assert stages(conversion) == expected
+
+
+@pytest.mark.parametrize(
+    ("after", "says"),
+    [
+        ("net = net.cpu()\nprint(score(net))\n", "made or wrapped anew"),
+        ("net = nn.DataParallel(net)\nfit(net, opt)\n", "made or wrapped anew"),
+        ("net.bias = nn.Parameter(torch.zeros(1))\nfit(net, opt)\n", "a layer of net is replaced"),
+        (
+            "import copy\nother = copy.deepcopy(net)\nopt = optim.SGD(other.parameters(), lr=0.1)\nfit(other, opt)\n",
+            "trains a copy",
+        ),
+        (
+            "some, rest = torch.utils.data.random_split(data, [8, 2])\nloader = DataLoader(some)\n" + MAKE + FIT,
+            "drawn at random here",
+        ),
+    ],
+    ids=["moved away", "wrapped", "layer", "copy", "split"],
+)
+def test_what_prepare_would_not_see_is_refused(decide, after, says):
+    program, conversion = decide(HEAD + MAKE + FIT + after)
+
+    assert conversion is None
+    assert says in program.refusals[0].why
+
+
+def test_data_that_are_drawn_after_a_seed_are_the_same(decide):
+    drawn = (
+        "torch.manual_seed(1)\nsome, rest = torch.utils.data.random_split(data, [8, 2])\nloader = DataLoader(some)\n"
+    )
+    program, _ = decide(HEAD + MAKE + FIT + drawn + MAKE + FIT)
+
+    assert not program.refusals
+
+
+@pytest.mark.parametrize(("left", "is_shared"), [("", True), ("net.train()\n", False)])
+def test_models_of_earlier_stages_count_for_the_mode(decide, left, is_shared):
+    body = "net.eval()\nfor x, y in test:\n    print((net(x) - y).sum().item())\n"
+    program, conversion = decide(
+        HEAD.split("def score", maxsplit=1)[0] + MAKE + FIT + "net.eval()\n" + left + MAKE + FIT + body
+    )
+
+    assert not program.refusals
+    assert bool(conversion.shared) == is_shared
