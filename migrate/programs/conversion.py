@@ -161,8 +161,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         program.refusals.append(error.refusal)
         return None
     set_by_count = rates(facts, loops, program, units, planned, placement.stages)
-    program.refusals += set_by_count.refusals
-    program.refusals += unanswered(facts, program, package)
+    program.refusals += [*set_by_count.refusals, *unanswered(facts, program, package)]
     program.refusals += out_of_step(facts, loops, program, package)
     program.refusals += made_before(facts, program, placement)
     program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
