@@ -166,7 +166,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += made_before(facts, program, placement)
     program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
     program.refusals += kept_raw(facts, program, (*loaders, *program.models), units, placement.stages)
-    program.refusals += after_the_first(facts, program, units, placement.stages, prepared)
+    program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, program, units)]
     program.refusals += taken_apart(facts, program, units, placement)
     if program.refusals:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
     from migrate.programs.stages import Stage, Stages
 
 _SPLITS = frozenset({"torch.utils.data.random_split", "sklearn.model_selection.train_test_split"})
@@ -24,13 +25,33 @@ _SEEDED_BY = frozenset({"generator", "random_state"})
 
 
 def after_the_first(
-    facts: Facts, program: Program, units: Collection[Unit], stages: Stages, prepared: Collection[ast.AST]
+    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], stages: Stages, prepared: Collection[ast.AST]
 ) -> Iterator[Refusal]:
     """What was right before anything was used, and is not afterwards; `prepared` is where the loaders were made."""
     yield from _copied(facts, program)
+    yield from _untrained(facts, loops, program, stages)
     yield from _replaced(facts, program, units, stages)
     for stage in stages.each[1:]:
         yield from _drawn(facts, program, stage, stages.first.end, prepared)
+
+
+def _untrained(facts: Facts, loops: Loops, program: Program, stages: Stages) -> Iterator[Refusal]:
+    """A trained model's name is given to a model that no optimizer knows, and that is trained on all the same."""
+    home = program.home
+    assert home is not None
+    trained = {named.target for named in program.models}
+    trains = [node.lineno for node in facts.own(home) if isinstance(node, ast.Call) and loops.trains(node)]
+    for binding in facts.bindings_in(home):
+        found = origins(binding.values, Role.MODEL)
+        if binding.target in trained and found and not found & program.model_origins:
+            if stages.first.end < binding.statement.lineno < max(trains, default=0):
+                yield Refusal(
+                    binding.statement,
+                    "MIG902",
+                    f"{binding.target} is another model from here on, and no optimizer has its parameters",
+                    "make the optimizer after the model, with its parameters",
+                )
+                return
 
 
 def _copied(facts: Facts, program: Program) -> Iterator[Refusal]:

@@ -65,6 +65,8 @@ def place(
     tree = tree_of(facts, program.start)
     prepare = stages.first.spot.statement
     top = _top_block(program.start, tree, program.entry or prepare)
+    if isinstance(program.home, Module) and any(tree.in_block(s.spot.statement, top) is None for s in stages.each):
+        top = tree.root.body  # one stage stands under the main guard, and another one below it
     choice = next((c for c in choices(facts, program.start) if tree.in_block(c.statement, top) is not None), None)
     cpu, required = _cpu(facts, program, units, choice or _module_choice(facts, program))
     arguments = (*((Argument("cpu", cpu, required),) if cpu is not None else ()), *asked)

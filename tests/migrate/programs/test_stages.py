@@ -74,8 +74,9 @@ def test_what_is_made_after_a_use_is_prepared_by_itself(decide, body, expected):
             "some, rest = torch.utils.data.random_split(data, [8, 2])\nloader = DataLoader(some)\n" + MAKE + FIT,
             "drawn at random here",
         ),
+        ("net = nn.Linear(1, 1)\nfit(net, opt)\n", "no optimizer has its parameters"),
     ],
-    ids=["moved away", "wrapped", "layer", "copy", "split"],
+    ids=["moved away", "wrapped", "layer", "copy", "split", "untrained"],
 )
 def test_what_prepare_would_not_see_is_refused(decide, after, says):
     program, conversion = decide(HEAD + MAKE + FIT + after)
@@ -102,3 +103,12 @@ def test_models_of_earlier_stages_count_for_the_mode(decide, left, is_shared):
 
     assert not program.refusals
     assert bool(conversion.shared) == is_shared
+
+
+def test_the_accelerator_is_made_for_all_stages(decide):
+    guarded = "if __name__ == '__main__':\n    " + (MAKE + FIT).replace("\n", "\n    ") + "\n"
+    _, conversion = decide(HEAD + guarded + MAKE + FIT)
+
+    first, second = conversion.placement.stages.each
+    assert conversion.placement.accelerator.statement.lineno < first.end < second.end
+    assert conversion.placement.accelerator.statement.col_offset == 0
