@@ -127,7 +127,7 @@ class Signatures:
             why = "not all of its callers are known: nothing that was read calls it"
             yield Obstacle(first.node, why, f"name the files that call {_called(first)}(), too")
         for unit in units:
-            if [p.arg for p in unit.positional] != [p.arg for p in first.positional]:
+            if not self._are_alike(unit, first, units):
                 name = f"{unit.owner.name}.{unit.name}" if unit.owner is not None else unit.name
                 why = f"{name}() in {unit.module.path} has other parameters"
                 yield Obstacle(first.node, why, f"give {name}() the same parameters")
@@ -136,6 +136,13 @@ class Signatures:
         for unit in units:
             for site in self._sites(unit):
                 yield from self._of_site(unit, site, units)
+
+    def _are_alike(self, unit: Function, first: Function, units: tuple[Function, ...]) -> bool:
+        """Whether two methods have the same parameters; how they are named does not matter where none is passed so."""
+        if [p.arg for p in unit.positional] == [p.arg for p in first.positional]:
+            return True
+        shapes = {(len(u.positional), len(u.node.args.defaults)) for u in (unit, first)}
+        return len(shapes) == 1 and not any(site.call.node.keywords for u in units for site in self._sites(u))
 
     def _sites(self, unit: Function) -> tuple[Site, ...]:
         return tuple(_site(call, unit) for call in unit.calls.values())

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.members import PROPERTIES, decorators
-from migrate.analysis.roles import Role
+from migrate.analysis.roles import Role, Values
 from migrate.analysis.syntax import FUNCTIONS, Tree
 from migrate.analysis.units import Function, Module, Unit
 
@@ -69,7 +69,7 @@ class Singles:
     def _again(
         self, unit: Unit, maker: Unit, around: Container[ast.AST], origin: ast.AST, seen: tuple[Unit, ...]
     ) -> ast.AST | None:
-        if unit is maker or not isinstance(unit, Function):
+        if unit is maker or not isinstance(unit, Function) or self._makes(unit, maker, origin):
             return None
         calls = self._facts.callers(unit)
         if not calls or unit in seen:
@@ -85,6 +85,40 @@ class Singles:
                     return again
         return None
 
+    def _makes(self, unit: Function, maker: Unit, origin: ast.AST) -> bool:
+        """Whether each run of a unit makes its own object: it calls what makes it, and is not handed one."""
+        if any(self._holds(values, origin, 3) for values in unit.parameters.values()):
+            return False
+        return unit in self._callers(maker)
+
+    def _callers(self, unit: Unit) -> set[Unit]:
+        """A function, those that call it, and so on."""
+        found: set[Unit] = set()
+        waiting: list[Unit] = [unit.original]
+        while waiting:
+            caller = waiting.pop()
+            if isinstance(caller, Function) and caller not in found:
+                found.add(caller)
+                waiting += [call.caller.original for call in self._facts.callers(caller)]
+        return found
+
+    def is_made_in(self, unit: Unit, origin: ast.AST) -> bool:
+        """Whether a unit makes an object, itself or by what it calls."""
+        maker = self._facts.unit(self._facts.source(origin))
+        return unit is maker or unit in self._callers(maker)
+
+    def _holds(self, values: Values, origin: ast.AST, depth: int) -> bool:
+        """Whether values are an object, or hold it."""
+        return any(
+            value.origin is origin
+            or (
+                depth > 0
+                and value.origin is not None
+                and any(self._holds(v, origin, depth - 1) for v in self._state.heap.get(value.origin, {}).values())
+            )
+            for value in values
+        )
+
     def _hands(self, call: ast.Call, origin: ast.AST) -> bool:
         """Whether a call passes an object on, or is made on what holds it."""
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
@@ -93,9 +127,9 @@ class Singles:
         holders = {value.origin for value in values if value.origin is not None}
         return origin in holders or any(holder in holders for holder, _ in self._holders.get(origin, ()))
 
-    def holders(self, origin: ast.AST) -> int:
-        """How many attributes and keys of objects hold an object."""
-        return len(self._holders.get(origin, ()))
+    def holders(self, origin: ast.AST) -> set[tuple[ast.AST, str]]:
+        """The objects that hold an object, each with the attribute or key."""
+        return self._holders.get(origin, set())
 
     @cached_property
     def _holders(self) -> dict[ast.AST, set[tuple[ast.AST, str]]]:
@@ -173,10 +207,12 @@ class Singles:
         """Whether only one of several calls is made, or comes to its end: each returns, or stands in another branch."""
         return all(self._is_either(one, other) for i, one in enumerate(sites) for other in sites[i + 1 :])
 
-    def _is_either(self, one: ast.Call, other: ast.Call) -> bool:
+    def _is_either(self, one: ast.Call, other: ast.Call, depth: int = 4) -> bool:
         tree = self._facts.tree(one)
         if other not in tree or tree.function(one) is not tree.function(other):
-            return False
+            return (
+                self._lead_apart(one, other) or self._lead_apart(other, one) or self._is_either_above(one, other, depth)
+            )
         if all(isinstance(tree.statement(site), ast.Return) for site in (one, other)):
             return tree.statement(one) is not tree.statement(other)
         for above in tree.up(one):
@@ -189,6 +225,28 @@ class Singles:
             ):
                 return True
         return False
+
+    def _lead_apart(self, one: ast.Call, other: ast.Call) -> bool:
+        """Whether one call, and all that lead to the other from the same function, exclude each other."""
+        unit = self._facts.unit(one)
+        found: list[ast.Call] = []
+        seen: set[Unit] = set()
+        waiting = [self._facts.unit(other)]
+        while waiting:
+            inner = waiting.pop()
+            if not isinstance(inner, Function) or not self._facts.callers(inner):
+                return False
+            seen.add(inner)
+            calls = self._facts.callers(inner)
+            found += [call.node for call in calls if call.caller.original is unit]
+            waiting += [c.caller.original for c in calls if c.caller.original is not unit and c.caller not in seen]
+        return bool(found) and all(self._is_either(one, call) for call in found)
+
+    def _is_either_above(self, one: ast.Call, other: ast.Call, depth: int) -> bool:
+        """Whether all calls that lead to one of two calls in different functions exclude the other."""
+        unit = self._facts.unit(one)
+        calls = self._facts.callers(unit) if isinstance(unit, Function) and unit.name == "__init__" else []
+        return depth > 0 and bool(calls) and all(self._is_either(call.node, other, depth - 1) for call in calls)
 
 
 def _is_retry(tree: Tree, block: ast.Try, one: ast.Call, other: ast.Call) -> bool:

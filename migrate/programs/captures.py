@@ -33,7 +33,8 @@ def kept_raw(
     """What holds a loader or a model that is prepared later, and is asked for it then."""
     assert program.home is not None
     prepared = list(prepared)
-    names = {named.target for named in prepared} | {named.target.partition("[")[0] for named in prepared}
+    names = {ast.unparse(ast.parse(named.target, mode="eval")) for named in prepared}  # with the quotes of `unparse`
+    names |= {named.target.partition("[")[0] for named in prepared}
     kept = {origin for named in prepared if named.role in _KEPT for origin in named.origins}
     for stage in stages.each:
         mine, end = kept & stage.origins, stage.end

@@ -10,7 +10,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.units import Function, Module
+from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.units import Function, Module, module_of
+from migrate.programs.naming import is_local
 from migrate.programs.outsiders import units_inside
 from migrate.programs.program import Program, Refusal
 
@@ -22,10 +24,12 @@ if TYPE_CHECKING:
     from migrate.programs.naming import Named
 
 _KEPT = (Role.MODEL, Role.LOADER)
+_DATA = frozenset({"dataset"})  # attributes that a prepared loader has, too
 
 
 def kept_given(facts: Facts, program: Program, units: Collection[Unit]) -> Iterator[Refusal]:
     """The raw object read by code that the home reaches, and loops beside it that train the raw one."""
+    yield from _before(facts, program)
     if program.home is program.start or program.hands_up:
         return
     inside = units_inside(facts, program)
@@ -33,7 +37,7 @@ def kept_given(facts: Facts, program: Program, units: Collection[Unit]) -> Itera
         if loop.unit not in inside:
             yield _refusal(loop.node, "this loop trains the model outside of where it is prepared")
             return
-    given = [named for named in (*program.models, *program.loaders) if named.is_given]
+    given = [named for named in (*program.models, *program.loaders) if named.is_given and named.module is None]
     for unit in sorted((unit for unit in inside if unit in units), key=_order):
         for node in facts.own(unit):
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
@@ -42,6 +46,58 @@ def kept_given(facts: Facts, program: Program, units: Collection[Unit]) -> Itera
                 if named is not None and _is_raw(facts, program, unit, node, named):
                     yield _refusal(node, f"{ast.unparse(node)} is the {named.role.value} as it was before prepare")
                     return
+
+
+def _before(facts: Facts, program: Program) -> Iterator[Refusal]:
+    """The raw object read by its name in a module where the home, which prepares it, does not come first."""
+    inside = units_inside(facts, program)
+    for named in (named for named in program.loaders if named.module is not None):
+        for unit in sorted(facts.units, key=_order):
+            read = (n for n in facts.own(unit) if _reads(facts, unit, n, named))
+            found = [n for n in read if _is_before(facts, program, unit, n, named, unit in inside)]
+            found += [n for n in _defaults(unit) if origins(facts.values(n), Role.LOADER) & named.origins]
+            for node in found[:1]:
+                yield Refusal(
+                    node,
+                    "MIG104",
+                    f"{ast.unparse(node)} is read here as it was before prepare",
+                    "make the loader in the function that trains, or hand it over to there",
+                )
+                return
+
+
+def _defaults(unit: Unit) -> list[ast.expr]:
+    """The defaults of a function's parameters, which are read where it is defined."""
+    if isinstance(unit, Module):
+        return []
+    given = unit.node.args
+    return [*given.defaults, *(default for default in given.kw_defaults if default is not None)]
+
+
+def _reads(facts: Facts, unit: Unit, node: ast.AST, named: Named) -> bool:
+    """Whether a node asks a module, or what one of its names holds, for an object."""
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or not isinstance(node.ctx, ast.Load):
+        return False
+    if not origins(facts.values(node), Role.LOADER) & named.origins:
+        return False
+    if isinstance(unit, Module):
+        return True
+    if isinstance(node, ast.Name):
+        return not is_local(unit, node.id)
+    return any(value.role is Role.MODULE for value in facts.values(node.value))
+
+
+def _is_before(facts: Facts, program: Program, unit: Unit, node: ast.AST, named: Named, is_inside: bool) -> bool:
+    assert program.home is not None
+    tree = facts.tree(node)
+    parent = tree.parents[node]
+    if isinstance(parent, ast.Attribute) and parent.attr in _DATA:
+        return False
+    if is_inside:  # of another module it is the raw one, unless prepare changes the name there
+        where = unit.module if isinstance(node, ast.Name) else named.module
+        return where is not named.module
+    is_imported = unit.module is not module_of(program.home)
+    return not (is_imported and isinstance(unit, Module) and any(map(is_main_guard, tree.up(node))))
 
 
 def _order(unit: Unit) -> tuple[str, int]:
@@ -58,12 +114,9 @@ def _is_raw(facts: Facts, program: Program, unit: Unit, node: ast.Name | ast.Att
     if text == named.target and (unit is program.home or "." in text):
         return False
     if isinstance(node, ast.Name):
-        above: Unit | None = unit
-        while isinstance(above, Function):
-            if node.id in above.names or node.id in above.parameter_names:
-                return False
-            above = above.parent
-        return True
+        return not is_local(unit, node.id)
     inside = units_inside(facts, program)
     owners = [value for value in facts.values(node.value) if value.role is Role.INSTANCE and value.origin is not None]
+    if node.attr == named.target.rpartition(".")[2] and all(owner.origin in named.holders for owner in owners):
+        return False
     return any(isinstance(made := facts.unit(o.origin), Module) or made not in inside for o in owners if o.origin)

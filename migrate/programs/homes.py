@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function, Module, Unit
-from migrate.programs.naming import Named, bound, covers, reachable
+from migrate.programs.naming import Named, bound, covers, holding, reachable
+from migrate.programs.outsiders import units_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,6 +51,7 @@ class Wanted:
     models: set[ast.AST]
     loaders: set[ast.AST]
     keys: Mapping[ast.AST, str] = field(default_factory=dict)  # of loaders in a dictionary: the one that is trained on
+    trains: frozenset[Unit] = frozenset()  # the units of the training loops
 
 
 def find(facts: Facts, wanted: Wanted, *, everywhere: bool = False) -> Home | None:
@@ -82,6 +84,8 @@ def _wide(facts: Facts, wanted: Wanted, *, everywhere: bool) -> Iterator[Home]:
             continue
         if any(_again(facts, unit, each) for each in given):
             continue
+        if any(each.module is not None for each in given) and not wanted.trains <= units_from(facts, unit):
+            continue  # prepare would come too late for those who read the name
         home = _started(facts, unit, given, wanted.keys)
         if home is not None and (everywhere or facts.is_editable(home.start)):
             found.append((len(given), isinstance(unit, Module), home))
@@ -126,7 +130,7 @@ def _started(facts: Facts, unit: Unit, given: list[Named], keys: Mapping[ast.AST
         if isinstance(start, Function) and _is_held(facts, start, mine):
             init = _constructor(start)
             return None if init is None else Home(unit, init, None, True, keys)
-        if isinstance(start, Module) or not _is_handed(start, mine):
+        if isinstance(start, Module) or not _is_handed(facts, start, mine):
             return Home(unit, start, entry, True, keys)
         callers = facts.callers(start)
         above = {id(call.caller): call.caller for call in callers}
@@ -137,9 +141,10 @@ def _started(facts: Facts, unit: Unit, given: list[Named], keys: Mapping[ast.AST
     return None
 
 
-def _is_handed(unit: Function, mine: set[ast.AST]) -> bool:
-    """Whether a function gets one of the objects by a parameter."""
-    return any(origins(values, *_OBJECTS) & mine for values in unit.parameters.values())
+def _is_handed(facts: Facts, unit: Function, mine: set[ast.AST]) -> bool:
+    """Whether a function gets one of the objects by a parameter, or what holds one."""
+    own = unit.positional[0].arg if unit.owner is not None and unit.positional else None
+    return any(holding(facts, values, *_OBJECTS) & mine for name, values in unit.parameters.items() if name != own)
 
 
 _OBJECTS = (Role.MODEL, Role.OPTIMIZER, Role.LOADER)

@@ -1,20 +1,23 @@
 """The names under which the objects of a program can be reached in a unit: what prepare can be written with.
 
-Names and attributes that the unit binds come first. Where these do not do, there are its parameters, and what the
-objects that it knows hold: `data.train_loader`, `self.model` in a method that did not set it.
+Names and attributes that the unit binds come first. Where these do not do, there are its parameters, what the objects
+that it knows hold (`data.train_loader`, `loaders["train"]`, `self.model` in a method that did not set it), and names of
+modules: those that are imported, and those that a function finds in its own.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, Values, origins
-from migrate.analysis.units import Class, Function, Unit
+from migrate.analysis.roles import Role, Value, Values, origins
+from migrate.analysis.state import ELEMENT, MAPPING
+from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.programs.certain import is_attribute_there, is_item_there, is_name_there
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -31,11 +34,19 @@ class Named:
     role: Role
     origins: frozenset[ast.AST]
     statements: tuple[ast.stmt, ...]  # those that bind it, in order; none: it was made before the unit is entered
+    module: Module | None = None  # of which it is a name: prepare gives it another value for all who read it there
+    holders: frozenset[ast.AST] = frozenset()  # the objects of which it is an attribute
+    filled: tuple[ast.stmt, ...] = ()  # those of the unit that put it under a name that the unit does not bind
 
     @property
     def is_given(self) -> bool:
         """Whether it was made before the home is entered."""
         return not self.statements
+
+    @property
+    def is_made(self) -> bool:
+        """Whether statements of the home make it."""
+        return bool(self.statements or self.filled)
 
     def place(self, facts: Facts) -> ast.AST:
         """Where it gets its name, or where it was made."""
@@ -75,12 +86,39 @@ def reachable(
     """
     named = list(bound(facts, unit, role, wanted))
     seen = {origin for each in named for origin in each.origins}
-    for other in (*_parameters(unit, role), *_attributes(facts, unit, role), *_items(facts, unit, role, keys)):
+    for other in _further(facts, unit, role, keys):
         mine = other.origins if wanted is None else other.origins & wanted
         if mine and not mine & seen:
             seen |= mine
-            named.append(Named(other.target, role, frozenset(mine), other.statements))
+            named.append(replace(other, origins=frozenset(mine), filled=_filled(facts, unit, mine)))
     return tuple(named)
+
+
+def _filled(facts: Facts, unit: Unit, made: Iterable[ast.AST]) -> tuple[ast.stmt, ...]:
+    """The statements of a unit that make objects, or call what does so."""
+    sources = {facts.source(origin) for origin in made}
+    makers: set[Unit] = set()
+    waiting = [facts.unit(source) for source in sources]
+    while waiting:
+        maker = waiting.pop()
+        if maker not in makers and isinstance(maker, Function):
+            makers.add(maker)
+            waiting += [call.caller.original for call in facts.callers(maker)]
+    found = (
+        node
+        for node in facts.own(unit)
+        if node in sources or (isinstance(node, ast.Call) and any(target in makers for target in facts.targets(node)))
+    )
+    return tuple(dict.fromkeys(facts.tree(node).statement(node) for node in found))
+
+
+def _further(facts: Facts, unit: Unit, role: Role, keys: Mapping[ast.AST, str]) -> Iterator[Named]:
+    """The names of objects that a unit does not bind itself."""
+    yield from _parameters(unit, role)
+    yield from _attributes(facts, unit, role)
+    yield from _items(facts, unit, role, keys)
+    if role is Role.LOADER:
+        yield from _of_modules(facts, unit, role)
 
 
 def covers(named: tuple[Named, ...], wanted: set[ast.AST]) -> bool:
@@ -116,40 +154,128 @@ def _parameters(unit: Unit, role: Role) -> Iterator[Named]:
             yield Named(parameter.arg, role, frozenset(found), ())
 
 
+def holding(facts: Facts, values: Values, *kinds: Role) -> set[ast.AST]:
+    """Where the objects of some roles were made that values are or hold: in lists and dictionaries, as attributes."""
+    found = origins(values, *kinds)
+    for kind in kinds:
+        found |= facts.inside(values, kind)
+    for value in values:
+        if value.role is Role.INSTANCE and value.origin is not None:
+            for held in facts.holding(value.origin).values():
+                found |= origins(held, *kinds)
+    return found
+
+
 def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
     """What is held by objects that have a name in the unit, and is held by nothing else."""
-    for owner, values, statements in _owners(facts, unit):
+    for owner, values, statements, module in _owners(facts, unit):
+        if module is not None and role is not Role.LOADER:
+            continue
         holding = [
             facts.holding(value.origin) if value.role is Role.INSTANCE and value.origin is not None else {}
             for value in values
         ]
         keys = [key for key in holding[0] if key.isidentifier()] if holding else []
+        holders = frozenset(value.origin for value in values if value.origin is not None)
         for key in keys:
             several = [origins(held.get(key, frozenset()), role) for held in holding]
             found = set().union(*several)
-            if all(several) and all(facts.singles.holders(origin) == 1 for origin in found):
-                yield Named(f"{owner}.{key}", role, frozenset(found), statements)
+            if not all(several) or not _is_alone(facts, found, holders, key):
+                continue
+            if is_attribute_there(facts, key, role, found):
+                yield Named(f"{owner}.{key}", role, frozenset(found), statements, module, holders)
 
 
 def _items(facts: Facts, unit: Unit, role: Role, keys: Mapping[ast.AST, str]) -> Iterator[Named]:
-    """What a dictionary holds: `loaders["train"]`."""
-    for owner, values, statements in _owners(facts, unit) if keys else ():
-        found = facts.inside(values, role, 1) & keys.keys()
-        if len(values) == len(found) == 1:
+    """What a dictionary or a list holds: `loaders["train"]`, `loaders[0]`."""
+    for owner, values, statements, module in _owners(facts, unit):
+        found = facts.inside(values, role, 1)
+        if len(values) != 1 or not found:
+            continue
+        (value,) = values
+        if len(found) == 1 and found <= keys.keys():
             (origin,) = found
-            content = facts.file(facts.source(origin)).content
-            quote = '"' if content.count(b'"') > content.count(b"'") else "'"
-            yield Named(f"{owner}[{quote}{keys[origin]}{quote}]", role, frozenset(found), statements)
+            yield Named(f"{owner}[{_quoted(facts, origin, keys[origin])}]", role, frozenset(found), statements, module)
+            continue
+        assert value.origin is not None
+        held = {key: origins(inner, role) for key, inner in facts.holding(value.origin).items()}
+        for key, mine in held.items():
+            item = _item(facts, value, key)
+            if not mine or item is None or held.get(ELEMENT) or not _is_alone(facts, mine, [value.origin], key):
+                continue
+            if is_item_there(facts, value.origin, key, role, mine):
+                yield Named(f"{owner}[{item}]", role, frozenset(mine), statements, module)
 
 
-def _owners(facts: Facts, unit: Unit) -> Iterator[tuple[str, Values, tuple[ast.stmt, ...]]]:
-    """The names of objects: those that the unit binds, and in a method its own object and what that holds."""
+def _item(facts: Facts, container: Value, key: str) -> str | None:
+    """How an item of a container is asked for by its key; None: it is not known, or cannot be given another value."""
+    assert container.origin is not None
+    source = facts.source(container.origin)
+    if container.name == MAPPING:
+        return _quoted(facts, source, key) if not key.isdigit() and key.isprintable() and "\\" not in key else None
+    is_list = isinstance(source, ast.List) or (isinstance(source, ast.Call) and "builtins.list" in facts.called(source))
+    return key if is_list and key.isdigit() else None
+
+
+def _quoted(facts: Facts, node: ast.AST, key: str) -> str:
+    content = facts.file(facts.source(node)).content
+    quote = '"' if content.count(b'"') > content.count(b"'") else "'"
+    return f"{quote}{key}{quote}" if quote not in key else repr(key)
+
+
+def _is_alone(facts: Facts, found: Iterable[ast.AST], holders: Iterable[ast.AST], key: str) -> bool:
+    """Whether nothing else holds objects: it would go on with those that are not prepared."""
+    known = {(holder, key) for holder in holders}
+    return all(facts.singles.holders(origin) <= known for origin in found)
+
+
+def _of_modules(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
+    """The names that a module imports or a function finds in its module, and those of modules that it knows."""
+    module = unit.module
+    own = {binding.target for binding in facts.bindings_in(unit)}
+    for name, values in module.names.items():
+        for value in values:
+            if isinstance(value.unit, Module) and value.role is Role.MODULE and value.unit is not module:
+                for inner, held in value.unit.names.items():
+                    found = origins(held, role)
+                    if found and is_name_there(facts, inner, role, found):
+                        yield Named(f"{name}.{inner}", role, frozenset(found), (), value.unit)
+        if name not in own and not is_local(unit, name):
+            found = origins(values, role)
+            if found and is_name_there(facts, name, role, found):
+                yield Named(name, role, frozenset(found), (), module)
+
+
+def is_local(unit: Unit, name: str) -> bool:
+    """Whether a function, or one around it, has a name of its own."""
+    above = unit if isinstance(unit, Function) else None
+    while above is not None:
+        if name in above.names or name in above.parameter_names:
+            return True
+        above = above.parent
+    return False
+
+
+def _owners(facts: Facts, unit: Unit) -> Iterator[tuple[str, Values, tuple[ast.stmt, ...], Module | None]]:
+    """The names of objects: those that the unit binds or is given, and in a method its own object and what that holds.
+
+    With each the module of which it is a name, for those that a function finds in its module.
+    """
     by_target: dict[str, list[Binding]] = {}
     for binding in facts.bindings_in(unit):
         if _is_reachable(binding.target, unit) and not isinstance(binding.statement, (ast.For, ast.AsyncFor)):
             by_target.setdefault(binding.target, []).append(binding)
     for target, bindings in by_target.items():
         values: Values = frozenset().union(*(binding.values for binding in bindings))
-        yield target, values, tuple(binding.statement for binding in bindings)
-    if isinstance(unit, Function) and unit.owner is not None and unit.positional and unit.name != "__init__":
-        yield "self", unit.parameters.get(unit.positional[0].arg, frozenset()), ()
+        yield target, values, tuple(binding.statement for binding in bindings), None
+    if not isinstance(unit, Function) or isinstance(unit.node, ast.Lambda):
+        return
+    own = unit.positional[0].arg if unit.owner is not None and unit.positional else None
+    for parameter in (*unit.positional, *unit.node.args.kwonlyargs):
+        if parameter.arg != own:
+            yield parameter.arg, unit.parameters.get(parameter.arg, frozenset()), (), None
+    if own is not None and unit.name != "__init__":
+        yield "self", unit.parameters.get(own, frozenset()), (), None
+    for name, values in unit.module.names.items():
+        if not is_local(unit, name):
+            yield name, values, (), unit.module

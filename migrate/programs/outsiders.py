@@ -34,7 +34,7 @@ def importing(facts: Facts, unit: Unit) -> str | None:
 def units_inside(facts: Facts, program: Program) -> set[Unit]:
     """The units that the home reaches: when these run the objects are prepared, or about to be."""
     assert program.home is not None
-    return _from(facts, program.home)
+    return units_from(facts, program.home)
 
 
 def raw_units(facts: Facts, program: Program) -> set[Unit]:
@@ -85,10 +85,11 @@ def _order(unit: Function) -> tuple[str, int]:
 def _reached(facts: Facts, program: Program) -> set[Unit]:
     assert program.home is not None
     assert program.start is not None
-    return _from(facts, program.start, program.home)
+    return units_from(facts, program.start, program.home)
 
 
-def _from(facts: Facts, *starts: Unit) -> set[Unit]:
+def units_from(facts: Facts, *starts: Unit) -> set[Unit]:
+    """The units that some units call, those that these call, and so on; with an `__init__` its class."""
     found: set[Unit] = set()
     waiting: list[Unit] = [*starts]
     for unit in starts:

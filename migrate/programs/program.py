@@ -178,9 +178,11 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
         return
     program.turnings = turnings(facts, program.training)
     keys = {turning.origin: turning.key for turning in program.turnings}
-    home = find(facts, Wanted(optimizers, models, program.training_loaders, keys))
+    units = frozenset(loop.unit for loop in program.training)
+    wanted = Wanted(optimizers, models, program.training_loaders, keys, units)
+    home = find(facts, wanted)
     if home is None:
-        program.refusals.append(_homeless(facts, loops, program, optimizers, models))
+        program.refusals.append(_homeless(facts, loops, program, wanted))
         return
     program.home, program.start, program.entry = home.unit, home.start, home.entry
     if home.start is home.unit:
@@ -302,7 +304,7 @@ def _last_made(facts: Facts, loops: Loops, program: Program) -> int:
     calls = (node for node in facts.own(program.home) if isinstance(node, ast.Call) and loops.trains(node))
     first = min((call.lineno for call in calls), default=0)
     made = [s.lineno for named in (*program.models, *program.optimizers) for s in named.statements]
-    return max((line for line in made if line <= first), default=max(made))
+    return max((line for line in made if line <= first), default=max(made, default=0))
 
 
 def home_anywhere(facts: Facts, loops: Loops, training: Iterable[LoopFact]) -> Unit | None:
@@ -316,9 +318,9 @@ def home_anywhere(facts: Facts, loops: Loops, training: Iterable[LoopFact]) -> U
     return home.unit if home is not None else None
 
 
-def _homeless(facts: Facts, loops: Loops, program: Program, optimizers: set[ast.AST], models: set[ast.AST]) -> Refusal:
+def _homeless(facts: Facts, loops: Loops, program: Program, wanted: Wanted) -> Refusal:
     first = program.training[0].node
-    found = find(facts, Wanted(optimizers, models, program.training_loaders), everywhere=True)
+    found = find(facts, wanted, everywhere=True)
     if found is not None:
         home = found.unit
         paths = files(facts, loops, program.training, home, found.start)
@@ -326,5 +328,5 @@ def _homeless(facts: Facts, loops: Loops, program: Program, optimizers: set[ast.
         why = f"the model, the optimizer and the loader come together in {module_of(home).path}"
         also = f"the program needs {listed(missing)}"
         return Refusal(first, "MIG901", f"{why}: {also}", way_out(paths, missing), missing)
-    why, way = why_homeless(facts, Wanted(optimizers, models, program.training_loaders))
+    why, way = why_homeless(facts, wanted)
     return Refusal(first, "MIG901", why, way)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
     from migrate.programs.naming import Named
     from migrate.programs.placement import Placement
 
@@ -21,7 +22,7 @@ def several(facts: Facts, program: Program, loaders: tuple[Named, ...], placemen
     assert program.home is not None
     for named in (*loaders, *program.models, *program.optimizers, *program.schedulers):
         for origin in sorted(named.origins - program.partly_prepared, key=lambda node: getattr(node, "lineno", 0)):
-            again = facts.singles.again(origin, program.home, _inside(facts, placement, origin))
+            again = facts.singles.again(origin, *_maker(facts, program, placement, origin))
             if again is not None:
                 yield Refusal(
                     facts.source(origin),
@@ -36,3 +37,11 @@ def several(facts: Facts, program: Program, loaders: tuple[Named, ...], placemen
 def _inside(facts: Facts, placement: Placement, origin: ast.AST) -> ast.stmt:
     """Where an object is prepared, or what a scheduler steps."""
     return placement.stages.of({origin} | origins(facts.over(origin), Role.OPTIMIZER)).spot.statement
+
+
+def _maker(facts: Facts, program: Program, placement: Placement, origin: ast.AST) -> tuple[Unit, ast.AST]:
+    """The unit of which one run makes one object, with a place in it: the home, or what hands it the object."""
+    assert program.home is not None
+    if program.start is None or program.entry is None or facts.singles.is_made_in(program.home, origin):
+        return program.home, _inside(facts, placement, origin)
+    return program.start, program.entry

@@ -121,7 +121,7 @@ def first_made(facts: Facts, loops: Loops, program: Program) -> int:
     walk = _Walk(facts, loops, program, list(named))
     walk.run()
     first = named if len(walk.groups) < 2 else walk.groups[0]
-    return max(s.end_lineno or s.lineno for each in first for s in each.statements)
+    return max((s.end_lineno or s.lineno for each in first for s in each.statements), default=0)
 
 
 def tell_apart(facts: Facts, loops: Loops, program: Program) -> None:
@@ -200,7 +200,7 @@ class _Walk:
         tree = tree_of(self.facts, self.program.home)
         home = self.program.home
         body = home.tree.body if isinstance(home, Module) else getattr(home.node, "body", [])
-        self._end(self._block(tree, body, [named for named in self.objects if not named.statements]))
+        self._end(self._block(tree, body, [named for named in self.objects if not named.is_made]))
 
     def _block(self, tree: Tree, block: Sequence[ast.stmt], pending: list[Named]) -> list[Named]:
         """What is made at the end of a block and not prepared in it; `pending` is what is so at its start."""
@@ -212,7 +212,7 @@ class _Walk:
         for statement in block:
             made = inside.get(id(statement), [])
             is_used = _is_use(self.facts, self.loops, self.program, statement)
-            if is_used and any(named.statements for named in pending):
+            if is_used and any(named.is_made for named in pending):
                 self._end(pending)
                 pending = []
             new = self._new(statement, made, pending)
@@ -245,13 +245,14 @@ class _Walk:
 
     def _end(self, pending: list[Named]) -> None:
         """Prepare what was made, in the order in which it was given."""
-        if any(named.statements for named in pending):
+        if any(named.is_made for named in pending):
             self.groups.append([named for named in self.objects if any(named is other for other in pending)])
 
 
 def _making(loops: Loops, named: Named) -> list[ast.stmt]:
     """The statements that make an object; `model = train(model)` only gives it back."""
-    return [s for number, s in enumerate(named.statements) if number == 0 or not loops.trains(s)]
+    made = [s for number, s in enumerate(named.statements) if number == 0 or not loops.trains(s)]
+    return [*made, *named.filled]
 
 
 def _spot(facts: Facts, loops: Loops, program: Program, objects: Sequence[Named]) -> Spot:

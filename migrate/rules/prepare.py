@@ -9,15 +9,22 @@ there, pins them) is prepared without moving them, and the program goes on movin
 
     loader, model, optimizer = accelerator.prepare(loader, model, optimizer, device_placement=[False, True, True])
 
-What is made and used only under a condition is prepared under it.
+What is made and used only under a condition is prepared under it. A loader that the function finds in its module is
+prepared for all who read it there:
+
+    def main():                                  ->   def main():
+        for x, y in train_loader:                         global train_loader
 Refused: programs that train or evaluate before everything is made.
 Safe: on one process the objects come back as they are, the model on the accelerator's device.
 """
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import is_docstring
+from migrate.analysis.units import Function
 from migrate.programs.apart import apart
 from migrate.rules.layout import assignment, place
 from migrate.rules.rule import rule
@@ -25,6 +32,7 @@ from migrate.rules.rule import rule
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
     from migrate.programs.naming import Named
     from migrate.programs.stages import Stage
@@ -53,6 +61,18 @@ def _prepare(conversion: Conversion, draft: Draft, stage: Stage) -> None:
         at = place(conversion.facts.file(statement), statement)
         given = [*targets, *_placement(conversion, names)]
         draft.after(statement, assignment(targets, f"{accelerator}.prepare", given, at), spaced=names is rest)
+    unit = stage.unit
+    if isinstance(unit, Function) and (shared := _globals(conversion, unit, stage)):
+        assert not isinstance(unit.node, ast.Lambda)
+        first = next((s for s in unit.node.body if not is_docstring(s)), unit.node.body[0])
+        draft.before(first, f"global {', '.join(shared)}")
+
+
+def _globals(conversion: Conversion, unit: Unit, stage: Stage) -> list[str]:
+    """The names of its module that a function gives other values."""
+    declared = {name for node in conversion.facts.own(unit) if isinstance(node, ast.Global) for name in node.names}
+    mine = (named for named in stage.objects if named.module is unit.module and named.target.isidentifier())
+    return [named.target for named in mine if named.target not in declared]
 
 
 def _placement(conversion: Conversion, names: Sequence[Named]) -> list[str]:
