@@ -77,8 +77,11 @@ def _names_all(facts: Facts, unit: Unit, wanted: Wanted, *, is_wide: bool) -> bo
 
 
 def _wide(facts: Facts, wanted: Wanted, *, everywhere: bool) -> Iterator[Home]:
-    """The homes in which some objects are given, or are held by other objects; those first that are given least."""
-    found: list[tuple[int, bool, Home]] = []
+    """The homes in which some objects are given, or are held by other objects.
+
+    Those come first in which what prepare names is held by nothing else, then those that are given least.
+    """
+    found: list[tuple[int, int, bool, Home]] = []
     for unit in facts.units:
         if not (everywhere or facts.is_editable(unit)) or (given := _given(facts, unit, wanted)) is None:
             continue
@@ -88,21 +91,31 @@ def _wide(facts: Facts, wanted: Wanted, *, everywhere: bool) -> Iterator[Home]:
             continue  # prepare would come too late for those who read the name
         home = _started(facts, unit, given, wanted.keys)
         if home is not None and (everywhere or facts.is_editable(home.start)):
-            found.append((len(given), isinstance(unit, Module), home))
-    yield from (home for *_, home in sorted(found, key=lambda each: each[:2]))
+            found.append((_held_beside(facts, unit, wanted), len(given), isinstance(unit, Module), home))
+    yield from (home for *_, home in sorted(found, key=lambda each: each[:3]))
+
+
+def _held_beside(facts: Facts, unit: Unit, wanted: Wanted) -> int:
+    """How many objects that have a plain name are also held by other objects, which go on with the raw ones."""
+    named = (each for each in _named(facts, unit, wanted) if each.target.isidentifier())
+    return sum(any(facts.singles.holders(origin) for origin in each.origins) for each in named)
 
 
 def _given(facts: Facts, unit: Unit, wanted: Wanted) -> list[Named] | None:
     """What a unit that knows all objects is given of them; None: it does not, or makes none of them."""
     if not _names_all(facts, unit, wanted, is_wide=True):
         return None
-    named = [
+    named = _named(facts, unit, wanted)
+    given = [each for each in named if each.is_given]
+    return given if len(given) < len(named) else None
+
+
+def _named(facts: Facts, unit: Unit, wanted: Wanted) -> list[Named]:
+    return [
         *reachable(facts, unit, Role.OPTIMIZER, wanted.optimizers),
         *reachable(facts, unit, Role.MODEL, wanted.models),
         *reachable(facts, unit, Role.LOADER, wanted.loaders, wanted.keys),
     ]
-    given = [each for each in named if each.is_given]
-    return given if len(given) < len(named) else None
 
 
 def _again(facts: Facts, unit: Unit, named: Named) -> ast.AST | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, stands_in
+from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.ascents import ascent
 from migrate.programs.homeless import why_homeless
@@ -287,6 +288,8 @@ def _without_optimizer(loops: Loops, program: Program) -> str:
 
 def _only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> bool:
     """Whether a loop runs over a loader without a model before everything is made: it will see the raw loader."""
+    if _is_script_elsewhere(facts, program, loop):
+        return True
     if loops.calls_model(loop.node):
         return False
     last = _last_made(facts, loops, program)
@@ -305,6 +308,12 @@ def _last_made(facts: Facts, loops: Loops, program: Program) -> int:
     first = min((call.lineno for call in calls), default=0)
     made = [s.lineno for named in (*program.models, *program.optimizers) for s in named.statements]
     return max((line for line in made if line <= first), default=max(made, default=0))
+
+
+def _is_script_elsewhere(facts: Facts, program: Program, loop: LoopFact) -> bool:
+    """Whether a loop stands under the main guard of a file that the program imports, where it never runs."""
+    is_imported = isinstance(loop.unit, Module) and loop.unit is not module_of(program.start or loop.unit)
+    return is_imported and any(map(is_main_guard, facts.tree(loop.node).up(loop.node)))
 
 
 def home_anywhere(facts: Facts, loops: Loops, training: Iterable[LoopFact]) -> Unit | None:

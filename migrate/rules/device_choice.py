@@ -58,6 +58,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     for unit in conversion.program.outsiders:
         for choice in choices(conversion.facts, unit) if conversion.facts.is_editable(unit) else ():
             _follow_current(conversion, draft, choice)
+    _follow_fields(conversion, draft)
     _redirect_globals(conversion, draft)
     _redirect_parameters(conversion, draft)
     drop_idle_flags(conversion, draft)
@@ -86,6 +87,18 @@ def _follow_current(conversion: Conversion, draft: Draft, choice: Choice) -> Non
     for node in ast.walk(choice.statement):
         if isinstance(node, ast.Constant) and _is_first_gpu(node):
             draft.rewrite(node, draft.quoted(node, "'cuda'"))
+
+
+def _follow_fields(conversion: Conversion, draft: Draft) -> None:
+    """The device that a class keeps for its objects, `device: torch.device = torch.device("cuda:0" if ...)`."""
+    for module in conversion.modules:
+        for cls in (node for node in conversion.facts.tree_of(module).nodes if isinstance(node, ast.ClassDef)):
+            for field in (s for s in cls.body if isinstance(s, (ast.Assign, ast.AnnAssign)) and s.value is not None):
+                assert field.value is not None
+                if conversion.facts.is_device(conversion.facts.values(field.value)):
+                    for node in filter(_is_first_gpu, ast.walk(field.value)):
+                        assert isinstance(node, ast.Constant)
+                        draft.rewrite(node, draft.quoted(node, "'cuda'"))
 
 
 def _is_first_gpu(node: ast.AST) -> bool:

@@ -9,11 +9,8 @@ there, pins them) is prepared without moving them, and the program goes on movin
 
     loader, model, optimizer = accelerator.prepare(loader, model, optimizer, device_placement=[False, True, True])
 
-What is made and used only under a condition is prepared under it. A loader that the function finds in its module is
-prepared for all who read it there:
-
-    def main():                                  ->   def main():
-        for x, y in train_loader:                         global train_loader
+What is made and used only under a condition is prepared under it. A loader that a function finds in its module is
+prepared for all who read it there: `global train_loader` stands at the top of that function.
 Refused: programs that train or evaluate before everything is made.
 Safe: on one process the objects come back as they are, the model on the accelerator's device.
 """
