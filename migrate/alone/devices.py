@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.world import RANKS
 from migrate.analysis.known.devices import SET_DEVICE
+from migrate.analysis.roles import Role, roles
 from migrate.edits.parts import RECEIVER
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ def rewrite(world: World, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
     """A device that is named by a rank becomes the device."""
     if isinstance(node, ast.Call):
         return _call(world, pen, node)
-    if _is_text(node) and _starts_with_cuda(node) and _names_rank(world, node):
-        pen.rewrite(node, '"cuda"')
+    if _is_text(node) and _names_rank(world, node) and (kind := _kind(world, node)) is not None:
+        pen.rewrite(node, kind)
         return []
     if isinstance(node, ast.Dict) and _maps_devices(world, node):
         pen.rewrite(node, '"cpu"')
@@ -52,8 +53,8 @@ def _call(world: World, pen: Pen, node: ast.Call) -> list[ast.AST] | None:
         ):
             pen.rewrite(node, f'{ast.unparse(node.func)}("cuda")')
             return []
-    if _is_text(node) and _starts_with_cuda(node) and _names_rank(world, node):
-        pen.rewrite(node, '"cuda"')
+    if _is_text(node) and _names_rank(world, node) and (kind := _kind(world, node)) is not None:
+        pen.rewrite(node, kind)
         return []
     for keyword in node.keywords:
         if keyword.arg in ("device", "map_location") and world.quantity(keyword.value) in RANKS:
@@ -96,6 +97,18 @@ def _starts_with_cuda(node: ast.expr) -> bool:
         assert isinstance(node.func, ast.Attribute)
         first = node.func.value
     return isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value.startswith("cuda:")
+
+
+def _kind(world: World, node: ast.expr) -> str | None:
+    """What to write for a device that a text names with a rank: `"cuda"`, or what the machine has."""
+    if _starts_with_cuda(node):
+        return '"cuda"'
+    if isinstance(node, ast.JoinedStr) and len(node.values) == 3 and isinstance(node.values[0], ast.FormattedValue):
+        first, between = node.values[0].value, node.values[1]
+        is_index = isinstance(between, ast.Constant) and between.value == ":"
+        if is_index and roles(world.facts.values(first)) == {Role.DEVICE}:
+            return ast.unparse(first)
+    return None
 
 
 def _maps_devices(world: World, node: ast.Dict) -> bool:

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 _PLAIN = frozenset(
     """builtins.print builtins.int builtins.str builtins.len builtins.min builtins.max builtins.isinstance
     builtins.bool os.environ.get os.getenv os.environ.setdefault os.environ.update torch.cuda.device_count
-    torch.cuda.is_available torch.device datetime.timedelta subprocess.getoutput subprocess.check_output warnings.warn
-    sys.exit builtins.exit socket.gethostname os.getpid torch.multiprocessing.set_start_method
-    torch.multiprocessing.get_start_method time.sleep builtins.ValueError builtins.RuntimeError
-    builtins.NotImplementedError""".split()
+    torch.cuda.is_available torch.accelerator.current_accelerator torch.accelerator.is_available
+    torch.accelerator.device_count torch.distributed.get_default_backend_for_device torch.device datetime.timedelta
+    subprocess.getoutput subprocess.check_output warnings.warn sys.exit builtins.exit socket.gethostname os.getpid
+    torch.multiprocessing.set_start_method torch.multiprocessing.get_start_method time.sleep builtins.ValueError
+    builtins.RuntimeError builtins.NotImplementedError""".split()
 )
 _METHODS = frozenset("format join split startswith endswith strip replace upper lower info debug warning".split())
 _SIMPLE = (ast.Pass, ast.Return, ast.Raise, ast.Assert, ast.Global, ast.Import, ast.ImportFrom)
@@ -73,7 +74,7 @@ class Setups:
             return True
         if isinstance(statement, ast.Expr):
             return isinstance(statement.value, ast.Call)
-        if isinstance(statement, (ast.Assign, ast.AugAssign)):
+        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             return all(self._is_of_place(part) for target in targets for part in _elements(target))
         if isinstance(statement, ast.If):

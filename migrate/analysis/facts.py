@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from migrate.source.project import Project, SourceFile
 
 _Node = TypeVar("_Node", ast.Call, Loop)
+#: The methods that a call of a class, and of its object, enters.
+_ENTERED = {Role.CLASS: "__init__", Role.INSTANCE: "__call__"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,15 +207,14 @@ class Facts:
         return self.names(node.func)
 
     def targets(self, node: ast.Call) -> list[Function]:
-        """The project's functions and constructors a call may enter, in the order of their files."""
+        """The project's functions, constructors and `__call__` a call may enter, in the order of their files."""
         found: dict[Function, None] = {}
         for value in self.values(node.func):
             if isinstance(value.unit, Function):
                 found[value.unit] = None
-            elif value.role is Role.CLASS and isinstance(value.unit, Class):
-                found.update(
-                    (init.unit, None) for init in value.unit.lookup("__init__") if isinstance(init.unit, Function)
-                )
+            elif isinstance(value.unit, Class) and value.role in _ENTERED:
+                members = value.unit.lookup(_ENTERED[value.role])
+                found.update((member.unit, None) for member in members if isinstance(member.unit, Function))
         return sorted(found, key=lambda unit: (unit.module.path, unit.node.lineno, unit.node.col_offset))
 
     @cached_property

@@ -33,6 +33,11 @@ def _is_entered_unseen(unit: Function) -> bool:
     return isinstance(unit.node, ast.Lambda) or unit.name[:2] == "__" or bool(decorators(unit) & PROPERTIES)
 
 
+def _decorating(unit: Unit) -> Sequence[ast.expr]:
+    """What decorates a function: `main()` of one that is decorated as an entry runs it once."""
+    return getattr(unit.original.node, "decorator_list", ()) if isinstance(unit.original, Function) else ()
+
+
 @dataclass(frozen=True, slots=True)
 class _Way:
     """One way up from where something is made: whether it comes by the home, and what repeats it."""
@@ -74,6 +79,7 @@ class Singles:
         calls = self._facts.callers(unit)
         if not calls or unit in seen:
             return unit.node
+        calls = [call for call in calls if call.node not in _decorating(unit)] or calls
         sites = [call.node for call in calls if self._hands(call.node, origin)] or [call.node for call in calls]
         if any(call.handed is not None and call.handed.often for call in calls) or not self._are_exclusive(sites):
             return sites[-1]
@@ -157,6 +163,8 @@ class Singles:
         found: dict[Unit, list[tuple[ast.Call, Unit]]] = {}
         for (site, caller, _), unit in self._state.entered.items():
             found.setdefault(unit, []).append((site, caller))
+        for one, entries in found.items():
+            found[one] = [entry for entry in entries if entry[0] not in _decorating(one)] or entries
         return found
 
     def _around(self, home: Unit, seen: frozenset[int]) -> set[ast.AST]:

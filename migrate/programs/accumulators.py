@@ -281,11 +281,20 @@ def _call_is_number(facts: Facts, node: ast.Call) -> bool | None:
     is_method = isinstance(node.func, ast.Attribute)
     if facts.called(node) & _NUMBER_CALLS or (is_method and node.func.attr in _NUMBER_METHODS):  # type: ignore[attr-defined]
         return True
+    if _gives_numbers(facts, node):
+        return True
     found = roles(facts.values(node))
     is_torch = any(name.startswith("torch.") for name in facts.called(node))
     if Role.UNKNOWN in found or (not is_torch and (facts.called(node) or not is_method)):  # another library answers
         return None
     return False if found & (FROM_LOADER | ({Role.TENSOR} if is_method else set())) else None
+
+
+def _gives_numbers(facts: Facts, node: ast.Call) -> bool:
+    """Whether a function of the project gives `loss.item()`, and nothing else."""
+    given = [n.value for unit in facts.targets(node) for n in facts.own(unit) if isinstance(n, ast.Return)]
+    methods = [e.func for e in given if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute)]
+    return bool(given) and len(methods) == len(given) and all(m.attr in _NUMBER_METHODS for m in methods)
 
 
 def _name_is_number(facts: Facts, node: ast.Name) -> bool | None:

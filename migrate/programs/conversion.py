@@ -33,6 +33,7 @@ from migrate.programs.loops import Loops
 from migrate.programs.modes import Modes
 from migrate.programs.moves import Move, moves
 from migrate.programs.naming import Named
+from migrate.programs.one_seed import drawn_before
 from migrate.programs.outsiders import is_inside_model, raw_units, units_of
 from migrate.programs.placement import Placement, place
 from migrate.programs.program import Program, Refusal
@@ -144,7 +145,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     loaders = _prepared_loaders(program, in_full, handed_out)
     prepared = {origin for named in loaders for origin in named.origins}
     program.refusals += _evaluated_in_full(program, in_full)
-    on_cpu = left_on_cpu(facts, loops, program, prepared - program.partly_prepared)
+    on_cpu = left_on_cpu(facts, loops, program, prepared - program.met_in_both)
     planned = tuple(schedules(facts, loops, program))
     units = units_of(facts, program)
     program.refusals += _wrapped_elsewhere(facts, program, units)
@@ -168,7 +169,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += kept_raw(facts, program, (*loaders, *program.models), units, placement.stages)
     program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, program, units)]
-    program.refusals += taken_apart(facts, program, units, placement)
+    program.refusals += [*taken_apart(facts, program, units, placement), *drawn_before(facts, program, placement)]
     if program.refusals:
         return None
     return Conversion(
@@ -189,7 +190,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         tuple(in_full),
         where,
         tuple(on_cpu),
-        tuple(moves(facts, program, prepared - where.on_host.keys() - program.partly_prepared, units, placement)),
+        tuple(moves(facts, program, prepared - where.on_host.keys() - program.met_in_both, units, placement)),
         placement,
         by_hand,
     )
@@ -206,7 +207,7 @@ def _evaluation(facts: Facts, program: Program, handed_out: set[ast.AST]) -> tup
         InFull(loop, "it also runs where the model is not prepared")
         if loop.unit in raw
         else InFull(loop, "its loader stays whole, beside the one that is trained on")
-        if loop.loaders & program.partly_prepared
+        if loop.loaders & (program.partly_prepared | program.kept_whole)
         else decide_evaluation(facts, program, modes, loop)
         for loop in program.evaluation
     ]
@@ -257,7 +258,7 @@ def _held_back(
 
 
 def _prepared_loaders(program: Program, in_full: list[InFull], handed_out: set[ast.AST]) -> tuple[Named, ...]:
-    whole = {origin for decision in in_full for origin in decision.loop.loaders}
+    whole = {origin for decision in in_full for origin in decision.loop.loaders} | program.kept_whole
     return tuple(
         loader
         for loader in program.loaders

@@ -21,9 +21,9 @@ from migrate.programs.metric_objects import twice_joined
 from migrate.programs.numerics import numerics
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
-from migrate.programs.replicas import other_sources, parting_replicas
+from migrate.programs.replicas import other_sources, parting_replicas, recorded
 from migrate.programs.shares import decisions
-from migrate.programs.spread import several_devices
+from migrate.programs.spread import foreign_devices, several_devices
 from migrate.programs.starters import is_users_choice, started
 from migrate.programs.tensor_types import hidden_types
 from migrate.programs.turns import phases_in_turns
@@ -264,6 +264,7 @@ CHECKS: tuple[Check, ...] = (
     _distributed,
     started,
     several_devices,
+    foreign_devices,
     hidden_defaults,
     hidden_types,
     hidden_moves,
@@ -272,6 +273,7 @@ CHECKS: tuple[Check, ...] = (
     _lone_decisions,
     other_sources,
     parting_replicas,
+    recorded,
     _beside_the_loader,
     phases_in_turns,
     closures,

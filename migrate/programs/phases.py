@@ -117,7 +117,7 @@ class Phases:
 
     def _asked(self, loop: Loop, test: ast.expr, in_body: bool) -> Flag | None:
         """The flag of a test; None if the test asks for something that the loop itself makes."""
-        meant = self._meant(test)
+        meant = self.meant(test)
         subjects = list(_subjects(meant))
         if len(subjects) != 1 or {n.id for n in ast.walk(subjects[0]) if isinstance(n, ast.Name)} & writes(loop):
             return None
@@ -132,7 +132,7 @@ class Phases:
             (trains if holds is in_body else evaluates).append(value)
         return Flag(test, subject, in_body, tuple(trains), tuple(evaluates), complete)
 
-    def _meant(self, test: ast.expr) -> ast.expr:
+    def meant(self, test: ast.expr) -> ast.expr:
         """The comparison that a flag stands for: `is_train` for `split == "train"`."""
         for _ in range(4):
             given = self._sources.given(test) if isinstance(test, (ast.Name, ast.Attribute)) else None
@@ -150,7 +150,7 @@ class Phases:
         found: list[object] = []
         complete = given.complete and self._sources.option(subject) is None
         for expression in given.expressions:
-            constants = self._constants(expression)
+            constants = self.constants(expression)
             complete = complete and bool(constants)
             found += constants
         return list(dict.fromkeys(found)), complete
@@ -166,19 +166,19 @@ class Phases:
                 return Given((), complete=False)
         return None
 
-    def _constants(self, node: ast.expr, depth: int = 4) -> list[object]:
+    def constants(self, node: ast.expr, depth: int = 4) -> list[object]:
         """The values that an expression may have: constants, or some object; empty: not known."""
         if isinstance(node, ast.Constant):
             return [node.value]
         if isinstance(node, ast.Call) and any(value.origin is node for value in self._facts.values(node)):
             return [Other.OBJECT]  # made right here
         if isinstance(node, ast.IfExp):
-            parts = [self._constants(part, depth) for part in (node.body, node.orelse)]
+            parts = [self.constants(part, depth) for part in (node.body, node.orelse)]
         else:
             given = self._sources.given(node) if depth and isinstance(node, (ast.Name, ast.Attribute)) else None
             if given is None or not given.complete:
                 return []
-            parts = [self._constants(expression, depth - 1) for expression in given.expressions]
+            parts = [self.constants(expression, depth - 1) for expression in given.expressions]
         return [value for part in parts for value in part] if all(parts) else []
 
 

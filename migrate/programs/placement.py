@@ -14,6 +14,7 @@ from migrate.programs.choices import Choice, choices
 from migrate.programs.conditions import flag, needs, negated, same_name
 from migrate.programs.defaults import cpu_without_default
 from migrate.programs.devices import by_text, device_argument, guard_flag, is_move, is_users
+from migrate.programs.draws import Draws
 from migrate.programs.fetches import is_download
 from migrate.programs.marker import is_marked
 from migrate.programs.program import Program, Refusal
@@ -152,7 +153,7 @@ def _accelerator_spot(
         held = tree.in_block(choice.statement, top)
         assert held is not None
         at = _index(top, held)
-        if choice.outermost is top[at] and not any(_speaks(facts, s) for s in top[earliest:at]):
+        if choice.outermost is top[at] and not any(_comes_first(facts, program, s) for s in top[earliest:at]):
             if earliest <= at:
                 where = "instead" if choice.above is None else "before"
                 return Spot(top[at], where, spaced=False), True
@@ -270,6 +271,11 @@ def _after_names(
             if held is not None:
                 position = max(position, _index(top, held) + 1)
     return position
+
+
+def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:
+    """Whether the accelerator must be there before a statement runs: it speaks, or draws what all must have."""
+    return _speaks(facts, statement) or (program.one_seed is not None and Draws(facts, program).inside(statement))
 
 
 def _speaks(facts: Facts, statement: ast.stmt) -> bool:

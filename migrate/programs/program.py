@@ -14,6 +14,7 @@ from migrate.analysis.roles import Role, origins, stands_in
 from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.ascents import ascent
+from migrate.programs.flags import Flagged, flagged
 from migrate.programs.homeless import why_homeless
 from migrate.programs.homes import Wanted, find
 from migrate.programs.naming import Named
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.programs.handed import Handed
     from migrate.programs.loops import LoopFact, Loops
+    from migrate.programs.one_seed import OneSeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,11 @@ class Program:
     loaders: tuple[Named, ...] = ()  # every loader that has a name at home, in order of creation
     schedulers: tuple[Named, ...] = ()
     turnings: tuple[Turning, ...] = ()  # training loops that evaluate, too, on other loaders of a dictionary
+    flagged: tuple[Flagged, ...] = ()  # training loops that evaluate, too, on loaders of their own
     outsiders: Mapping[Function, str] = field(default_factory=dict)  # functions that others call, too, and where
     refusals: list[Refusal] = field(default_factory=list)
     doubts: list[Refusal] = field(default_factory=list)  # what its conversion rests on and is only likely
+    one_seed: OneSeed | None = None  # that all processes take, where the program sets none
     annotates: bool = False  # a comment says so in the code
     handed: Handed | None = None  # what the program said of several processes, before it was made ready
     said: tuple[str, ...] = ()  # what a person must know of mixed precision that was apex's
@@ -72,12 +76,22 @@ class Program:
     @property
     def training_loaders(self) -> set[ast.AST]:
         """Where the loaders were made that training loops run over."""
-        return {origin for loop in self.training for origin in loop.loaders}
+        return {origin for loop in self.training for origin in loop.loaders} - self.kept_whole
 
     @property
     def partly_prepared(self) -> set[ast.AST]:
         """Where the loaders were made of which only the one that is trained on is prepared."""
         return {turning.origin for turning in self.turnings}
+
+    @property
+    def kept_whole(self) -> set[ast.AST]:
+        """Where the loaders were made that a training loop only evaluates on."""
+        return {origin for found in self.flagged for origin in found.evaluated}
+
+    @property
+    def met_in_both(self) -> set[ast.AST]:
+        """Where the loaders were made whose batches meet, in one loop, those of others that are not prepared."""
+        return self.partly_prepared.union(*(found.loop.loaders for found in self.flagged))
 
     @property
     def model_origins(self) -> set[ast.AST]:
@@ -178,6 +192,7 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
         program.refusals.append(_unknown_model(facts, program))
         return
     program.turnings = turnings(facts, program.training)
+    program.flagged = flagged(facts, program.training)
     keys = {turning.origin: turning.key for turning in program.turnings}
     units = frozenset(loop.unit for loop in program.training)
     wanted = Wanted(optimizers, models, program.training_loaders, keys, units)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.programs.modes import without_gradients
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
@@ -17,7 +19,11 @@ _WEIGHING = {"weight": "weighted by class", "ignore_index": "taken over what is 
 def unlike_means(facts: Facts, units: Collection[Unit]) -> Iterator[tuple[ast.Call, str]]:
     """The losses of some units that sum, or whose mean is weighted, with what is said about each."""
     for use in facts.calls:
-        if use.unit not in units or not any(map(_is_loss, facts.called(use.node))):
+        if (
+            use.unit not in units
+            or not any(map(_is_loss, facts.called(use.node)))
+            or without_gradients(facts, use.node)
+        ):
             continue
         given = {k.arg: k.value for k in use.node.keywords if k.arg is not None}
         reduction, average = (given.get(name) for name in ("reduction", "size_average"))

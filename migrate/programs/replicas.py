@@ -10,10 +10,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Module
 from migrate.programs.argument import Argument
+from migrate.programs.draws import Draws
 from migrate.programs.marker import is_main
+from migrate.programs.one_seed import OneSeed, possible
 from migrate.programs.program import Program, Refusal
 from migrate.programs.sameness import Sameness
 from migrate.programs.schedulers import Pace, schedules
@@ -29,6 +32,25 @@ if TYPE_CHECKING:
 def without_loader(program: Program) -> tuple[LoopFact, ...]:
     """The training loops of a program that run over no DataLoader."""
     return tuple(loop for loop in program.training if not loop.loaders)
+
+
+def decide_seed(facts: Facts, loops: Loops, program: Program) -> OneSeed | None:
+    """The seed that all processes of a program take, where it has none of its own and needs one."""
+    replicas = without_loader(program)
+    missing = chance(facts, loops, program) if replicas and not program.training_loaders else []
+    if not missing:
+        return None
+    seed = possible(facts, program, Sameness(facts, program, trusting=True), missing)
+    if seed is None or Draws(facts, program).must_agree(loops):
+        return seed
+    return seed if any(_parting(facts, loops, program, replicas, trusting=False)) else None
+
+
+def differs(facts: Facts, loops: Loops, program: Program) -> bool:
+    """Whether each process trains on what it draws itself, and only the gradients are shared."""
+    if program.one_seed is not None or not without_loader(program):
+        return False
+    return Draws(facts, program).own(chance(facts, loops, program))
 
 
 def chance(facts: Facts, loops: Loops, program: Program) -> list[str]:
@@ -74,23 +96,48 @@ _LEFT_AS_THEY_ARE = ("torchtext.", "torch_geometric.", "webdataset.", "dgl.")
 def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Decisions by which one process would train on, and another not."""
     replicas = without_loader(program)
-    if not replicas:
-        return
+    if not replicas or any(True for _ in facts.calls_to(distributed.RPC)):
+        return  # the processes of RPC have work of their own: that is told
     missing = chance(facts, loops, program)
-    sameness = Sameness(facts, program, trusting=not missing)
+    is_same = not missing or program.one_seed is not None
+    found = list(_parting(facts, loops, program, replicas, trusting=is_same))
+    if missing and found and is_same and not any(_parting(facts, loops, program, replicas, trusting=False)):
+        return
+    for node in found:
+        yield _refusal(node, [] if is_same else missing)
+
+
+def _parting(
+    facts: Facts, loops: Loops, program: Program, replicas: tuple[LoopFact, ...], *, trusting: bool
+) -> Iterator[ast.AST]:
+    """The places where processes would part; `trusting`: all of them draw the same."""
+    sameness = Sameness(facts, program, trusting=trusting)
     told: set[ast.AST] = set()
     for node in _together(facts, loops, program, replicas):
         for test in sameness.parting(node):
             if test not in told and not _is_dissolved(test, sameness):
                 told.add(test)
-                yield _refusal(test, missing)
+                yield test
     for schedule in schedules(facts, loops, program):
         for step in schedule.steps if schedule.pace is Pace.METRIC else ():
             if not all(map(sameness.same, step.args)):
-                yield _refusal(step, missing)
+                yield step
     for statement in _learning_rates(facts, program):
         if not sameness.same(statement.value) or not sameness.alike(statement, deep=True):
-            yield _refusal(statement, missing)
+            yield statement
+
+
+def recorded(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Environments that write films or logs of what is played, on every process to the same folder."""
+    for use in facts.calls_anywhere if without_loader(program) else ():
+        for name in facts.called(use.node):
+            if name.startswith(_GAMES) and name.endswith(_RECORDERS):
+                why = f"{name} records what is played: every process would write the same files"
+                yield Refusal(use.node, "MIG117", why, "play without it in training, and record games afterwards")
+
+
+_GAMES = ("gym.", "gymnasium.")
+_RECORDERS = (".Monitor", ".RecordVideo", ".VideoRecorder", ".monitoring.Monitor")
 
 
 def _is_dissolved(test: ast.AST, sameness: Sameness) -> bool:
@@ -184,4 +231,14 @@ def _way_out(missing: list[str]) -> str:
     return f"before anything is drawn, call {', '.join(_SEEDED[name] for name in missing)}"
 
 
-__all__ = ["ON_CPU", "chance", "other_sources", "parting_replicas", "without_device", "without_loader"]
+__all__ = [
+    "ON_CPU",
+    "chance",
+    "decide_seed",
+    "differs",
+    "other_sources",
+    "parting_replicas",
+    "recorded",
+    "without_device",
+    "without_loader",
+]

@@ -73,8 +73,8 @@ class Sameness:
         return found
 
     def _is_same(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Attribute) and node.attr == "num_processes" and is_marked(node.value):
-            return True
+        if isinstance(node, ast.Attribute) and is_marked(node.value):
+            return node.attr == "num_processes"
         if isinstance(node, (ast.Name, ast.Attribute)):
             return not roles(self._facts.values(node)) & PLACE and self._named(node, value=True)
         if isinstance(node, ast.Call):
@@ -284,7 +284,7 @@ class Sameness:
 
     def _attribute(self, node: ast.Attribute, *, value: bool) -> bool:
         facts = self._facts
-        if facts.names(node):
+        if facts.names(node) or node.attr in known.FORMS:
             return True
         if value and node.attr in known.SIZE_ATTRIBUTES and not roles(facts.values(node.value)) & {Role.HOLDER}:
             return self.even(node.value)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import same as known
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Module, module_of
+from migrate.programs.environments import plays, seeds_environment
 from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
@@ -24,16 +25,21 @@ GENERATOR = "a random generator of its own"
 
 def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness) -> list[str]:
     """The sources of chance that a program uses and does not seed, or not always, or not alike on all processes."""
-    mains = {program.module, *([module_of(program.start)] if program.start is not None else [])}
-    modules = mains.union(*map(facts.imported, mains), (loop.unit.module for loop in program.training))
+    modules = modules_of(facts, program)
     uses = [use for use in facts.calls_anywhere if use.unit.module in modules]
     drawn = {library for use in uses for library in _drawn(facts, use)} | {"torch"}
     missing = [library for library in sorted(drawn) if not any(_seeds(facts, loops, sameness, uses, library))]
     if any(facts.called(use.node) & known.STREAMS and not (use.node.args or use.node.keywords) for use in uses):
         missing.append(GENERATOR)
-    if _plays(facts, modules) and not _seeds_environment(sameness, uses):
+    if plays(modules) and not seeds_environment(sameness, uses):
         missing.append(ENVIRONMENT)
     return missing
+
+
+def modules_of(facts: Facts, program: Program) -> set[Module]:
+    """The files that a program runs."""
+    mains = {program.module, *([module_of(program.start)] if program.start is not None else [])}
+    return mains.union(*map(facts.imported, mains), (loop.unit.module for loop in program.training))
 
 
 def forward_draws(facts: Facts, program: Program) -> bool:
@@ -105,41 +111,4 @@ def _draws_before(facts: Facts, loops: Loops, use: Use, library: str) -> bool:
     return False
 
 
-# --- environments ---------------------------------------------------------------------------------------------------
-
-
-def _plays(facts: Facts, modules: set[Module]) -> bool:
-    """Whether a program imports a library of environments."""
-    return any(
-        name.partition(".")[0] in known.ENVIRONMENTS
-        for module in modules
-        for node in ast.walk(module.tree)
-        for name in _imported(node)
-    )
-
-
-def _imported(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and node.level == 0:
-        yield node.module or ""
-
-
-def _seeds_environment(sameness: Sameness, uses: list[Use]) -> bool:
-    """`env.seed(0)` or `env.reset(seed=0)`; whoever lets the environment choose actions must seed that, too."""
-    calls = [use.node for use in uses if isinstance(use.node.func, ast.Attribute)]
-    seeded = [c for c in calls if _gives_seed(c) and all(map(sameness.same, [*c.args, *(k.value for k in c.keywords)]))]
-    chosen = [c for c in calls if ast.unparse(c.func).endswith("action_space.sample")]
-    choosing = [c for c in seeded if "action_space" in ast.unparse(c.func)]
-    return bool([c for c in seeded if c not in choosing]) and (not chosen or bool(choosing))
-
-
-def _gives_seed(call: ast.Call) -> bool:
-    assert isinstance(call.func, ast.Attribute)
-    owner = ast.unparse(call.func.value)
-    if call.func.attr == "reset":
-        return any(keyword.arg == "seed" for keyword in call.keywords)
-    return call.func.attr == "seed" and bool(call.args) and "random" not in owner
-
-
-__all__ = ["ENVIRONMENT", "GENERATOR", "forward_draws", "unseeded"]
+__all__ = ["ENVIRONMENT", "GENERATOR", "forward_draws", "modules_of", "unseeded"]

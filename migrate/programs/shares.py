@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import own_expressions, reads, writes
-from migrate.analysis.units import Class, Function
+from migrate.analysis.units import Function
 from migrate.programs.accumulators import appended, is_own, statements_after
 from migrate.programs.joins import apart
 
@@ -117,14 +117,6 @@ def _written(target: ast.expr) -> set[str]:
     if isinstance(target, (ast.Attribute, ast.Subscript)):
         return {ast.unparse(target)}
     return writes(target)
-
-
-def _entered(facts: Facts, call: ast.Call) -> Iterator[Function]:
-    """The functions of the project that a call may enter, `__call__` of its objects included."""
-    yield from facts.targets(call)
-    for value in facts.values(call.func):
-        if value.role is Role.INSTANCE and isinstance(value.unit, Class):
-            yield from (m.unit for m in value.unit.lookup("__call__") if isinstance(m.unit, Function))
 
 
 def _given(call: ast.Call) -> list[ast.expr]:
@@ -238,7 +230,7 @@ class _Trail:
                     name := next(filter(None, map(self._name, _given(call))), "")
                 ):
                     continue
-                if any(self._is_judge(target, call) for target in _entered(self.facts, call)):
+                if any(self._is_judge(target, call) for target in self.facts.targets(call)):
                     yield Decision(call, f"{ast.unparse(call.func)}()", name)
 
     def _is_judge(self, unit: Function, call: ast.Call) -> bool:

@@ -121,9 +121,9 @@ class Sources:
         """What the callers give to a parameter, its default included."""
         calls = self._facts.callers(unit)
         found = [passed(call, unit, name) for call in calls]
-        default = _default(unit, name)
-        given = tuple(e for e in (*found, default) if e is not None)
-        is_complete = self._facts.callers_known(unit) and all(e is not None or default is not None for e in found)
+        by_default = default(unit, name)
+        given = tuple(e for e in (*found, by_default) if e is not None)
+        is_complete = self._facts.callers_known(unit) and all(e is not None or by_default is not None for e in found)
         return Given(given, is_complete)
 
     def _attribute(self, node: ast.Attribute) -> Given:
@@ -223,11 +223,12 @@ def passed(call: Call, unit: Function, name: str) -> ast.expr | None:
     return call.args[position] if 0 <= position < len(call.args) else None
 
 
-def _default(unit: Function, name: str) -> ast.expr | None:
+def default(unit: Function, name: str) -> ast.expr | None:
+    """The default of a parameter."""
     arguments = unit.node.args
     pairs = [*zip(reversed(unit.positional), reversed(arguments.defaults), strict=False)]
     pairs += [(p, d) for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
-    return next((default for parameter, default in pairs if parameter.arg == name), None)
+    return next((value for parameter, value in pairs if parameter.arg == name), None)
 
 
 def called_by_name(facts: Facts, node: ast.Call) -> set[str]:

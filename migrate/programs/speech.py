@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.syntax import FUNCTIONS, blocks
-from migrate.analysis.units import Function, Module
+from migrate.analysis.units import Class, Function, Module
 from migrate.programs.folders import if_missing, may_be_there
 from migrate.programs.guards import is_asked, keeps
 from migrate.programs.voice import Voice
@@ -127,7 +127,7 @@ def _find_prints(conversion: Conversion, voice: Voice, said: Speech) -> None:
     """Prints inside of other expressions: `[print(x) for x in rows]`."""
     covered = said.covered
     for use in conversion.uses:
-        if output.PRINT not in conversion.facts.called(use.node) or id(use.node) in covered:
+        if conversion.facts.called(use.node) != {output.PRINT} or id(use.node) in covered:
             continue
         tree = conversion.facts.tree(use.node)
         statement = tree.statement(use.node)
@@ -212,8 +212,15 @@ def _look_at(conversion: Conversion, voice: Voice, said: Speech, statement: ast.
             said.opened.append(made)
     elif voice.writers.form(statement) is Form.OR_NONE and is_there:
         said.optional.append(made)
-    elif voice.writers.is_one(made):
+    elif voice.writers.is_one(made) and not _is_converted(conversion, made):
         (said.needed if is_there else said.early).append(statement)
+
+
+def _is_converted(conversion: Conversion, made: ast.Call) -> bool:
+    """Whether what makes a writer is a class of the project, each of whose methods is given the accelerator."""
+    classes = {value.unit for value in conversion.facts.values(made) if isinstance(value.unit, Class)}
+    methods = {m.unit for cls in classes for name in cls.names for m in cls.lookup(name)}
+    return bool(classes) and all(isinstance(unit, Function) and unit in conversion.units for unit in methods)
 
 
 def _is_diverted(conversion: Conversion, voice: Voice, said: Speech, statement: ast.With) -> bool:

@@ -46,6 +46,21 @@ def several_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
                 return
 
 
+#: What PyTorch itself calls a device; others come with a library that gives its backend a name.
+_TYPES = frozenset("cpu cuda mps xpu gpu meta xla hpu npu mlu mtia hip ipu privateuseone".split())
+
+
+def foreign_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """`torch.device("tiny")`: a backend that no accelerator chooses."""
+    modules = {loop.unit.module for loop in program.training}
+    for use in facts.calls_to(("torch.device",)):
+        given = use.node.args[0] if use.node.args and use.unit.module in modules else None
+        kind = given.value.partition(":")[0] if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
+        if kind and kind not in _TYPES:
+            why = f"the device {kind} is of a library of its own: the accelerator does not choose among these"
+            yield Refusal(use.node, "MIG101", why, "train on the CPU or a GPU, or convert by hand")
+
+
 def _devices(facts: Facts, program: Program, call: ast.Call) -> Iterator[ast.expr]:
     """What a call names as the device of a tensor or a part of a model; a whole model may go from one to another."""
     whole = origins(facts.receiver(call), Role.MODEL)

@@ -30,6 +30,16 @@ class Turning:
     key: str  # of the loader that is trained on
     test: ast.expr  # holds where it trains
 
+    @property
+    def trains(self) -> str:
+        """The test that holds where it trains, as it is written."""
+        return ast.unparse(self.test)
+
+    @property
+    def trained_on(self) -> str:
+        """How the loader is named that is trained on."""
+        return repr(self.key)
+
     def asks(self, node: ast.Subscript) -> bool:
         """Whether an item is the one that the loop runs over."""
         return any(node is inner for inner in ast.walk(self.loop.node))

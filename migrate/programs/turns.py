@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.programs.loops import Loops
+    from migrate.programs.loops import LoopFact, Loops
 
 
 def phases_in_turns(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -21,8 +21,9 @@ def phases_in_turns(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
     yield from _misread(facts, program)
     yield from _unjoined(loops, program)
     phases = Phases(facts)
+    by_turns = _by_turns(program)
     for loop in program.training:
-        if loop in [turning.loop for turning in program.turnings]:
+        if loop in by_turns:
             continue
         found = phases.of(loop)
         if found.flag is not None and (found.phase is Phase.MIXED or len(loop.loaders) > 1):
@@ -50,15 +51,27 @@ def _misread(facts: Facts, program: Program) -> Iterator[Refusal]:
 
 def _unjoined(loops: Loops, program: Program) -> Iterator[Refusal]:
     """What such a loop adds up in other ways than anew for each phase cannot be joined where it has trained."""
-    for turning in program.turnings:
-        found = loops.accumulated(turning.loop)
-        late = [a.name for a in found if a.joined and (a.after is not turning.loop.node or a.is_number is None)]
-        names = late or [join.target for join in loops.joined(turning.loop)]
+    for loop in _by_turns(program):
+        late = [
+            a.name
+            for a in loops.accumulated(loop)
+            if a.joined and (_is_late(a.after, loop.node) or a.is_number is None)
+        ]
+        names = late or [join.target for join in loops.joined(loop) if _is_late(join.after, loop.node)]
         if names:
             yield Refusal(
-                turning.loop.node,
+                loop.node,
                 "MIG114",
                 f"{names[0]} is added up where this loop trains and where it evaluates, and cannot be joined for "
                 "one of them",
                 "write the evaluation as a loop of its own",
             )
+
+
+def _is_late(after: ast.stmt, loop: ast.stmt) -> bool:
+    """Whether shares are joined after more than the loop, and a context around it."""
+    return after is not loop and not isinstance(after, (ast.With, ast.AsyncWith))
+
+
+def _by_turns(program: Program) -> list[LoopFact]:
+    return [*(found.loop for found in program.turnings), *(found.loop for found in program.flagged)]

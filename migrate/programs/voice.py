@@ -41,11 +41,12 @@ class Voice:
         self._classes: dict[Class, bool] = {}
 
     def is_print(self, statement: ast.stmt) -> bool:
-        """`print(...)` as a statement."""
+        """`print(...)` as a statement, by that name."""
         return (
             isinstance(statement, ast.Expr)
             and isinstance(statement.value, ast.Call)
-            and output.PRINT in self._facts.called(statement.value)
+            and isinstance(statement.value.func, ast.Name)
+            and self._facts.called(statement.value) == {output.PRINT}
             and not self.outputs.writes(statement.value)
         )
 
@@ -149,9 +150,9 @@ class Voice:
     def _is_writing(self, call: ast.Call) -> bool:
         if self.outputs.writes(call):
             return True
-        targets = self._facts.targets(call)
-        if not targets or self._facts.called(call):
-            return False
+        names, targets = self._facts.called(call), self._facts.targets(call)
+        if not targets or not names <= {output.PRINT}:
+            return not targets and output.PRINT in names
         return all(self.is_guarded_outside(target) for target in targets) or self._is_of_writer(call)
 
     def _is_of_writer(self, call: ast.Call) -> bool:

@@ -41,10 +41,50 @@ def alike(facts: Facts, accesses: Collection[ast.Attribute]) -> Iterator[ast.If]
             if not isinstance(node, ast.If) or node in told or not node.orelse or _is_elif(facts, node):
                 continue
             told.add(node)
-            calls = [inner for inner in ast.walk(node.test) if isinstance(inner, ast.Call)]
-            plain = all(facts.called(call) and facts.called(call) <= _ASKING for call in calls)
-            if plain and _without(node.body, places) == _without(node.orelse, places):
+            if _is_asking(facts, node.test) and _without(node.body, places) == _without(node.orelse, places):
                 yield node
+
+
+def alike_values(facts: Facts, accesses: Collection[ast.Attribute]) -> Iterator[tuple[ast.IfExp, ast.expr]]:
+    """`model.module if hasattr(model, "module") else model`, each with its side that holds the access."""
+    places = {_place(node) for node in accesses}
+    told: set[ast.AST] = set()
+    for access in accesses:
+        for node in facts.tree(access).up(access):
+            if isinstance(node, ast.IfExp) and node not in told and _is_asking(facts, node.test):
+                told.add(node)
+                if _without(node.body, places) == _without(node.orelse, places):
+                    yield node, node.body if any(inner is access for inner in ast.walk(node.body)) else node.orelse
+
+
+def asked_for_module(facts: Facts, node: ast.AST, models: Collection[ast.AST]) -> bool:
+    """Whether a node is `getattr(model, "module", model)` of one of these models."""
+    return (
+        isinstance(node, ast.Call)
+        and "builtins.getattr" in facts.called(node)
+        and len(node.args) == 3
+        and isinstance(node.args[1], ast.Constant)
+        and node.args[1].value == "module"
+        and ast.unparse(node.args[0]) == ast.unparse(node.args[2])
+        and bool(origins(facts.values(node.args[0]), Role.MODEL) & set(models))
+    )
+
+
+def is_bare(facts: Facts, name: ast.expr, models: Collection[ast.AST]) -> bool:
+    """Whether a name is given nothing but the model inside: `inner = getattr(model, "module", model)`."""
+    if not isinstance(name, ast.Name):
+        return False
+    given = [b.statement for b in facts.bindings_in(facts.unit(name)) if b.target == name.id]
+    return bool(given) and all(
+        isinstance(statement, ast.Assign) and _gives_inner(facts, statement.value, models) for statement in given
+    )
+
+
+def _gives_inner(facts: Facts, node: ast.expr, models: Collection[ast.AST]) -> bool:
+    if isinstance(node, ast.IfExp):
+        accesses = [side for side in (node.body, node.orelse) if module_accesses(facts, side, models)]
+        return any(isinstance(side, ast.Attribute) and any(alike_values(facts, [side])) for side in accesses)
+    return module_accesses(facts, node, models) or asked_for_module(facts, node, models)
 
 
 def module_accesses(facts: Facts, node: ast.AST, models: Collection[ast.AST]) -> bool:
@@ -55,6 +95,11 @@ def module_accesses(facts: Facts, node: ast.AST, models: Collection[ast.AST]) ->
         and isinstance(node.ctx, ast.Load)
         and bool(origins(facts.values(node.value), Role.MODEL) & set(models))
     )
+
+
+def _is_asking(facts: Facts, test: ast.expr) -> bool:
+    calls = [inner for inner in ast.walk(test) if isinstance(inner, ast.Call)]
+    return all(facts.called(call) and facts.called(call) <= _ASKING for call in calls)
 
 
 def _is_elif(facts: Facts, node: ast.If) -> bool:
@@ -70,11 +115,12 @@ def _place(node: ast.expr) -> tuple[int, int, int | None, int | None]:
     return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 
-def _without(body: list[ast.stmt], places: Collection[tuple[int, int, int | None, int | None]]) -> list[str]:
+def _without(body: ast.expr | list[ast.stmt], places: Collection[tuple[int, int, int | None, int | None]]) -> list[str]:
     class _Plain(ast.NodeTransformer):
         def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
             is_access = node.attr == "module" and _place(node) in places
             self.generic_visit(node)
             return node.value if is_access else node
 
-    return [ast.dump(_Plain().visit(copy.deepcopy(statement))) for statement in body]
+    nodes = body if isinstance(body, list) else [body]
+    return [ast.dump(_Plain().visit(copy.deepcopy(node))) for node in nodes]

@@ -20,6 +20,7 @@ from migrate.programs.handed import Ready
 from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
 from migrate.programs.program import Program, Refusal, home_anywhere, programs
+from migrate.programs.replicas import decide_seed
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules.accelerator import accelerator
@@ -40,6 +41,7 @@ from migrate.rules.loading import loading
 from migrate.rules.metric_sync import metric_sync
 from migrate.rules.metrics import metrics
 from migrate.rules.model_placement import model_placement
+from migrate.rules.one_seed import one_seed
 from migrate.rules.output import output
 from migrate.rules.prepare import prepare
 from migrate.rules.rank_guards import rank_guards
@@ -77,6 +79,7 @@ RULES: tuple[Rule, ...] = (
     autocast,
     accumulation,
     agreement,
+    one_seed,
     gradient_clipping,
     data_parallel,
     metrics,
@@ -166,6 +169,7 @@ def _convert_one(
     findings: list[Finding],
 ) -> Conversion | None:
     """The decisions of a program that is converted; None, with its refusals, if not."""
+    program.one_seed = decide_seed(facts, loops, program)
     program.refusals = [*limits(facts, loops, program), *program.refusals]
     conversion = decide(facts, loops, program, PACKAGES[options.target.value])  # all reasons are told at once
     if conversion is None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from migrate.programs.access import NAME, Parameter
 from migrate.programs.setup import written
 from migrate.rules.device_choice import argument_for, device_line
+from migrate.rules.one_seed import seeding
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def _create(conversion: Conversion, draft: Draft) -> None:
         assert placement.choice is not None
         device = device_line(conversion, placement.choice)
         code = code if device is None else f"{code}\n{device}"
+    code += seeding(conversion, draft, name)
     if spot.where == "instead":
         draft.replace(spot.statement, code)
     elif spot.where == "before":

@@ -19,6 +19,8 @@ from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.programs.modes import is_decorated_without, without_gradients
+from migrate.programs.replicas import differs
+from migrate.programs.wrapped import asked_for_module, is_bare
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
 
@@ -26,12 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Function
+    from migrate.analysis.units import Function, Unit
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
-#: Functions that look at an object without running or keeping it.
-_LOOKING = frozenset({"builtins.print", "builtins.isinstance", "builtins.hasattr", "builtins.type", "builtins.id"})
+#: Functions that look at an object without running or keeping it, whatever is around it.
+_LOOKING = frozenset({"builtins.print", "builtins.type", "builtins.id"})
 
 
 #: What a name may be that holds a trained model at other times: of these, unwrapping gives the same back.
@@ -69,7 +71,9 @@ def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
         return False  # the inside of a DataParallel: MIG110 unwraps it
     values = facts.values(node)
     mine = origins(values, Role.MODEL) & conversion.program.model_origins
-    return bool(mine) and roles(values) <= _MAY_BE and conversion.is_prepared_at(node, mine)
+    if not mine or not roles(values) <= _MAY_BE or not conversion.is_prepared_at(node, mine):
+        return False
+    return not is_bare(facts, node, conversion.program.model_origins)
 
 
 def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
@@ -83,6 +87,8 @@ def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
         if names & keep or any(value.role is Role.CLASS for value in facts.values(use.node.func)):
             continue
         if not names and Role.WRITER not in roles(facts.receiver(use.node)):
+            continue
+        if asked_for_module(facts, use.node, conversion.program.model_origins) or _asks_for_wrapper(facts, use.node):
             continue
         for argument in use.node.args:
             if _is_prepared_model(conversion, argument):
@@ -98,6 +104,14 @@ def _built_in(conversion: Conversion) -> Iterator[ast.expr]:
             for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
                 if _is_prepared_model(conversion, given):
                     yield given
+
+
+def _asks_for_wrapper(facts: Facts, call: ast.Call) -> bool:
+    """`isinstance(model, nn.DataParallel)`: no prepared model is one, and each is an `nn.Module`."""
+    if "builtins.isinstance" not in facts.called(call) or len(call.args) != 2:
+        return False
+    names = facts.names(call.args[1])
+    return bool(names) and names <= DATA_PARALLEL | {"torch.nn.Module"}
 
 
 def _looked_into(conversion: Conversion) -> Iterator[ast.expr]:
@@ -148,16 +162,30 @@ def trains_around_wrapper(conversion: Conversion) -> Iterator[ast.Call]:
     """Method calls on a trained model that take a batch while gradients flow."""
     facts = conversion.facts
     training = {loop.node for loop in conversion.program.training}
+    computing = _computing(conversion) if differs(facts, conversion.loops, conversion.program) else set()
     for node in _attributes(conversion):
         call = facts.tree(node).parents[node]
         if not isinstance(call, ast.Call) or call.func is not node:
             continue
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        if not any(roles(facts.values(argument)) & ROWS for argument in given):
+        if facts.unit(call) not in computing and not any(roles(facts.values(each)) & ROWS for each in given):
             continue
         in_loop = any(loop in training for loop in conversion.loops.around(call, facts.unit(call)))
         if in_loop and not _without_gradients(conversion, call):
             yield call
+
+
+def _computing(conversion: Conversion) -> set[Unit]:
+    """The functions that call backward, and those that they call: there a loss is computed."""
+    facts = conversion.facts
+    found: set[Unit] = set()
+    waiting = [facts.unit(call) for loop in conversion.program.training for call in loop.backwards]
+    while waiting:
+        unit = waiting.pop()
+        if unit not in found:
+            found.add(unit)
+            waiting += [t for node in facts.own(unit) if isinstance(node, ast.Call) for t in facts.targets(node)]
+    return found
 
 
 def _without_gradients(conversion: Conversion, call: ast.Call) -> bool:

@@ -2,6 +2,7 @@
 
     model = nn.DataParallel(model)      ->   (gone)
     model.module.state_dict()           ->   accelerator.unwrap_model(model).state_dict()
+    getattr(model, "module", model)     ->   accelerator.unwrap_model(model)
 
 Of `if torch.cuda.device_count() > 1:` the part for one GPU stays, and one of two branches that differ by `.module`.
 Launch one process for each GPU instead: `runtime launch --num_processes 8 train.py`.
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, LAUNCHERS, PROCESS_GROUPS
 from migrate.analysis.roles import Role, origins
-from migrate.programs.wrapped import alike, for_one_device, module_accesses
+from migrate.programs.wrapped import alike, alike_values, asked_for_module, for_one_device, module_accesses
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import drop, wrappers
 from migrate.rules.rule import rule
@@ -79,9 +80,19 @@ def _module_access(conversion: Conversion, draft: Draft) -> None:
         and facts.unit(node) in conversion.units
     ]
     for node in accesses:
-        if conversion.is_prepared_at(node, origins(facts.values(node.value), Role.MODEL)):
-            draft.rewrite(node, f"{conversion.access.name(node)}.unwrap_model({ast.unparse(node.value)})")
-        else:
-            draft.rewrite(node, ast.unparse(node.value))
+        _ask_inside(conversion, draft, node, node.value)
+    for choice, side in alike_values(facts, accesses):
+        draft.join(choice, "", {"side": side})
+    for use in conversion.uses:
+        if asked_for_module(facts, use.node, conversion.program.model_origins):
+            _ask_inside(conversion, draft, use.node, use.node.args[0])
     for branch in alike(facts, accesses):
         draft.fold(branch, keep="body" if any(a in ast.walk(s) for a in accesses for s in branch.body) else "orelse")
+
+
+def _ask_inside(conversion: Conversion, draft: Draft, node: ast.expr, model: ast.expr) -> None:
+    """Replace an expression by the model inside, which before prepare is the model."""
+    text = ast.unparse(model)
+    if conversion.is_prepared_at(node, origins(conversion.facts.values(model), Role.MODEL)):
+        text = f"{conversion.access.name(node)}.unwrap_model({text})"
+    draft.rewrite(node, text)

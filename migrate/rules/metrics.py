@@ -19,8 +19,8 @@ So is a meter of the project, with what its class computes from its sums:
 
     meter.update(loss.item())     ->   meter.sum, meter.count = accelerator.reduce((meter.sum, meter.count))
 
-A loop that trains and evaluates by turns, `for x, y in loaders[phase]`, is run in full where it evaluates; what it adds
-up is joined where it has trained.
+A loop that trains and evaluates by turns, `for x, y in loaders[phase]`, or in a function that is told,
+`run(train_loader, True)`, is run in full where it evaluates; what it adds up is joined where it has trained.
 
 Left alone: numbers that a training loop shows while it runs (progress bars) are those of one process's share; and where
 the processes cannot share the training data evenly, the samples that fill up the last batch count twice in such sums.
@@ -41,9 +41,13 @@ from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from migrate.programs.conversion import Conversion
     from migrate.programs.evaluation import Shared
+    from migrate.programs.flags import Flagged
     from migrate.programs.joins import Join
+    from migrate.programs.loops import LoopFact
     from migrate.programs.turning import Turning
     from migrate.rules.draft import Draft
 
@@ -69,9 +73,9 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
                 draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
             for name in left_over(conversion.facts, loop, found, joined):
                 draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
-            turning = next((each for each in conversion.program.turnings if each.loop is loop), None)
-            if turning is not None:
-                _join_where_training(conversion, draft, turning, found)
+            turn = _turn(conversion, loop)
+            if turn is not None:
+                _join_where_training(conversion, draft, turn, found, joined)
                 continue
             for accumulator in found:
                 _join(conversion, draft, accumulator)
@@ -112,23 +116,38 @@ def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> Non
 
 
 def _join_where_training(
-    conversion: Conversion, draft: Draft, turning: Turning, found: tuple[Accumulator, ...]
+    conversion: Conversion,
+    draft: Draft,
+    turn: Turning | Flagged,
+    found: tuple[Accumulator, ...],
+    joined: Collection[Join],
 ) -> None:
     """In a loop by turns the shares are joined where it has trained; evaluated is everything on each process."""
-    loop = turning.loop.node
-    draft.note(loop, f"every process runs this loop in full where it evaluates: only {turning.key!r} is shared out")
+    loop = turn.loop.node
+    draft.note(loop, f"every process runs this loop in full where it evaluates: only {turn.trained_on} is shared out")
     accelerator = conversion.access.name(loop)
-    lines = [_joining(each, accelerator) for each in found if each.joined is not None]
-    tree, test = conversion.facts.tree(loop), ast.unparse(turning.test)
-    later = next((after for before, after in pairwise(tree.block(loop)) if before is loop), None)
-    if lines and isinstance(later, ast.If) and ast.unparse(later.test) == test:
-        draft.before(later.body[0], "\n".join(lines))
-    elif lines:
-        unit = place(conversion.facts.file(loop), loop).unit
-        draft.after(loop, "\n".join([f"if {draft.quoted(loop, test)}:", *(unit + line for line in lines)]))
+    for after in dict.fromkeys([*(each.after for each in found), *(join.after for join in joined)]):
+        lines = [_joining(each, accelerator) for each in found if each.joined is not None and each.after is after]
+        lines += _meters_joined(conversion, after, [join for join in joined if join.after is after])
+        later = next((b for a, b in pairwise(conversion.facts.tree(loop).block(after)) if a is after), None)
+        if lines and isinstance(later, ast.If) and ast.unparse(later.test) == turn.trains:
+            draft.before(later.body[0], "\n".join(lines))
+        elif lines:
+            unit = place(conversion.facts.file(loop), loop).unit
+            draft.after(after, "\n".join([f"if {draft.quoted(loop, turn.trains)}:", *(unit + x for x in lines)]))
+
+
+def _turn(conversion: Conversion, loop: LoopFact) -> Turning | Flagged | None:
+    program = conversion.program
+    dealt = next((each for each in program.turnings if each.loop is loop), None)
+    return dealt or next((each for each in program.flagged if each.loop is loop), None)
 
 
 def _join_meters(conversion: Conversion, draft: Draft, after: ast.stmt, joined: list[Join]) -> None:
+    draft.after(after, "\n".join(_meters_joined(conversion, after, joined)))
+
+
+def _meters_joined(conversion: Conversion, after: ast.stmt, joined: list[Join]) -> list[str]:
     """Two lines for a meter; for several meters of a kind a loop over them."""
     accelerator = conversion.access.name(after)
     at = place(conversion.facts.file(after), after)
@@ -142,7 +161,7 @@ def _join_meters(conversion: Conversion, draft: Draft, after: ast.stmt, joined: 
         if len(targets) > 1:
             code = [f"for {it} in ({', '.join(targets)}):", *(at.unit + line for line in code)]
         lines += code
-    draft.after(after, "\n".join(lines))
+    return lines
 
 
 def _reduced(conversion: Conversion, names: list[str], accelerator: str, at: Place) -> list[str]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.programs.replicas import ON_CPU, chance, without_loader
+from migrate.programs.replicas import ON_CPU, differs, without_loader
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def loops_without_loader(conversion: Conversion, draft: Draft) -> None:
     loops = without_loader(conversion.program)
     if not loops:
         return
-    own = chance(conversion.facts, conversion.loops, conversion.program)
+    own = differs(conversion.facts, conversion.loops, conversion.program)
     data = "each process trains on what it draws itself" if own else "every process trains on the same data"
     draft.note(
         loops[0].node,

@@ -6,11 +6,12 @@ from migrate.analysis.roles import Role
 #: Bars around an iterable, and bars that count: all of them take `disable=`.
 BARS = frozenset(
     """tqdm.tqdm tqdm.auto.tqdm tqdm.autonotebook.tqdm tqdm.notebook.tqdm tqdm.notebook.tqdm_notebook tqdm.std.tqdm
-    tqdm.tqdm_notebook tqdm.asyncio.tqdm tqdm.rich.tqdm rich.progress.track""".split()
+    tqdm.tqdm_notebook tqdm.asyncio.tqdm tqdm.rich.tqdm rich.progress.track
+    tinygrad.helpers.tqdm""".split()
 )
 RANGE_BARS = frozenset(
     """tqdm.trange tqdm.auto.trange tqdm.autonotebook.trange tqdm.notebook.trange tqdm.notebook.tnrange tqdm.std.trange
-    tqdm.tnrange""".split()
+    tqdm.tnrange tinygrad.helpers.trange""".split()
 )
 
 ROWS: tuple[Row, ...] = (

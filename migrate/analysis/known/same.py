@@ -95,6 +95,8 @@ UNEVEN = frozenset(
 EXITS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit"})
 SIZES = frozenset({"size", "dim", "numel", "nelement", "ndimension", "element_size"})
 SIZE_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size", "T"})
+#: What follows from the code that made a tensor or model, not from what is in it.
+FORMS = frozenset({"requires_grad", "is_leaf", "training", "is_cuda"})
 MASKS = frozenset("bool eq ne gt ge lt le isnan isfinite isinf nonzero".split())
 #: Exceptions that a program meets for reasons that all processes share.
 SHARED_TROUBLE = frozenset(

@@ -159,3 +159,55 @@ def test_branches_that_differ_otherwise_stay(changed):
             ),
         ),
     )
+
+
+INNER = {
+    "a choice by hasattr": 'inner = model.module if hasattr(model, "module") else model',
+    "a choice the other way round": 'inner = model if not hasattr(model, "module") else model.module',
+    "getattr with a default": 'inner = getattr(model, "module", model)',
+}
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_the_model_inside_is_unwrapped_once(changed, name):
+    changed(
+        end=(
+            f'{INNER[name]}\ntorch.save(inner.state_dict(), "m.pt")',
+            'inner = accelerator.unwrap_model(model)\naccelerator.save(inner.state_dict(), "m.pt")',
+        )
+    )
+
+
+def test_a_choice_of_states(changed):
+    changed(
+        end=(
+            'state = model.module.state_dict() if hasattr(model, "module") else model.state_dict()',
+            "state = accelerator.unwrap_model(model).state_dict()",
+        )
+    )
+
+
+def test_a_choice_before_prepare(changed):
+    changed(made=('inner = getattr(model, "module", model)\nprint(inner)', "inner = model\naccelerator.print(inner)"))
+
+
+def test_a_choice_by_something_else_stays(changed):
+    changed(
+        imports="import sys",
+        end=(
+            "inner = model.module if len(sys.argv) > 9 else None",
+            "inner = accelerator.unwrap_model(model) if len(sys.argv) > 9 else None",
+        ),
+    )
+
+
+INSIDE, LINEAR = "accelerator.unwrap_model(model)", "is_linear = isinstance({}, nn.Linear)"
+
+
+def test_what_else_asks_for_the_wrapper_is_told_that_there_is_none(changed):
+    changed(
+        end=(
+            f"prefix = 'module.' if hasattr(model, 'module') else ''\n{LINEAR.format('model')}",
+            f"prefix = 'module.' if hasattr({INSIDE}, 'module') else ''\n{LINEAR.format(INSIDE)}",
+        )
+    )

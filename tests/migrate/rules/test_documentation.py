@@ -210,6 +210,7 @@ AROUND = {
     ("backward-call", "(a + b).backward(retain_graph=True)"): put("backward", "a, b = loss, output.sum()\n{}"),
     ("gradient-clipping", "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"): put("step"),
     ("data-parallel", "model = nn.DataParallel(model)"): put("made"),
+    ("data-parallel", 'getattr(model, "module", model)'): put("end", "inner = {}"),
     ("data-parallel", "model.module.state_dict()"): put(
         "end", "shown = {}", made=("model = nn.DataParallel(model)", "")
     ),

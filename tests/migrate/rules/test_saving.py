@@ -1,5 +1,9 @@
 import pytest
 
+from migrate.report.model import Kind
+
+ACCELERATOR = "accelerator = Accelerator()"
+
 UNCHANGED = {
     "a state that is kept": {"epoch": "best = {name: p.detach() for name, p in zip('wb', model.parameters())}"},
     "the optimizer's state": {"end": "state = optimizer.state_dict()"},
@@ -83,3 +87,33 @@ def test_it_can_be_left_out(programs, convert_text):
     _, result = convert_text(before, ignore=("MIG115",))
 
     assert f'torch.save({STATE}, "m.pt")' in result
+
+
+STOPPER = """
+class Stopper:
+    def __init__(self, say):
+        self.best = 1e9
+        self.say = say
+
+    def __call__(self, value, net):
+        if value < self.best:
+            self.best = value
+            {say}
+            {save}
+"""
+
+
+def test_what_an_object_does_that_is_called(changed):
+    """Objects of the project that are called are entered like functions; a print under another name is guarded."""
+    before = STOPPER.format(say='self.say("better")', save='torch.save({"net": net.state_dict()}, "best.pt")')
+    after = STOPPER.format(
+        say='if accelerator.is_main_process:\n                self.say("better")',
+        save='    torch.save({"net": accelerator.unwrap_model(net).state_dict()}, "best.pt")',
+    )
+    report = changed(
+        accelerator="",
+        setup=(f"{before}\nstop = Stopper(print)", f"{ACCELERATOR}\n{after}\nstop = Stopper(print)"),
+        epoch="stop(float(epoch), model)",
+    )
+
+    assert not report.of(Kind.NOTE)

@@ -150,7 +150,7 @@ REFUSED = {
             "    if loss.item() < 0.01:\n        break"
         ),
         SEEDED,
-        "(numpy not seeded)",
+        "numpy and a random generator of its own not seeded)",
     ),
     "a seed that is drawn itself": (
         STOP_BY_LOSS,
@@ -251,15 +251,131 @@ REFUSED = {
 }
 
 
+#: A generator that no seed of a library reaches.
+OUT_OF_REACH = "generator = np.random.default_rng()"
+#: What no seed makes the same on all processes.
+NEVER_THE_SAME = ("a clock, all seeded", "a seed that need not be set")
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(convert_text, name):
     body, seed, says = REFUSED[name]
-    source = program(body, seed)
+    source = program(body, seed if name in NEVER_THE_SAME else f"{seed}\n{OUT_OF_REACH}")
     report, result = convert_text(source)
 
     assert result == source
     assert [code for code, message in kept(report) if says in message] == ["MIG122"]
     assert all(finding.hint for finding in report.of(Kind.LEFT))
+
+
+SEEDING = """
+if accelerator.num_processes > 1:
+    set_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])
+"""
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if name not in NEVER_THE_SAME])
+def test_one_seed_lets_all_decide_alike(convert_text, name):
+    body, seed, _ = REFUSED[name]
+    report, result = convert_text(program(body, seed))
+
+    assert kept(report) == []
+    assert SEEDING in result
+    assert "from runtime import Accelerator, broadcast_object_list, set_seed" in result
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "torch.manual_seed(int(time.time()))",
+        "random.seed()",
+        "np.random.seed(None)",
+        "torch.seed()",
+        "generator = random.Random()",
+        "def set_seed(seed):\n    torch.manual_seed(seed)",
+    ],
+)
+def test_a_seed_of_its_own_stays(convert_text, own):
+    source = program(STOP_BY_LOSS, f"import time\n{own}")
+    report, result = convert_text(source)
+
+    assert result == source
+    assert [code for code, _ in kept(report)] == ["MIG122"]
+
+
+def test_what_is_drawn_is_drawn_after_the_seed(convert_text):
+    source = program(STOP_BY_LOSS, "noise = torch.randn(16, 2)")
+    report, result = convert_text(source)
+
+    assert kept(report) == []
+    assert result.index("set_seed(b") < result.index("noise =") < result.index("device = accelerator.device")
+
+
+def test_what_is_drawn_before_the_program_begins_is_refused(convert_text):
+    head, _, rest = program(STOP_BY_LOSS, "").partition("device =")
+    body = "".join(f"    {line}\n" for line in f"device ={rest}".splitlines())
+    source = f"{head}noise = torch.randn(16, 2)\n\ndef main():\n{body}\nmain()\n"
+    report, result = convert_text(source)
+
+    assert result == source
+    assert [(code, "torch.randn(16, 2) draws something" in why) for code, why in kept(report)] == [("MIG123", True)]
+
+
+TARGET = """
+import random
+import torch
+from torch import nn, optim
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.out(x)
+
+class Agent:
+    def __init__(self, use_cuda):
+        {first}
+        self.target = Net()
+        self.use_cuda = use_cuda and torch.cuda.is_available()
+        self.device = torch.device("cuda" if self.use_cuda else "cpu")
+        {last}
+        self.net = Net().to(self.device)
+        self.target.to(self.device)
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
+
+    def learn(self):
+        while random.random() < 0.9:
+            x = torch.rand(4, 2, device=self.device)
+            loss = (self.net(x) - self.target(x)).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+Agent({given}).learn()
+"""
+
+
+def test_a_model_that_nobody_trains_is_made_after_the_seed(convert_text):
+    source = TARGET.format(first="pass", last="pass", given="True").replace("        pass\n", "")
+    report, result = convert_text(source)
+
+    assert kept(report) == [
+        ("MIG123", "Net() draws something here, before there is an accelerator to agree on a seed with")
+    ]
+    above = source.replace("        self.target = Net()\n", "", 1)
+    above = above.replace("        self.net =", "        self.target = Net()\n        self.net =")
+    report, result = convert_text(above)
+    assert kept(report) == []
+    assert result.index("set_seed(b") < result.index("self.target = Net()")
+
+
+def test_weights_alone_need_no_seed(convert_text):
+    report, result = convert_text(program("for step in range(9):\n    x = rows\n    STEP", ""))
+
+    assert kept(report) == []
+    assert "set_seed" not in result
 
 
 def test_a_program_without_a_device_stays_on_the_cpu(convert_text):
@@ -273,17 +389,106 @@ def test_a_program_without_a_device_stays_on_the_cpu(convert_text):
     assert any("stays on the CPU" in finding.message for finding in report.of(Kind.NOTE))
 
 
-def test_an_environment_that_is_seeded(convert_text):
-    body = (
-        "import gym\nenv = gym.make('CartPole-v1')\nenv.reset(seed=0)\nfor episode in range(9):\n"
-        "    x = torch.as_tensor(env.reset()[0], device=device)[:2]\n    STEP\n    if env.step(0)[2]:\n        break"
-    )
-    seeded, _ = convert_text(program(body))
-    other, _ = convert_text(program(body.replace("env.reset(seed=0)\n", "")))
+OLD = """
+import gym
+{made}
+for episode in range(9):
+    state, done = env.reset(), False
+    while not done:
+        x = torch.as_tensor(state, device=device)
+        STEP
+        state, reward, done, _ = env.step({action})
+"""
+NEW = OLD.replace("import gym", "import gymnasium as gym").replace("env.reset()", "env.reset()[0]")
+NEW = NEW.replace("done, _ =", "done, cut, _ =")
+ENVIRONMENTS = {
+    "an older version": (OLD, "env = gym.make('A-v0')", "0", ["env.seed({})"]),
+    "a newer one": (NEW, "env = gym.make('A-v0')", "0", ["env.reset(seed={})"]),
+    "actions that it chooses": (
+        NEW,
+        "env = gym.make('A-v0')",
+        "env.action_space.sample()",
+        ["env.reset(seed={})", "env.action_space.seed({})"],
+    ),
+    "a wrapper around it": (OLD, "env = gym.wrappers.Clip(gym.make('A-v0').unwrapped)", "0", ["env.seed({})"]),
+    "made above the function of the accelerator": (
+        NEW,
+        "env = gym.make('A-v0')\nsize = env.action_space.sample().shape",
+        "env.action_space.sample()",
+        ["env.reset(seed={})", "env.action_space.seed({})"],
+    ),
+    "made in a function": (
+        OLD,
+        "def make():\n    it = gym.make('A')\n    return it\nenv = make()",
+        "0",
+        ["it.seed({})"],
+    ),
+}
 
-    assert kept(seeded) == []
-    assert "env.reset(seed=0)" in other.of(Kind.LEFT)[0].hint
-    assert [code for code, message in kept(other) if "the environment not seeded" in message] == ["MIG122"]
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_an_environment_gets_the_seed(convert_text, name):
+    text, made, action, seeding = ENVIRONMENTS[name]
+    report, result = convert_text(program(text.format(made=made, action=action), ""))
+
+    assert kept(report) == []
+    assert SEEDING in result
+    lines = [line.strip() for line in result.splitlines()]
+    at = lines.index(seeding[0].format("torch.initial_seed() % 2**32"))
+    assert lines[at - 1] == "if accelerator.num_processes > 1:"
+    assert lines[at : at + len(seeding)] == [call.format("torch.initial_seed() % 2**32") for call in seeding]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "env = [gym.make('A-v0') for _ in range(2)][0]",
+        "for i in range(2):\n    env = gym.make('A-v0')",
+        "env = (lambda: gym.make('A-v0'))()",
+        "import vizdoom\nenv = gym.make('A-v0')",
+        "class Own(gym.Env):\n    def reset(self):\n        return 0\nenv = gym.make('A-v0')",
+    ],
+)
+def test_an_environment_out_of_reach_is_refused(convert_text, made):
+    source = program(OLD.format(made=made, action="0"), "")
+    report, result = convert_text(source)
+
+    assert result == source
+    assert [code for code, message in kept(report) if "the environment not seeded" in message] == ["MIG122"]
+    assert "env.reset(seed=0)" in report.of(Kind.LEFT)[0].hint
+
+
+def test_games_that_are_recorded_are_refused(convert_text):
+    made = "env = gym.wrappers.Monitor(gym.make('A-v0'), 'films')"
+    report, _ = convert_text(program(OLD.format(made=made, action="0"), ""))
+
+    assert [code for code, _ in kept(report)] == ["MIG117"]
+
+
+def test_a_backend_of_a_library_is_refused(convert_text):
+    body = "for step in range(9):\n    x = rows\n    STEP"
+    source = program(body).replace('"cuda" if torch.cuda.is_available() else "cpu"', '"tiny"')
+    report, result = convert_text(source)
+
+    assert result == source
+    assert [code for code, _ in kept(report)] == ["MIG101"]
+
+
+def test_what_a_tensor_is_like_is_the_same(convert_text):
+    body = (
+        "for step in range(100):\n    x = rows[torch.randperm(16)[:4]]\n    if x.requires_grad or True:\n        STEP"
+    )
+    report, result = convert_text(program(body, ""))
+
+    assert kept(report) == []
+    assert "set_seed" not in result
+
+
+def test_an_environment_that_is_seeded(convert_text):
+    report, result = convert_text(program(OLD.format(made="env = gym.make('A')\nenv.seed(0)", action="0")))
+
+    assert kept(report) == []
+    assert "set_seed" not in result
 
 
 LAMBDA = "wrap = lambda rows: torch.as_tensor(rows).cuda() if has_gpu else torch.as_tensor(rows)"

@@ -1,0 +1,167 @@
+"""Environments that a program plays against, and how each of them can be seeded.
+
+Every environment has a generator of its own, which no seed of a library reaches: `env.reset(seed=s)` seeds it, in older
+versions `env.seed(s)`. Which of both it is, shows in what `env.step(a)` gives: five things, or four.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import same as known
+from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.units import Module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from migrate.analysis.facts import Facts, Use
+    from migrate.analysis.units import Unit
+    from migrate.programs.sameness import Sameness
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An environment of the program, and the calls that seed it."""
+
+    made: ast.stmt  # the statement that makes it and gives it its name
+    seeding: tuple[str, ...]  # `{seed}` stands for the seed
+
+
+#: What a program may import and still be one whose environments are all made by a call of `make`.
+_MADE_BY_NAME = frozenset(
+    """gym gymnasium atari_py ale_py nes_py gym_super_mario_bros pybullet_envs minigrid gym_minigrid highway_env
+    mujoco_py procgen""".split()
+)
+_MAKERS = frozenset({"gym.make", "gymnasium.make", "gym_super_mario_bros.make"})
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def plays(modules: Iterable[Module]) -> bool:
+    """Whether a program imports a library of environments."""
+    return bool(_libraries(modules))
+
+
+def _libraries(modules: Iterable[Module]) -> set[str]:
+    names = (name for module in modules for node in ast.walk(module.tree) for name in _imported(node))
+    return {name.partition(".")[0] for name in names} & known.ENVIRONMENTS
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.level == 0:
+        yield node.module or ""
+
+
+# --- seeds that are there -------------------------------------------------------------------------------------------
+
+
+def seeds_environment(sameness: Sameness, uses: list[Use]) -> bool:
+    """`env.seed(0)` or `env.reset(seed=0)`; whoever lets the environment choose actions must seed that, too."""
+    calls = [use.node for use in uses if isinstance(use.node.func, ast.Attribute)]
+    seeded = [c for c in calls if _gives_seed(c) and all(map(sameness.same, [*c.args, *(k.value for k in c.keywords)]))]
+    choosing = [c for c in seeded if "action_space" in ast.unparse(c.func)]
+    return bool([c for c in seeded if c not in choosing]) and (not _chooses(uses) or bool(choosing))
+
+
+def _chooses(uses: list[Use]) -> bool:
+    """Whether a program lets an environment choose actions, which has another generator for that."""
+    return any(ast.unparse(use.node.func).endswith("action_space.sample") for use in uses)
+
+
+def _gives_seed(call: ast.Call) -> bool:
+    assert isinstance(call.func, ast.Attribute)
+    owner = ast.unparse(call.func.value)
+    if call.func.attr == "reset":
+        return any(keyword.arg == "seed" for keyword in call.keywords)
+    return call.func.attr == "seed" and bool(call.args) and "random" not in owner
+
+
+# --- seeds that can be given ----------------------------------------------------------------------------------------
+
+
+def environments(facts: Facts, start: Unit, modules: set[Module], uses: list[Use]) -> tuple[Environment, ...] | None:
+    """Every environment of a program, with the calls that seed it; None if one of them cannot be seeded.
+
+    `start` is where the accelerator is made: that runs once.
+    """
+    if not _libraries(modules) <= _MADE_BY_NAME or _has_own(facts, modules):
+        return None
+    is_new = _is_new(facts, modules, uses)
+    makers = [use for use in uses if facts.called(use.node) & _MAKERS]
+    if is_new is None or not makers:
+        return None
+    found = []
+    for use in makers:
+        statement = facts.tree(use.node).statement(use.node)
+        name = _name(statement, use.node)
+        if name is None or not _is_made_once(facts, use.node, start, frozenset()):
+            return None
+        seeding = [f"{name}.reset(seed={{seed}})" if is_new else f"{name}.seed({{seed}})"]
+        seeding += [f"{name}.action_space.seed({{seed}})"] if _chooses(uses) else []
+        found.append(Environment(statement, tuple(seeding)))
+    return tuple(found)
+
+
+def _has_own(facts: Facts, modules: set[Module]) -> bool:
+    """Whether a program has environments of its own, with the generator that the library gives them."""
+    owners = {unit.owner for unit in facts.functions if unit.module in modules and unit.owner is not None}
+    return any(base.endswith((".Env", ".core.Env")) for owner in owners for base in owner.library_bases())
+
+
+def _name(statement: ast.stmt, made: ast.Call) -> str | None:
+    """The name or attribute that a statement gives to the environment made in it, or to what is put around that."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    node: ast.AST = statement.value
+    while node is not made:  # `Wrapper(gym.make(...)).unwrapped`
+        if isinstance(node, ast.Attribute):
+            node = node.value
+        elif isinstance(node, ast.Call) and node.args:
+            node = node.args[0]
+        else:
+            return None
+    target = statement.targets[0]
+    is_name = isinstance(target, ast.Name) or (isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name))
+    return ast.unparse(target) if is_name else None
+
+
+def _is_made_once(facts: Facts, node: ast.AST, start: Unit, seen: frozenset[int]) -> bool:
+    """Whether a node runs once for each place that leads to it: several environments need seeds of their own."""
+    for above in facts.tree(node).up(node):
+        if isinstance(above, (ast.For, ast.While, ast.Lambda, *_COMPREHENSIONS)):
+            return False
+        if isinstance(above, FUNCTIONS):
+            break
+    unit = facts.unit(node)
+    if unit is start or isinstance(unit, Module):
+        return True
+    if id(unit) in seen or unit.parent is not None or not facts.callers_known(unit):
+        return False
+    return all(_is_made_once(facts, call.node, start, seen | {id(unit)}) for call in facts.callers(unit))
+
+
+def _is_new(facts: Facts, modules: set[Module], uses: list[Use]) -> bool | None:
+    """Whether `reset` takes the seed, as the program uses its environments; None where that does not show."""
+    found = {is_new for use in uses for is_new in _shown(facts, use)}
+    if not found and "gymnasium" in _libraries(modules):
+        return True
+    return found.pop() if len(found) == 1 else None
+
+
+def _shown(facts: Facts, use: Use) -> Iterator[bool]:
+    """What a call of `step` or `reset` shows of the version that the program is written for."""
+    called = use.node.func
+    if not isinstance(called, ast.Attribute) or called.attr not in ("step", "reset"):
+        return
+    above = next(facts.tree(use.node).up(use.node), None)
+    if not isinstance(above, ast.Assign) or not isinstance(above.targets[0], ast.Tuple):
+        return
+    count = len(above.targets[0].elts)
+    if called.attr == "step" and count in (4, 5):
+        yield count == 5
+    elif called.attr == "reset" and count == 2:
+        yield True

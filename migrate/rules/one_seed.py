@@ -1,0 +1,86 @@
+"""one-seed: without a loader all processes draw the same, also where the program is not seeded.
+
+    accelerator = Accelerator()
+    if accelerator.num_processes > 1:
+        set_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])
+
+Batches that a program draws itself, games that it plays and data that it makes up are not shared out: every process
+does what one process would, so all of them take the seed of the first. An environment has a generator of its own, which
+gets that seed where it is made:
+
+    env = gym.make("CartPole-v1")
+    if accelerator.num_processes > 1:
+        env.reset(seed=torch.initial_seed() % 2**32)
+
+Programs for older versions of gym, whose step gives four things, call env.seed(); the action space is seeded, too,
+where it chooses actions. Where nothing but fresh batches is drawn and nothing is decided by them, each process may have
+its own. A program that seeds itself is left as it is.
+Refused: what is drawn before there is an accelerator.
+Safe: on one process nothing is seeded, and every run is another, as it was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from migrate.analysis.units import Function
+from migrate.programs.draws import Draws
+from migrate.rules.layout import place
+from migrate.rules.rule import rule
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable
+
+    from migrate.programs.conversion import Conversion
+    from migrate.programs.environments import Environment
+    from migrate.rules.draft import Draft
+
+SEED = "torch.initial_seed() % 2**32"
+
+
+@rule("MIG123", "one-seed")
+def one_seed(conversion: Conversion, draft: Draft) -> None:
+    """Seed the environments that are made once there is an accelerator."""
+    seed = conversion.program.one_seed
+    for each in seed.environments if seed is not None else ():
+        if not _is_early(conversion, each):
+            accelerator = conversion.access.name(each.made)
+            code = _guarded(conversion, draft, each.made, accelerator, _calls(each))
+            draft.after(each.made, code)
+            draft.add_import(each.made, "torch")
+
+
+def seeding(conversion: Conversion, draft: Draft, accelerator: str) -> str:
+    """What follows the accelerator: the seed, and that of the environments that are already made."""
+    seed = conversion.program.one_seed
+    if seed is None:
+        return ""
+    statement = conversion.placement.accelerator.statement
+    calls = [f"set_seed(broadcast_object_list([{SEED}])[0])"]
+    calls += [call for each in seed.environments if _is_early(conversion, each) for call in _calls(each)]
+    draft.add_import(statement, "torch")
+    for name in ("broadcast_object_list", "set_seed"):
+        draft.add_import(statement, conversion.home_of(name), name)
+    return "\n" + _guarded(conversion, draft, statement, accelerator, calls)
+
+
+def _is_early(conversion: Conversion, environment: Environment) -> bool:
+    """Whether an environment is made above the accelerator, and has its name there."""
+    start, made = conversion.program.start, environment.made
+    if conversion.facts.unit(made) is start:
+        return not conversion.has_accelerator_at(made)
+    root = environment.seeding[0].partition(".")[0]
+    is_hidden = isinstance(start, Function) and any(b.target == root for b in conversion.facts.bindings_in(start))
+    is_hidden = is_hidden or (isinstance(start, Function) and root in start.parameter_names)
+    return not is_hidden and Draws(conversion.facts, conversion.program).is_made_above(made)
+
+
+def _calls(environment: Environment) -> list[str]:
+    return [call.format(seed=SEED) for call in environment.seeding]
+
+
+def _guarded(conversion: Conversion, draft: Draft, statement: ast.stmt, accelerator: str, calls: Iterable[str]) -> str:
+    """The calls, where there are several processes."""
+    indent = place(conversion.facts.file(statement), statement).unit
+    return "\n".join([f"if {accelerator}.num_processes > 1:", *(f"{indent}{call}" for call in calls)])
