@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _KEPT = (Role.LOADER, Role.MODEL)
 #: Attributes that give the same object again.
 _SELF = frozenset({"module"})
+#: What hands out what a container holds.
+_HANDING = frozenset(
+    f"builtins.{name}" for name in "zip enumerate list tuple iter next reversed sorted map filter dict set".split()
+)
 
 
 def kept_raw(
@@ -120,7 +124,7 @@ def _is_run(facts: Facts, name: ast.Name) -> bool:
     if isinstance(parent, ast.keyword):
         parent = facts.tree(name).parents[parent]
     if isinstance(parent, ast.Call):
-        return parent.func is name or bool(facts.targets(parent))
+        return parent.func is name or bool(facts.targets(parent)) or bool(facts.called(parent) & _HANDING)
     return isinstance(parent, (ast.Subscript, ast.For))
 
 

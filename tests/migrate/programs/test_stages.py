@@ -74,9 +74,13 @@ def test_what_is_made_after_a_use_is_prepared_by_itself(decide, body, expected):
             "some, rest = torch.utils.data.random_split(data, [8, 2])\nloader = DataLoader(some)\n" + MAKE + FIT,
             "drawn at random here",
         ),
+        (
+            MAKE.replace("opt =", "nets = [net]\nopt =") + "for each, step in zip(nets, [opt]):\n    fit(each, step)\n",
+            "is kept here before it is prepared",
+        ),
         ("net = nn.Linear(1, 1)\nfit(net, opt)\n", "no optimizer has its parameters"),
     ],
-    ids=["moved away", "wrapped", "layer", "copy", "split", "untrained"],
+    ids=["moved away", "wrapped", "layer", "copy", "split", "list", "untrained"],
 )
 def test_what_prepare_would_not_see_is_refused(decide, after, says):
     program, conversion = decide(HEAD + MAKE + FIT + after)
@@ -109,6 +113,6 @@ def test_the_accelerator_is_made_for_all_stages(decide):
     guarded = "if __name__ == '__main__':\n    " + (MAKE + FIT).replace("\n", "\n    ") + "\n"
     _, conversion = decide(HEAD + guarded + MAKE + FIT)
 
-    first, second = conversion.placement.stages.each
-    assert conversion.placement.accelerator.statement.lineno < first.end < second.end
+    assert stages(conversion) == [["loader"], ["net", "opt"], ["net", "opt"]]
+    assert conversion.placement.accelerator.statement.lineno <= conversion.placement.stages.first.end
     assert conversion.placement.accelerator.statement.col_offset == 0
