@@ -476,7 +476,8 @@ def test_a_backend_of_a_library_is_refused(convert_text):
 
 def test_what_a_tensor_is_like_is_the_same(convert_text):
     body = (
-        "for step in range(100):\n    x = rows[torch.randperm(16)[:4]]\n    if x.requires_grad or True:\n        STEP"
+        "for step in range(100):\n    noise = torch.rand(4, 2, device=device)\n    if not noise.requires_grad:\n"
+        "        x = noise\n        STEP"
     )
     report, result = convert_text(program(body, ""))
 
