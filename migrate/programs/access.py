@@ -17,7 +17,10 @@ from migrate.programs.program import Program, Refusal
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from migrate.analysis.facts import Facts
+    from migrate.programs.around import Holder
     from migrate.programs.loops import Loops
 
 NAME = "accelerator"
@@ -49,6 +52,7 @@ class Access:
     loops: Loops
     program: Program
     early: frozenset[Function] = frozenset()  # what runs before the accelerator is made
+    around: Mapping[Unit, Holder] = field(default_factory=dict)  # the code around the object that has it
     parameters: dict[Function, Parameter] = field(default_factory=dict)
     dissolved: frozenset[ast.AST] | None = None  # branches on the main process that do not stay (programs/guards.py)
 
@@ -66,6 +70,8 @@ class Access:
         assert home is not None
         if unit is home:
             return self._at_home(home)
+        if unit in self.around:
+            return f"{self.around[unit].name}.{NAME}"
         if isinstance(unit, Module):
             raise OutOfReach(
                 unit.tree.body[0] if unit.tree.body else unit.tree,
@@ -104,8 +110,8 @@ class Access:
 
     def has(self, unit: Unit) -> bool:
         """Whether a unit sees the accelerator without another parameter."""
-        if isinstance(unit, Module):
-            return unit is self.program.start
+        if isinstance(unit, Module) or unit in self.around:
+            return unit is self.program.start or unit in self.around
         home = self.program.start
         assert home is not None
         if unit in self.early:

@@ -16,6 +16,7 @@ from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Function
 from migrate.programs.access import Access
 from migrate.programs.agreement import Agreement, agreements
+from migrate.programs.around import around
 from migrate.programs.before import earlier
 from migrate.programs.by_hand import ByHand
 from migrate.programs.by_hand import decide as decide_by_hand
@@ -102,6 +103,16 @@ class Conversion:
         return self.loader_origins - self.on_host.keys()
 
     @property
+    def speaking_units(self) -> list[Unit]:
+        """The units in source order, with the code around an object that has the accelerator."""
+        return [unit for unit in self.facts.units if unit in self.units or unit in self.access.around]
+
+    @property
+    def speaking_uses(self) -> list[Use]:
+        """The calls that these make."""
+        return [*self.uses, *(use for use in self.facts.calls if use.unit in self.access.around)]
+
+    @property
     def ordered_units(self) -> list[Unit]:
         """The units in source order, file by file."""
         return [unit for unit in self.facts.units if unit in self.units]
@@ -115,6 +126,8 @@ class Conversion:
     def has_accelerator_at(self, statement: ast.stmt) -> bool:
         """Whether the accelerator exists when a statement of the program runs."""
         unit = self.facts.unit(statement)
+        if unit in self.access.around:
+            return self.access.around[unit].is_there(self.facts, statement)
         if unit is not self.program.start:
             return unit not in self.access.early
         spot = self.placement.accelerator
@@ -123,6 +136,8 @@ class Conversion:
     def is_prepared_at(self, node: ast.AST, made: set[ast.AST]) -> bool:
         """Whether the objects that were made at some places are prepared when a node of the program runs."""
         unit = self.facts.unit(node)
+        if unit in self.access.around:
+            return self.access.around[unit].is_there(self.facts, node)
         program = self.program
         if unit is program.start is not program.home and program.hands_up:
             return _line(node) > _line(program.entry) if program.entry is not None else False
@@ -177,7 +192,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         loops,
         program,
         package,
-        Access(facts, loops, program, frozenset(earlier(facts, program, placement))),
+        Access(facts, loops, program, frozenset(earlier(facts, program, placement)), around(facts, program, units)),
         frozenset(units),
         tuple(use for use in facts.calls if use.unit in units),
         loaders,

@@ -61,16 +61,29 @@ class Draws:
 
         Fresh batches in each step may differ: the gradients are averaged.
         """
+        if self._keeps_weights:
+            return True
         training = {loop.node for loop in self._program.training}
         around = training.union(*(loops.around(loop, self._facts.unit(loop)) for loop in training))
         return any(
             self._asks_model(use.node)
-            or (
-                (self._draws(use.node) or self._makes_model(use))
-                and around.isdisjoint(loops.around(use.node, use.unit))
-            )
+            or (self._draws(use.node) and around.isdisjoint(loops.around(use.node, use.unit)))
             for use in self.uses
         )
+
+    @cached_property
+    def _keeps_weights(self) -> bool:
+        """Whether there are weights beside those that are trained: another model, or a copy of a trained one."""
+        return any(self._makes_model(use) or self._copies(use.node) for use in self.uses)
+
+    def _copies(self, call: ast.Call) -> bool:
+        """`copy.deepcopy(net)`, `target.load_state_dict(net.state_dict())`."""
+        given = call.args[0] if call.args else None
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "load_state_dict" and isinstance(given, ast.Call):
+            given = given.func.value if isinstance(given.func, ast.Attribute) else None
+        elif "copy.deepcopy" not in self._facts.called(call):
+            return False
+        return given is not None and bool(origins(self._facts.values(given), Role.MODEL) & self._program.model_origins)
 
     def _makes_model(self, use: Use) -> bool:
         """Whether a call makes a model that is not trained, with weights that are drawn."""
@@ -91,7 +104,7 @@ class Draws:
         assert start is not None
         line = spot.statement.lineno + (spot.where == "after")
         calls = (c for c in self._before(start, line, set()) if not self._is_looked_at(c))
-        return next((call for call in calls if self._draws_deep(call)), None)
+        return next((call for call in calls if self._draws_deep(call, weights=self._keeps_weights)), None)
 
     def _is_looked_at(self, call: ast.Call) -> bool:
         """Whether only the type or the size of what a call gives is asked for."""
@@ -113,7 +126,10 @@ class Draws:
         """Whether a statement draws when it runs."""
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
             return False
-        return any(isinstance(node, ast.Call) and self._draws_deep(node) for node in ast.walk(statement))
+        return any(
+            isinstance(node, ast.Call) and self._draws_deep(node, weights=self._keeps_weights)
+            for node in ast.walk(statement)
+        )
 
     # --- one call ---------------------------------------------------------------------------------------------------
 

@@ -61,6 +61,7 @@ class Program:
     outsiders: Mapping[Function, str] = field(default_factory=dict)  # functions that others call, too, and where
     refusals: list[Refusal] = field(default_factory=list)
     doubts: list[Refusal] = field(default_factory=list)  # what its conversion rests on and is only likely
+    others: frozenset[Unit] = frozenset()  # where other programs of the run begin
     one_seed: OneSeed | None = None  # that all processes take, where the program sets none
     annotates: bool = False  # a comment says so in the code
     handed: Handed | None = None  # what the program said of several processes, before it was made ready

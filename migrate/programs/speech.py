@@ -58,19 +58,27 @@ def speech(conversion: Conversion) -> Speech:
     """What the units of a program write. Functions that only write are left; their calls are among the guarded."""
     said = Speech()
     voice = Voice(conversion)
-    for unit in conversion.ordered_units:
+    for unit in conversion.speaking_units:
         if isinstance(unit, Module):
             _listen(conversion, voice, said, unit.tree.body)
         else:
             _listen_inside(conversion, voice, said, unit)
-    for unit in conversion.program.outsiders:
+    for unit in {*conversion.program.outsiders, *_beside(conversion)}:
         if voice.speaks(unit) and not voice.is_guarded_outside(unit):
             said.unreached.append(unit)
-    said.logs = [use.node for use in conversion.uses if _logs(conversion, use.node)]
+    said.logs = [use.node for use in conversion.speaking_uses if _logs(conversion, use.node)]
     _find_single(conversion, voice, said)
     _find_prints(conversion, voice, said)
     _find_bars(conversion, voice, said)
     return said
+
+
+def _beside(conversion: Conversion) -> set[Function]:
+    """The functions that the code around an object calls, and that do not see it."""
+    near = conversion.access.around
+    calls = (use.node for use in conversion.facts.calls if use.unit in near)
+    found = {unit for call in calls for unit in conversion.facts.targets(call) if unit not in conversion.units}
+    return {unit for unit in found - near.keys() if conversion.facts.is_editable(unit)}
 
 
 _LEVELS = frozenset("debug info warning error critical exception log".split())
@@ -90,7 +98,7 @@ def _logs(conversion: Conversion, node: ast.Call) -> bool:
 
 def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:
     """Calls that have forms of their own wherever they stand."""
-    for use in conversion.uses:
+    for use in conversion.speaking_uses:
         if output.INPUT in conversion.facts.called(use.node):
             said.inputs.append(use.node)
         elif voice.outputs.services.starts(use.node):
@@ -113,7 +121,7 @@ def _find_bars(conversion: Conversion, voice: Voice, said: Speech) -> None:
     """
     covered = said.covered
     is_quiet = not said.edits and not said.logs
-    for use in conversion.uses:
+    for use in conversion.speaking_uses:
         if not voice.outputs.is_bar(use.node) or id(use.node) in covered:
             continue
         is_left = use.node in voice.outputs.counted or (is_quiet and voice.outputs.is_counter(use.node))
@@ -126,7 +134,7 @@ def _find_bars(conversion: Conversion, voice: Voice, said: Speech) -> None:
 def _find_prints(conversion: Conversion, voice: Voice, said: Speech) -> None:
     """Prints inside of other expressions: `[print(x) for x in rows]`."""
     covered = said.covered
-    for use in conversion.uses:
+    for use in conversion.speaking_uses:
         if conversion.facts.called(use.node) != {output.PRINT} or id(use.node) in covered:
             continue
         tree = conversion.facts.tree(use.node)

@@ -119,7 +119,10 @@ def convert(facts: Facts, plan: Plan, options: Options, ready: Sequence[Ready] =
     summaries: list[Summary] = []
     narrator = Narrator(facts, loops)
     speaks = options.mode in (Mode.PREVIEW, Mode.WRITE)  # other modes do not show what was understood
-    for number, program in enumerate(programs(facts, loops, review=options.review)):
+    found = programs(facts, loops, review=options.review)
+    starts = {program.start for program in found if program.start is not None}
+    for number, program in enumerate(found):
+        program.others = frozenset(starts - {program.start})
         _hand_over(facts, program, ready)
         group = f"program {number}"
         program.annotates = options.annotate

@@ -53,7 +53,7 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
 def _attributes(conversion: Conversion) -> Iterator[ast.Attribute]:
     facts = conversion.facts
     gone = {id(inner) for call in dropped(conversion) for inner in ast.walk(call.func)}
-    for module in conversion.modules:
+    for module in {unit.module: None for unit in conversion.speaking_units}:
         for node in facts.tree(module.tree).nodes:
             if not isinstance(node, ast.Attribute) or node.attr in (*THROUGH_WRAPPER, "module") or id(node) in gone:
                 continue
@@ -63,7 +63,7 @@ def _attributes(conversion: Conversion) -> Iterator[ast.Attribute]:
 
 def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
     facts = conversion.facts
-    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or facts.unit(node) not in conversion.units:
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or not _is_inside(conversion, node):
         return False
     if isinstance(node, ast.Subscript) and Role.MODEL in roles(facts.values(node.value)):
         return False  # a layer of it
@@ -76,11 +76,16 @@ def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
     return not is_bare(facts, node, conversion.program.model_origins)
 
 
+def _is_inside(conversion: Conversion, node: ast.AST) -> bool:
+    unit = conversion.facts.unit(node)
+    return unit in conversion.units or unit in conversion.access.around
+
+
 def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
     """Trained models given to library functions after prepare."""
     facts = conversion.facts
     keep = _LOOKING | DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING
-    for use in conversion.uses:
+    for use in conversion.speaking_uses:
         if facts.targets(use.node) or use.node in dropped(conversion):
             continue
         names = facts.called(use.node)
@@ -117,7 +122,7 @@ def _asks_for_wrapper(facts: Facts, call: ast.Call) -> bool:
 def _looked_into(conversion: Conversion) -> Iterator[ast.expr]:
     """Trained models given to functions of files that were not named, which ask the model itself for something."""
     facts = conversion.facts
-    for use in conversion.uses:
+    for use in conversion.speaking_uses:
         for unit in facts.targets(use.node):
             if unit.module.file.named and unit not in conversion.program.outsiders:
                 continue
