@@ -67,14 +67,15 @@ def test_a_script_around_an_agent(convert_text):
 
     assert [finding.code for finding in report.of(Kind.LEFT)] == []
     assert '\nprint("before")\n' in result
-    assert 'agent.accelerator.print("step", step)' in result
+    assert "    if agent.accelerator.is_main_process:\n        report(step)" in result
     assert 'agent.accelerator.save(agent.accelerator.unwrap_model(agent.net).state_dict(), "net.pt")' in result
 
 
 def test_functions_that_are_handed_an_agent(convert_text):
     _, result = convert_text(AGENT + IN_A_FUNCTION)
 
-    assert 'agent.accelerator.print("step", step, agent.accelerator.unwrap_model(agent.net).weight)' in result
+    assert "        if agent.accelerator.is_main_process:\n            report(agent, step)" in result
+    assert 'print("step", step, agent.accelerator.unwrap_model(agent.net).weight)' in result
     assert 'agent.accelerator.print("done")' in result
 
 
