@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
+from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts, Use
-    from migrate.analysis.units import Function, Unit
+    from migrate.analysis.units import Unit
     from migrate.programs.program import Program
 
 #: What copies a module, or runs one, with its tensors where they are.
@@ -54,7 +55,7 @@ _FIXED = tuple(_SETS + name for name in ("calculate_gain", "constant_", "dirac_"
 
 def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
     """Whether a call copies one of the models, runs it or draws weights, itself or in a function of the project."""
-    if any(name.startswith(_SETS) and not name.startswith(_FIXED) for name in facts.called(call)):
+    if _draws(facts, call):
         return True
     if origins(facts.values(call.func), Role.MODEL) & mine:
         return True
@@ -62,12 +63,35 @@ def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
         return not facts.called(call) or any(origins(facts.values(given), Role.MODEL) & mine for given in call.args)
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     if isinstance(call.func, ast.Attribute):
-        given.append(call.func.value)
+        given += _with_wholes(call.func.value)
     if not any(origins(facts.values(argument), Role.MODEL) & mine for argument in given):
         return False
     if any(name.startswith((*_RUNNERS, *_SUMMARIES)) for name in facts.called(call)):
         return True
+    handed = {value.unit for argument in call.args for value in facts.values(argument)}  # `net.head.apply(draw)`
+    if any(isinstance(unit, Function) and _draws_inside(facts, unit, depth) for unit in handed):
+        return True
     return depth > 0 and any(_enters(facts, target, mine, depth - 1) for target in facts.targets(call))
+
+
+def _draws(facts: Facts, call: ast.Call) -> bool:
+    return any(name.startswith(_SETS) and not name.startswith(_FIXED) for name in facts.called(call))
+
+
+def _draws_inside(facts: Facts, unit: Function, depth: int) -> bool:
+    calls = [node for node in own_nodes(unit.node) if isinstance(node, ast.Call)]
+    return any(_draws(facts, call) for call in calls) or (
+        depth > 0 and any(_draws_inside(facts, t, depth - 1) for call in calls for t in facts.targets(call))
+    )
+
+
+def _with_wholes(node: ast.expr) -> list[ast.expr]:
+    """`net.head[0]`, `net.head` and `net`."""
+    found = [node]
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+        found.append(node)
+    return found
 
 
 def _enters(facts: Facts, unit: Function, mine: set[ast.AST], depth: int) -> bool:

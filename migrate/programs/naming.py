@@ -58,7 +58,7 @@ def _line(node: ast.AST) -> int:
 
 
 def bound(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> tuple[Named, ...]:
-    """The names that a unit binds to objects of a role; of two names for one object the first."""
+    """The names that a unit binds to objects of a role; of two names for one object the first, or that which is run."""
     by_target: dict[str, list[tuple[Binding, set[ast.AST]]]] = {}
     for binding in facts.bindings_in(unit):
         if isinstance(binding.statement, (ast.For, ast.AsyncFor)) or _only_sets_mode(binding):
@@ -69,12 +69,44 @@ def bound(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> 
             by_target.setdefault(binding.target, []).append((binding, mine))
     named: list[Named] = []
     seen: set[ast.AST] = set()
-    for target, bindings in by_target.items():
+    first = _other_names(facts, unit, by_target) if role is Role.MODEL and len(by_target) > 1 else ()
+    for target, bindings in sorted(by_target.items(), key=lambda item: item[0] not in first):
         mine = set().union(*(found for _, found in bindings))
         if not mine <= seen:
             seen |= mine
             named.append(Named(target, role, frozenset(mine), tuple(b.statement for b, _ in bindings)))
     return tuple(named)
+
+
+def _other_names(
+    facts: Facts, unit: Unit, by_target: Mapping[str, list[tuple[Binding, set[ast.AST]]]]
+) -> frozenset[str]:
+    """`net` of `net = ssd_net`, where the program goes on to run that, and not the model under its first name."""
+    optimizers = [b.statement.lineno for b in facts.bindings_in(unit) if origins(b.values, Role.OPTIMIZER)]
+    found: set[str] = set()
+    for target, bindings in by_target.items():
+        value = getattr(bindings[0][0].statement, "value", None)
+        other = ast.unparse(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
+        if other not in by_target or bindings[0][1] != by_target[other][0][1]:
+            continue
+        is_early = bool(optimizers) and max(b.statement.lineno for b, _ in bindings) < max(optimizers)
+        if is_early and _is_run(facts, unit, target) and not _is_run(facts, unit, other):
+            found.add(target)
+    return frozenset(found)
+
+
+def _is_run(facts: Facts, unit: Unit, target: str) -> bool:
+    """Whether a unit, or a function of a module, calls what has a name, or hands it to a function of the project."""
+    nodes = facts.tree_of(unit).nodes if isinstance(unit, Module) else facts.own(unit)
+    for node in nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if ast.unparse(node.func) == target:
+            return True
+        if any(isinstance(each, ast.Name) and each.id == target for each in given) and facts.targets(node):
+            return True
+    return False
 
 
 def reachable(

@@ -24,7 +24,7 @@ from migrate.rules.placing import drop, wrappers
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
-    from migrate.analysis.facts import Use
+    from migrate.analysis.facts import Facts, Use
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -42,6 +42,9 @@ def data_parallel(conversion: Conversion, draft: Draft) -> None:
     """Take DataParallel off the trained models and say what is left of other wrappers."""
     wrapped = wrappers(conversion)
     drop(conversion, draft, wrapped)
+    for call in wrapped:
+        if _says_again(conversion.facts, call):
+            draft.remove(conversion.facts.tree(call).statement(call))
     for node, is_body in for_one_device(conversion.facts, wrapped):
         draft.fold(node, keep="body" if is_body else "orelse")
     drop_unused(conversion, draft, [call.func for call in wrapped])
@@ -52,6 +55,30 @@ def data_parallel(conversion: Conversion, draft: Draft) -> None:
         if use.node not in wrapped and use.unit.module is conversion.program.module:
             _leave(conversion, draft, use)
     _module_access(conversion, draft)
+
+
+def _says_again(facts: Facts, call: ast.Call) -> bool:
+    """`net = DataParallel(model)` behind `net = model`, as long as neither has been given anything else."""
+    tree = facts.tree(call)
+    statement = tree.statement(call)
+    is_plain = isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1
+    if not is_plain or not isinstance(statement, ast.Assign) or not call.args:
+        return False
+    target, model = ast.unparse(statement.targets[0]), ast.unparse(call.args[0])
+    before = [
+        binding
+        for binding in facts.bindings_in(facts.unit(call))
+        if binding.target in (target, model) and binding.statement.lineno < statement.lineno
+    ]
+    last = max(before, key=lambda binding: binding.statement.lineno, default=None)
+    value = getattr(last.statement, "value", None) if last is not None else None
+    return (
+        last is not None
+        and last.target == target != model
+        and isinstance(value, (ast.Name, ast.Attribute))
+        and ast.unparse(value) == model
+        and tree.in_block(statement, tree.block(last.statement)) is not None
+    )
 
 
 def _leave(conversion: Conversion, draft: Draft, use: Use) -> None:
