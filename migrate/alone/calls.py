@@ -24,6 +24,7 @@ def _names(text: str) -> frozenset[str]:
 GROUPS = distributed.PROCESS_GROUPS | _names("destroy_process_group")
 #: What gives back, in its argument, what one process put in.
 SAME = _names("all_reduce reduce broadcast")
+SUMS = _names("all_reduce")
 BARRIERS = _names("barrier monitored_barrier")
 BROADCAST = _names("broadcast")
 GATHERS = _names("all_gather")

@@ -35,9 +35,11 @@ _OTHERS = {
 }
 
 
-def obstacles(world: World) -> Iterator[Refusal]:
-    """Why the modules cannot be made ready."""
+def obstacles(world: World, *, sums_stay: bool) -> Iterator[Refusal]:
+    """Why the modules cannot be made ready; `sums_stay`: what each process computes of its own is still summed up."""
     yield from _shares(world)
+    if not sums_stay:
+        yield from _turns(world)
     for use in world.facts.calls_anywhere:
         if use.unit.module not in world.modules or id(use.node) in world.dead:
             continue
@@ -73,6 +75,21 @@ def _shares(world: World) -> Iterator[Refusal]:
             if (by_hand and not names & distributed.SAMPLERS) or _is_data(world, node):
                 why = "the program shares its data out over the processes by hand, by rank"
                 yield Refusal(node, "MIG113", why, "let every process make all of the data, then run migrate again")
+
+
+def _turns(world: World) -> Iterator[Refusal]:
+    """`if i % world_size != rank: continue`: each process does its part, and the parts are summed up afterwards."""
+    for module in world.modules:
+        for node in world.facts.tree(module.tree).nodes:
+            if not isinstance(node, ast.Compare) or id(node) in world.dead:
+                continue
+            sides = (node.left, *node.comparators)
+            is_part = any(
+                isinstance(s, ast.BinOp) and isinstance(s.op, ast.Mod) and world.is_size(s.right) for s in sides
+            )
+            if is_part and any(world.quantity(side) in RANKS for side in sides):
+                why = "the program shares its work out over the processes by hand, by rank"
+                yield Refusal(node, "MIG113", why, "let every process do all of it, then run migrate again")
 
 
 def _is_data(world: World, node: ast.AST) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from migrate.alone.pen import Pen
     from migrate.alone.setup import Setups
+    from migrate.alone.sums import Sums
     from migrate.alone.world import World
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Module
@@ -30,13 +31,14 @@ _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 class Rewriting:
     """One walk over the statements of the modules."""
 
-    def __init__(self, world: World, pen: Pen, setups: Setups, done: Collection[int]) -> None:
+    def __init__(self, world: World, pen: Pen, setups: Setups, sums: Sums, done: Collection[int]) -> None:
         self._world = world
         self._pen = pen
         self._setups = setups
         self._done = done  # ids of nodes that another pass has taken away
         self._samplers = samplers.Samplers(world)
-        self._scales = Scales(world)
+        self._sums = sums
+        self._scales = Scales(world, sums)
 
     def run(self) -> None:
         """Plan the edits of every module."""
@@ -73,6 +75,8 @@ class Rewriting:
     def _statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, _NESTED) and self._setups.is_gone(statement):
             self._pen.remove(statement)
+        elif (text := self._sums.instead(statement)) is not None:
+            self._pen.replace(statement, text)
         elif isinstance(statement, ast.If):
             self._if(statement)
         elif self._goes(statement):
@@ -91,8 +95,11 @@ class Rewriting:
                 self._pen.before(statement, text)
             self._block(kept)
             return
-        for left in tests.ask(self._world, self._pen, statement.test):
-            self._expression(left)
+        if (asked := self._sums.asks(statement)) is not None:
+            self._pen.rewrite(statement.test, asked)
+        else:
+            for left in tests.ask(self._world, self._pen, statement.test):
+                self._expression(left)
         self._block(statement.body)
         self._block(statement.orelse)
 

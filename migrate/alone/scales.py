@@ -21,6 +21,7 @@ from migrate.programs.program import Refusal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from migrate.alone.sums import Sums
     from migrate.alone.world import World
 
 LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
@@ -36,10 +37,9 @@ _DEEPEST = 6
 class Scales:
     """What becomes of these numbers in the modules of a project."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, sums: Sums) -> None:
         self._world = world
-        self._lost: dict[ast.stmt, ast.If] = {}
-        self._kept: dict[ast.If, list[ast.stmt]] = {}
+        self._sums = sums
 
     # --- divisions --------------------------------------------------------------------------------------------------
 
@@ -86,7 +86,9 @@ class Scales:
             self._follow(part, found, depth if isinstance(node, ast.BinOp) else depth - 1)
 
     def is_reduced(self, node: ast.expr, depth: int = 3) -> bool:
-        """Whether a value is what all processes have summed up or gathered."""
+        """Whether a value is what all processes have summed up or gathered, and no longer do."""
+        if self._sums.stay:
+            return False
         inner = [n for n in ast.walk(node) if isinstance(n, ast.expr)]
         if any(isinstance(n, ast.Call) and self._reduces(n) for n in inner):
             return True

@@ -17,6 +17,7 @@ from migrate.alone.rewriting import Rewriting, starts
 from migrate.alone.samplers import Samplers
 from migrate.alone.scales import Scales
 from migrate.alone.setup import Setups
+from migrate.alone.sums import Sums
 from migrate.alone.uses import Uses
 from migrate.alone.world import World
 from migrate.edits.plan import Plan
@@ -63,16 +64,17 @@ def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
     if not has_processes and not apex.is_used(facts, modules):
         return None
     world = World(facts, modules)
+    sums = Sums(world)
     paths = frozenset(module.file.path for module in modules)
     told = Handed() if has_processes else None
     half = Half(apex.Apex(world, modules, world.dead if has_processes else (), Presence(facts, modules)))
-    if found := (*(_in_the_way(world) if has_processes else ()), *half.obstacles()):
+    if found := (*(_in_the_way(world, sums) if has_processes else ()), *half.obstacles()):
         return Stage(paths, handed=told, refusals=found)
     files = [module.file for module in modules]
     plan = _plan(files)
     half.run(Pen(plan))
     if has_processes:
-        rewriting = Rewriting(world, Pen(plan), Setups(world), half.gone)
+        rewriting = Rewriting(world, Pen(plan), Setups(world), sums, half.gone)
         rewriting.run()
         told = handed(world, rewriting.samplers, rewriting.scales)
     if plan.refused or plan.conflicts:
@@ -89,8 +91,9 @@ def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
     return Stage(paths, made.contents, made.comments, told, half.said)
 
 
-def _in_the_way(world: World) -> tuple[Refusal, ...]:
-    return tuple(obstacles(world)) or (*Samplers(world).obstacles(), *Scales(world).obstacles())
+def _in_the_way(world: World, sums: Sums) -> tuple[Refusal, ...]:
+    found = tuple(obstacles(world, sums_stay=sums.stay))
+    return found or (*Samplers(world).obstacles(), *Scales(world, sums).obstacles(), *sums.obstacles())
 
 
 def _around(facts: Facts, group: set[Module]) -> Iterator[Module]:

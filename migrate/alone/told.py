@@ -18,7 +18,7 @@ _ROUNDING = frozenset({"builtins.int", "math.ceil", "math.floor"})
 def told(world: World, node: ast.stmt | ast.expr, *, comments: bool = False) -> str:
     """The source of some code that asks the accelerator, with the comments above it."""
     text = ast.unparse(_replaced(world, node, _asked))
-    return "\n".join([*(_above(world, node) if comments else ()), text])
+    return "\n".join([*(above(world, node) if comments else ()), text])
 
 
 def alike(world: World, counted: ast.expr, plain: ast.expr) -> bool | None:
@@ -82,7 +82,7 @@ def _simple(node: ast.AST) -> ast.AST:
     return made
 
 
-def _above(world: World, node: ast.AST) -> list[str]:
+def above(world: World, node: ast.AST) -> list[str]:
     """The comments right above a statement."""
     lines = world.facts.unit(node).module.file.lines
     found: list[str] = []

@@ -196,7 +196,9 @@ class Uses:
     def attributes(self) -> frozenset[str]:
         """Attributes that are read."""
         return frozenset(
-            n.attr for _, n in self.nodes() if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)
+            n.attr
+            for _, n in self.nodes()
+            if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and not is_marked(n.value)
         )
 
     @cached_property

@@ -54,12 +54,20 @@ class World:
         self._places = Places(facts, self.sources)
         self._asked_of: list[Function] = []
         self._flags: dict[str, bool] = {}
+        self.kept: set[ast.expr] = set()  # tests of branches that stay, whatever they ask
         self._learn_flags()
+
+    def keep(self, tests: set[ast.expr]) -> None:
+        """Leave branches open, since what is in them is done on several processes."""
+        self.kept |= tests
+        self.__dict__.pop("dead", None)
 
     # --- tests ------------------------------------------------------------------------------------------------------
 
     def truth(self, test: ast.expr) -> bool | None:
         """What a test says where there is one process; None: it may say either."""
+        if test in self.kept:
+            return None
         if isinstance(test, ast.Constant) and isinstance(test.value, bool):
             return test.value
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

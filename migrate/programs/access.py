@@ -223,12 +223,24 @@ def device_parameter(facts: Facts, unit: Function) -> ast.arg | None:
     """The parameter through which a function is handed the device, if each caller hands one over."""
     for parameter in unit.positional:
         values = unit.parameters.get(parameter.arg, frozenset())
-        if facts.is_device(values) and not _is_rebound(unit, parameter.arg):
+        if (
+            facts.is_device(values)
+            and not _is_rebound(unit, parameter.arg)
+            and not _is_text(facts, unit, parameter.arg)
+        ):
             defaults = len(unit.node.args.defaults)
             position = unit.positional.index(parameter)
             if position < len(unit.positional) - defaults:
                 return parameter
     return None
+
+
+def _is_text(facts: Facts, unit: Function, name: str) -> bool:
+    """Whether a function compares what it is given with a text, `device_type == "cuda"`, which no device is."""
+    tree = facts.tree(unit.node)
+    reads = [n for n in ast.walk(unit.node) if isinstance(n, ast.Name) and n.id == name]
+    above = [tree.parents[n] for n in reads if isinstance(n.ctx, ast.Load)]
+    return any(isinstance(node, ast.Compare) or getattr(node, "arg", "") == "device_type" for node in above)
 
 
 def _is_rebound(unit: Function, name: str) -> bool:

@@ -15,7 +15,7 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function, Module
 from migrate.programs.outsiders import is_inside_model
-from migrate.programs.seeds import ENVIRONMENT, GENERATOR, modules_of
+from migrate.programs.seeds import ENVIRONMENT, GENERATOR, NUMBER, modules_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,9 @@ class Draws:
         """Whether each process draws something of its own, if nobody seeds what is missing."""
         if not missing:
             return False
-        if {ENVIRONMENT, GENERATOR} & set(missing) or any(b"ropout" in module.file.content for module in self.modules):
+        if {ENVIRONMENT, GENERATOR, NUMBER} & set(missing):
+            return True
+        if any(b"ropout" in module.file.content for module in self.modules):
             return True
         return any(self._draws(use.node) for use in self.uses)
 

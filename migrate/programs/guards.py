@@ -6,9 +6,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
+from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, LOOPS, jumps
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import is_barrier, is_main, is_marked
+from migrate.programs.modes import without_gradients
+from migrate.programs.replicas import has_buffers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -103,7 +106,19 @@ def _is_repeatable(call: ast.Call) -> bool:
 def leaves(conversion: Conversion, guard: ast.If) -> bool:
     """Whether some leave by a `return`, `break` or `continue` in a branch, and miss what all must enter."""
     taken = [jump for block in (guard.body, guard.orelse) for jump in jumps(block)]
-    return any(reaches_model(conversion, missed) for jump in taken for missed in _missed(conversion, guard, jump))
+    return any(_needs_all(conversion, missed) for jump in taken for missed in _missed(conversion, guard, jump))
+
+
+def _needs_all(conversion: Conversion, node: ast.stmt) -> bool:
+    """Whether all processes must enter code; where nothing deals data out, each may evaluate what is its own."""
+    program, facts = conversion.program, conversion.facts
+    if not reaches_model(conversion, node):
+        return False
+    if program.training_loaders or program.evaluation or has_buffers(facts, program) or conversion.loops.trains(node):
+        return True
+    calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+    asked = [call for call in calls if origins(facts.values(call.func), Role.MODEL) & program.model_origins]
+    return not asked or not all(without_gradients(facts, call) for call in asked)
 
 
 def _missed(conversion: Conversion, guard: ast.If, jump: ast.stmt) -> Iterator[ast.stmt]:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 ACCELERATOR = "__accelerator__"
 #: A name that is given what `Accelerator(mixed_precision=...)` is to be given.
 PRECISION = "__mixed_precision__"
+#: What says which process it is.
+NUMBERS = ("process_index", "local_process_index")
 #: What says that a process is the one that speaks.
 _MAIN = ("is_main_process", "is_local_main_process")
 
@@ -35,6 +37,18 @@ def is_main(test: ast.expr) -> bool:
         and isinstance(test.value, ast.Name)
         and test.value.id == ACCELERATOR
     )
+
+
+def asks_accelerator(node: ast.AST) -> bool:
+    """Whether an expression is what the accelerator answers."""
+    asked = node.func if isinstance(node, ast.Call) else node
+    return isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Name) and asked.value.id == ACCELERATOR
+
+
+def is_of_all(node: ast.AST) -> bool:
+    """Whether an answer is the same on all processes: how many there are, what they have summed up."""
+    asked = node.func if isinstance(node, ast.Call) else node
+    return isinstance(asked, ast.Attribute) and asked.attr in ("num_processes", "reduce")
 
 
 def is_barrier(statement: ast.stmt) -> bool:

@@ -14,7 +14,7 @@ from migrate.analysis.known import same as known
 from migrate.programs.draws import Draws
 from migrate.programs.environments import environments
 from migrate.programs.program import Refusal
-from migrate.programs.seeds import ENVIRONMENT, GENERATOR
+from migrate.programs.seeds import ENVIRONMENT, GENERATOR, NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ class OneSeed:
 def possible(facts: Facts, program: Program, sameness: Sameness, missing: list[str]) -> OneSeed | None:
     """One seed for what a program draws and does not seed; None where that cannot be seeded from one place."""
     draws = Draws(facts, program)
-    if program.start is None or GENERATOR in missing or not draws.own(missing):
+    if program.start is None or {GENERATOR, NUMBER} & set(missing) or not draws.own(missing):
         return None
     if any(unit.name in _NAMES for unit in facts.functions if unit.module is program.start.module):
         return None

@@ -20,7 +20,7 @@ from migrate.programs.one_seed import OneSeed, possible
 from migrate.programs.program import Program, Refusal
 from migrate.programs.sameness import Sameness
 from migrate.programs.schedulers import Pace, schedules
-from migrate.programs.seeds import ENVIRONMENT, GENERATOR, unseeded
+from migrate.programs.seeds import ENVIRONMENT, GENERATOR, NUMBER, unseeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,13 +156,13 @@ def _together(facts: Facts, loops: Loops, program: Program, replicas: tuple[Loop
     for loop in replicas:
         yield from loop.backwards
         yield from (update.node for update in loops.stepped(loop))
-    if _has_buffers(facts, program):
+    if has_buffers(facts, program):
         for use in facts.calls:
             if origins(facts.values(use.node.func), Role.MODEL) & program.model_origins:
                 yield use.node
 
 
-def _has_buffers(facts: Facts, program: Program) -> bool:
+def has_buffers(facts: Facts, program: Program) -> bool:
     """Whether a model that is trained may have buffers, such as the statistics of a BatchNorm."""
     values = [v for o in program.model_origins for v in facts.values(o) if v.role is Role.MODEL]
     if any(value.unit is None and not value.name.startswith("torch.nn.") for value in values):
@@ -200,6 +200,9 @@ def _refusal(node: ast.AST, missing: list[str]) -> Refusal:
     if not missing:
         why = f"{what} by {text}, which a clock or the system gives: processes would part ways"
         return Refusal(node, "MIG122", why, "decide by a number of steps")
+    if NUMBER in missing:
+        why = f"{what} by {text}, which may differ between processes (each goes by its number): they would part ways"
+        return Refusal(node, "MIG122", why, "decide by what all have summed up, or by a number of steps")
     named = " and ".join([", ".join(missing[:-1]), missing[-1]] if len(missing) > 1 else missing)
     why = f"{what} by {text}, which may differ between processes ({named} not seeded): they would part ways"
     return Refusal(node, "MIG122", why, _way_out(missing))

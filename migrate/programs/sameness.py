@@ -15,7 +15,7 @@ from migrate.analysis.roles import PLACE, Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, own_nodes
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.fillings import Fillings, shares
-from migrate.programs.marker import is_marked
+from migrate.programs.marker import asks_accelerator, is_of_all
 from migrate.programs.modes import Mode, Modes, unsteady
 from migrate.programs.seeds import forward_draws
 from migrate.programs.sources import Sources, called_by_name, parts_given, passed
@@ -73,8 +73,8 @@ class Sameness:
         return found
 
     def _is_same(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Attribute) and is_marked(node.value):
-            return node.attr == "num_processes"
+        if asks_accelerator(node):
+            return is_of_all(node)
         if isinstance(node, (ast.Name, ast.Attribute)):
             return not roles(self._facts.values(node)) & PLACE and self._named(node, value=True)
         if isinstance(node, ast.Call):

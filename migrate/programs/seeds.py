@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import output
 from migrate.analysis.known import same as known
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Module, module_of
 from migrate.programs.environments import plays, seeds_environment
+from migrate.programs.marker import NUMBERS, marks
 from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = "the environment"
 GENERATOR = "a random generator of its own"
+NUMBER = "the number of the process"
 
 
 def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness) -> list[str]:
@@ -33,7 +36,19 @@ def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness) -
         missing.append(GENERATOR)
     if plays(modules) and not seeds_environment(sameness, uses):
         missing.append(ENVIRONMENT)
+    if any(_goes_by_number(facts, module) for module in modules):
+        missing.append(NUMBER)
     return missing
+
+
+def _goes_by_number(facts: Facts, module: Module) -> bool:
+    """Whether a program that distributed itself computes with the number of the process, other than to print it."""
+    tree = facts.tree_of(module)
+    return any(
+        not any(isinstance(above, ast.Call) and output.PRINT in facts.called(above) for above in tree.up(mark))
+        for mark in marks(module.tree)
+        if isinstance(asked := tree.parents[mark], ast.Attribute) and asked.attr in NUMBERS
+    )
 
 
 def modules_of(facts: Facts, program: Program) -> set[Module]:

@@ -16,12 +16,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.units import Function
 from migrate.programs.access import OutOfReach
 from migrate.programs.guards import dissolved, guards, has_accelerator, is_joint, leaves
 from migrate.programs.marker import is_barrier, is_main, marks
+from migrate.programs.outsiders import is_inside_model
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -37,8 +40,13 @@ def rank_guards(conversion: Conversion, draft: Draft) -> None:
             raise _refused(guard, "some processes leave here, and miss what all of them must enter")
     for module in conversion.modules:
         for mark in list(marks(module.tree)):
-            if conversion.facts.unit(mark) in conversion.units and id(mark) not in gone:
+            if id(mark) not in gone and _is_mine(conversion, conversion.facts.unit(mark)):
                 _mark(conversion, draft, mark)
+
+
+def _is_mine(conversion: Conversion, unit: Unit) -> bool:
+    """Whether a unit is one of the program's, or a method of a model that it makes."""
+    return unit in conversion.units or (isinstance(unit, Function) and is_inside_model(conversion.facts, unit))
 
 
 def _dissolve(conversion: Conversion, draft: Draft, node: ast.If) -> set[int]:

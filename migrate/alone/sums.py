@@ -1,0 +1,105 @@
+"""Sums over all processes in programs without a DataLoader: what a process computes then is its own, so they stay.
+
+With loaders every evaluation is exact already, and what training adds up is joined after it. Without, each process has
+data of its own, drawn or taken by its rank: only the sum that the program takes itself is that of all.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.alone.calls import SUMS
+from migrate.alone.told import above
+from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import FUNCTIONS
+from migrate.programs.marker import ACCELERATOR
+from migrate.programs.program import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.alone.world import World
+
+_REDUCTIONS = {"SUM": "sum", "AVG": "mean"}
+_SEVERAL = f"{ACCELERATOR}.num_processes > 1"
+_ONE = f"{ACCELERATOR}.num_processes == 1"
+
+
+class Sums:
+    """What becomes of `all_reduce` in the modules of a project."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        if self.stay:
+            world.keep({branch.test for branch in self._branches()})
+
+    @cached_property
+    def stay(self) -> bool:
+        """Whether each process computes something of its own: no loader deals the data out."""
+        facts, modules = self._world.facts, self._world.modules
+        mine = [use.node for use in facts.calls_anywhere if use.unit.module in modules]
+        return not any(Role.LOADER in roles(facts.values(call)) for call in mine)
+
+    def instead(self, statement: ast.stmt) -> str | None:
+        """`x = accelerator.reduce(x)` for `all_reduce(x)`, also where that is all of a branch on several processes."""
+        if not self.stay:
+            return None
+        if isinstance(statement, ast.If):
+            inner = statement.body[0]
+            is_alone = len(statement.body) == 1 and not statement.orelse and statement.test in self._world.kept
+            text = self.instead(inner) if is_alone and not isinstance(inner, ast.If) else None
+            return "\n".join([*above(self._world, inner), text]) if text is not None else None
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not self._world.facts.called(call) & SUMS:
+            return None
+        given = _given(call, "tensor", 0)
+        reduction = _REDUCTIONS.get(_operation(call))
+        if not isinstance(given, (ast.Name, ast.Attribute)) or reduction is None:
+            return None
+        return f'{ast.unparse(given)} = {ACCELERATOR}.reduce({ast.unparse(given)}, reduction="{reduction}")'
+
+    def asks(self, branch: ast.If) -> str | None:
+        """What the test of a branch that stays asks the accelerator."""
+        if branch.test not in self._world.kept:
+            return None
+        return _SEVERAL if any(self._sums(statement) for statement in branch.body) else _ONE
+
+    def obstacles(self) -> Iterator[Refusal]:
+        """Sums that the accelerator has no word for, in branches and functions that stay."""
+        for use in self._world.facts.calls_anywhere if self.stay else ():
+            if use.unit.module in self._world.modules and self._world.facts.called(use.node) & SUMS:
+                statement = self._world.facts.tree(use.node).statement(use.node)
+                if self.instead(statement) is None:
+                    why = f"`{ast.unparse(use.node)}` has no counterpart, and each process has data of its own"
+                    yield Refusal(use.node, "MIG113", why, "sum up a tensor that has a name, by ReduceOp.SUM or AVG")
+
+    def _branches(self) -> Iterator[ast.If]:
+        """The decided branches that hold a sum, or leave before one."""
+        for module in self._world.modules:
+            tree = self._world.facts.tree(module.tree)
+            for node in tree.nodes:
+                if not isinstance(node, ast.If) or (truth := self._world.truth(node.test)) is None:
+                    continue
+                later = tree.block(node)[tree.block(node).index(node) + 1 :]
+                is_left = isinstance(node.body[-1], ast.Return) and not node.orelse
+                if (not truth and any(map(self._sums, node.body))) or (
+                    truth and is_left and any(map(self._sums, later))
+                ):
+                    yield node
+
+    def _sums(self, statement: ast.stmt) -> bool:
+        if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            return False
+        return any(isinstance(n, ast.Call) and self._world.facts.called(n) & SUMS for n in ast.walk(statement))
+
+
+def _operation(call: ast.Call) -> str:
+    given = _given(call, "op", 1)
+    return "SUM" if given is None else ast.unparse(given).rpartition(".")[2]
+
+
+def _given(call: ast.Call, name: str, position: int) -> ast.expr | None:
+    found = next((k.value for k in call.keywords if k.arg == name), None)
+    return call.args[position] if found is None and position < len(call.args) else found
