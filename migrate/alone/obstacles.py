@@ -84,10 +84,11 @@ def _turns(world: World) -> Iterator[Refusal]:
             if not isinstance(node, ast.Compare) or id(node) in world.dead:
                 continue
             sides = (node.left, *node.comparators)
-            is_part = any(
-                isinstance(s, ast.BinOp) and isinstance(s.op, ast.Mod) and world.is_size(s.right) for s in sides
-            )
-            if is_part and any(world.quantity(side) in RANKS for side in sides):
+            parts = [
+                s for s in sides if isinstance(s, ast.BinOp) and isinstance(s.op, ast.Mod) and world.is_size(s.right)
+            ]
+            is_part = any(world.quantity(part.left) not in RANKS for part in parts)
+            if is_part and any(world.quantity(side) in RANKS for side in sides if side not in parts):
                 why = "the program shares its work out over the processes by hand, by rank"
                 yield Refusal(node, "MIG113", why, "let every process do all of it, then run migrate again")
 
