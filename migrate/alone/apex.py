@@ -182,9 +182,9 @@ class Apex:
         if len({start.precision for start in self.starts}) > 1:
             yield _refused(self.starts[1].call, "amp.initialize is called with different settings")
         yield from self._scalings()
+        yield from self._handed_on()
         if self.starts:
             yield from self._scalers()
-            yield from self._gradients()
 
     def _settings(self, start: Start) -> Iterator[Refusal]:
         level = start.level
@@ -227,16 +227,34 @@ class Apex:
                 yield _refused(use.node, "the program uses PyTorch's scaler, too")
                 return
 
-    def _gradients(self) -> Iterator[Refusal]:
-        """Gradients that are read by hand: the accelerator takes their scale off at the step, apex did it before."""
+    def _handed_on(self) -> Iterator[Refusal]:
+        """What of apex.amp is used in another way than by a call: a decorator, the module itself as an argument."""
+        for module in self.modules:
+            tree = self.facts.tree(module.tree)
+            for node in tree.nodes:
+                is_read = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
+                if (
+                    not is_read
+                    or id(node) in self._dead
+                    or isinstance(tree.parents[node], (ast.Attribute, ast.Compare))
+                ):
+                    continue
+                assert isinstance(node, ast.expr)
+                parent = tree.parents[node]
+                is_called = isinstance(parent, ast.Call) and parent.func is node
+                if not is_called and any(f"{name}.".startswith(AMP) for name in self.facts.names(node)):
+                    yield _refused(node, f"{ast.unparse(node)} is handed on")
+
+    @cached_property
+    def reads_gradients(self) -> bool:
+        """Whether gradients are read by hand: the accelerator takes their scale off at the step, apex did it before."""
         for module in self.modules:
             tree = self.facts.tree(module.tree)
             for node in tree.nodes:
                 if isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Load):
                     if id(node) not in self._dead and not _is_linear(tree.parents, node):
-                        why = "gradients are read here, and the accelerator has not taken their scale off yet"
-                        out = "call accelerator.unscale_gradients(optimizer) before, in the converted script"
-                        yield Refusal(node, "MIG106", why, f"take it out, run migrate again, write it anew, and {out}")
+                        return True
+        return False
 
 
 def alias(node: ast.With) -> str:

@@ -57,6 +57,10 @@ class Half:
         for call in self._apex.of("master_params"):
             if id(call) not in self.gone:
                 pen.rewrite(call, self._parameters(call))
+        for call, name in self._apex.calls:
+            if name.endswith(".to_python_float") and len(call.args) == 1 and id(call) not in self.gone:
+                is_plain = isinstance(call.args[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+                pen.rewrite(call, "{it}.item()" if is_plain else "({it}).item()", it=call.args[0])
         self._states(pen)
 
     def obstacles(self) -> Iterator[Refusal]:
@@ -130,8 +134,11 @@ class Half:
         with_apex = [self._uses(node.body), self._uses(node.orelse)]
         if with_apex[0] is with_apex[1] or self._plain(node.body) != self._plain(node.orelse):
             return
-        lost, keep = (node.body, "orelse") if with_apex[0] else (node.orelse, "body")
+        lost, kept, keep = node.body, node.orelse, "orelse"
+        if with_apex[1]:
+            lost, kept, keep = node.orelse, node.body, "body"
         self._note_clipping(lost)
+        self._unscale(pen, kept, self._optimizers(lost))
         pen.fold(node, keep)  # type: ignore[arg-type]
         self._lose(lost)
 
@@ -156,10 +163,35 @@ class Half:
             for read in ast.walk(statement):
                 if isinstance(read, ast.Name) and read.id == alias(node):
                     pen.rewrite(read, text if isinstance(loss, (ast.Name, ast.Attribute, ast.Call)) else f"({text})")
+        self._unscale(pen, node.body, self._optimizers([node]))
         pen.unwrap(node)
 
+    def _optimizers(self, block: Sequence[ast.stmt]) -> str:
+        """The optimizers whose gradients a block scales, as they are written."""
+        for node in (n for s in block for n in ast.walk(s) if isinstance(n, ast.With) and n in self._apex.scalings):
+            call = self._apex.scalings[node]
+            given = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "optimizers")]
+            if given:
+                return ast.unparse(given[0])
+        return ""
+
+    def _unscale(self, pen: Pen, block: Sequence[ast.stmt], optimizers: str) -> None:
+        """Where gradients are read, take their scale off right after the backward, as apex did."""
+        if not self._apex.reads_gradients or not optimizers:
+            return
+        for statement in (n for s in block for n in ast.walk(s) if isinstance(n, ast.Expr)):
+            call = statement.value
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+                pen.after(statement, f"{ACCELERATOR}.unscale_gradients({optimizers})")
+
     def _note_clipping(self, block: Sequence[ast.stmt]) -> None:
-        inside = (n for s in block for w in ast.walk(s) if w in self._apex.scalings for n in ast.walk(w))
+        inside = (
+            n
+            for s in block
+            for w in ast.walk(s)
+            if isinstance(w, ast.With) and w in self._apex.scalings
+            for n in ast.walk(w)
+        )
         if any(isinstance(n, ast.Call) and self._facts.called(n) & CLIPPING.keys() for n in inside):
             self._clipped_inside = True
 
@@ -226,9 +258,11 @@ class _Plain(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         original = self._marks.get(id(node))
         self.generic_visit(node)
-        if isinstance(original, ast.Call) and self._facts.called(original) & CLIPPING.keys() and node.args:
+        called = self._facts.called(original) if isinstance(original, ast.Call) else set()
+        if called & CLIPPING.keys() and node.args:
             node.args[0] = ast.Name(_CLIPPED, ast.Load())
-        return node
+        is_all = isinstance(node.func, ast.Attribute) and node.func.attr == "parameters" and not node.args
+        return ast.Name(_CLIPPED, ast.Load()) if is_all or f"{AMP}master_params" in called else node
 
 
 def _loss(call: ast.Call) -> ast.expr:

@@ -44,6 +44,10 @@ class Pen:
         """Put statements before one."""
         self.plan.insert_before(statement, code, rule=CODE)
 
+    def after(self, statement: ast.stmt, code: str) -> None:
+        """Put statements after one."""
+        self.plan.insert_after(statement, code, rule=CODE)
+
     def remove_argument(self, call: ast.Call, given: ast.expr | ast.keyword) -> None:
         """Take an argument from a call."""
         self.plan.remove_argument(call, given, rule=CODE)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Module
 from migrate.programs import precision, windows
+from migrate.programs.marker import ACCELERATOR
+from migrate.programs.outsiders import units_of
 from migrate.programs.program import Refusal
 from migrate.programs.stages import NoPlace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
@@ -68,6 +73,26 @@ def _is_same(facts: Facts, name: str, *units: Unit) -> bool:
         bound = [value for binding in facts.bindings_in(unit) if binding.target == name for value in binding.values]
         found.append({v.origin for v in (*bound, *getattr(unit, "parameters", {}).get(name, ()))})
     return found[0] == found[1] and len(found[0]) == 1 and None not in found[0]
+
+
+def unscaled_twice(
+    facts: Facts, loops: Loops, program: Program, mixed: precision.Mixed, package: str
+) -> Iterator[Refusal]:
+    """With Accelerate, gradients are unscaled once for each step, and an error says so if they are unscaled again."""
+    if package != "accelerate" or not mixed.was_apex:
+        return
+    for unit in units_of(facts, program):
+        for node in facts.own(unit):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{ACCELERATOR}.unscale_gradients":
+                yield _twice(node, "gradients are read between the backward and the step")
+                return
+    if windows.clips_early(facts, loops, program):
+        yield _twice(program.training[0].node, "gradients are clipped while they are still accumulated")
+
+
+def _twice(node: ast.AST, why: str) -> Refusal:
+    out = "clip and read gradients only where a step is made, or use --target runtime"
+    return Refusal(node, "MIG106", f"{why}, which Accelerate refuses with fp16", out)
 
 
 def decide(facts: Facts, loops: Loops, program: Program) -> ByHand:

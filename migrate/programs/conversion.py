@@ -18,7 +18,7 @@ from migrate.programs.access import Access
 from migrate.programs.agreement import Agreement, agreements
 from migrate.programs.around import around
 from migrate.programs.before import earlier
-from migrate.programs.by_hand import ByHand
+from migrate.programs.by_hand import ByHand, unscaled_twice
 from migrate.programs.by_hand import decide as decide_by_hand
 from migrate.programs.captures import called_around, kept_raw
 from migrate.programs.closures import returned_losses, unanswered
@@ -178,8 +178,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         return None
     set_by_count = rates(facts, loops, program, units, planned, placement.stages)
     program.refusals += [*set_by_count.refusals, *unanswered(facts, program, package)]
-    program.refusals += out_of_step(facts, loops, program, package)
-    program.refusals += made_before(facts, program, placement)
+    program.refusals += unscaled_twice(facts, loops, program, by_hand.mixed, package)
+    program.refusals += [*out_of_step(facts, loops, program, package), *made_before(facts, program, placement)]
     program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
     program.refusals += kept_raw(facts, program, (*loaders, *program.models), units, placement.stages)
     program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)

@@ -77,11 +77,19 @@ def accumulation(facts: Facts, loops: Loops, program: Program) -> Accumulated:
 
 def clips_outside(facts: Facts, window: Window) -> bool:
     """Whether gradients are clipped before they are complete."""
-    ends = {id(inner) for inner in ast.walk(window.test)}
-    return any(
-        isinstance(n, ast.Call) and id(n) not in ends and facts.called(n) & CLIPPING.keys()
-        for n in ast.walk(window.loop.node)
-    )
+    return _clips_before(facts, window.loop, window.test)
+
+
+def clips_early(facts: Facts, loops: Loops, program: Program) -> bool:
+    """Whether some loop clips gradients that are still accumulated."""
+    tests = ((loop, _test(facts, loops, loop)) for loop in program.training)
+    return any(test is not None and _clips_before(facts, loop, test) for loop, test in tests)
+
+
+def _clips_before(facts: Facts, loop: LoopFact, test: ast.If) -> bool:
+    ends = {id(inner) for inner in ast.walk(test)}
+    calls = (n for n in ast.walk(loop.node) if isinstance(n, ast.Call) and id(n) not in ends)
+    return any(facts.called(call) & CLIPPING.keys() for call in calls)
 
 
 def _test(facts: Facts, loops: Loops, loop: LoopFact) -> ast.If | None:

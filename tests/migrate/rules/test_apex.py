@@ -4,6 +4,8 @@ import textwrap
 
 import pytest
 
+from migrate.options import Options, Target
+from migrate.pipeline import run_text
 from migrate.report.model import Kind
 
 BEFORE = """\
@@ -171,6 +173,66 @@ def test_the_state_is_the_scalers(convert_text):
     )
 
 
+CLAMP = "for p in model.parameters():\n    p.grad.clamp_(-1, 1)"
+READ = "norms = [p.grad.norm().item() for p in {}]"
+UNSCALED = "accelerator.unscale_gradients(optimizer)"
+
+#: What is done with gradients between the backward and the step, and afterwards.
+READING = {
+    "changed": (f"{SCALED}\n{CLAMP}", f"{BACKWARD}\n{UNSCALED}\n{CLAMP}"),
+    "in both branches": (
+        both(
+            f"{SCALED}\n{READ.format('amp.master_params(optimizer)')}",
+            f"loss.backward()\n{READ.format('model.parameters()')}",
+        ),
+        f"{BACKWARD}\n{UNSCALED}\n{READ.format('model.parameters()')}",
+    ),
+    "divided": (
+        f"{SCALED}\n{CLAMP}".replace("clamp_(-1, 1)", "data.div_(2)"),
+        f"{BACKWARD}\n{CLAMP}".replace("clamp_(-1, 1)", "data.div_(2)"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_gradients_that_are_read_are_unscaled(convert_text, name):
+    step, after = READING[name]
+    start, precision = (flagged(START), FLAG) if "both" in name else (START, ALWAYS)
+    _, result = convert_text(program(start, step))
+
+    assert without_blank_lines(result) == without_blank_lines(native(precision, after))
+
+
+def test_a_number_of_apex_is_an_item(convert_text):
+    source = program(START, f"{SCALED}\nkept = to_python_float(loss.data)")
+    source = source.replace("amp\n", "amp\nfrom apex.fp16_utils import to_python_float\n", 1)
+    _, result = convert_text(source)
+
+    assert "    kept = loss.data.item()\n" in result
+    assert "apex" not in result
+
+
+@pytest.mark.parametrize(
+    ("step", "mention"),
+    [
+        (f"{SCALED}\n{CLAMP}", "gradients are read"),
+        (f"{SCALED}\n{MASTER}\nif (i + 1) % 2 == 0:\n    optimizer.step()", "gradients are clipped while"),
+    ],
+)
+def test_with_accelerate_gradients_are_unscaled_once(step, mention):
+    source = program(START, step).replace("for x, y in loader:", "for i, (x, y) in enumerate(loader):")
+    if "% 2" in step:
+        source = source.replace("\n    optimizer.step()\n", "\n", 2).replace(
+            "% 2 == 0:\n", "% 2 == 0:\n        optimizer.step()\n"
+        )
+    report = run_text(source.encode(), "program.py", Options(target=Target.ACCELERATE))
+
+    assert report.changes == ()
+    (left,) = report.of(Kind.LEFT)
+    assert left.code == "MIG106"
+    assert mention in left.message
+
+
 #: name: (what starts it, a step, a part of the reason)
 REFUSED = {
     "parameters in float16": (START.replace("er)", "er, opt_level='O2')"), SCALED, "opt_level O2"),
@@ -181,11 +243,7 @@ REFUSED = {
     ),
     "settings of its own": (START.replace("er)", "er, master_weights=True)"), SCALED, "(master_weights)"),
     "functions in full precision": (f"amp.register_float_function(torch, 'sigmoid')\n{START}", SCALED, "amp.register"),
-    "gradients that are read": (
-        START,
-        f"{SCALED}\nfor p in model.parameters():\n    p.grad.clamp_(-1, 1)",
-        "gradients are read here",
-    ),
+    "handed on": (f"{START}\nprint(vars(amp))", SCALED, "amp is handed on"),
     "a loss that is kept": (START, f"{SCALED}\nkept = scaled_loss.item()", "outside of its `with`"),
     "a scaler beside it": (f"{START}\nscaler = torch.cuda.amp.GradScaler()", SCALED, "PyTorch's scaler, too"),
     "copies of the parameters": (
@@ -198,8 +256,8 @@ REFUSED = {
 
 #: Where it is said, if not where apex starts.
 AT = {
-    "gradients that are read": "p.grad",
     "a loss that is kept": "scaled_loss.item",
+    "handed on": "vars(amp)",
     "a scaler beside it": "torch.cuda.amp.GradScaler",
     "copies of the parameters": "FP16_Optimizer(optimizer)",
     "functions in full precision": "amp.register_float_function",
