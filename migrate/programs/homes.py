@@ -59,7 +59,9 @@ def find(facts: Facts, wanted: Wanted, *, everywhere: bool = False) -> Home | No
     fitting = [
         unit
         for unit in facts.units_naming(wanted.optimizers)
-        if (everywhere or facts.is_editable(unit)) and _names_all(facts, unit, wanted, is_wide=False)
+        if (everywhere or facts.is_editable(unit))
+        and not wanted.keys
+        and _names_all(facts, unit, wanted, is_wide=False)
     ]
     if fitting:
         unit = next((unit for unit in fitting if isinstance(unit, Function)), fitting[0])

@@ -116,7 +116,7 @@ def reachable(
 
     `keys` says of loaders that one expression makes for a dictionary which of them is meant.
     """
-    named = list(bound(facts, unit, role, wanted))
+    named = [each for each in bound(facts, unit, role, wanted) if not each.origins & keys.keys()]
     seen = {origin for each in named for origin in each.origins}
     for other in _further(facts, unit, role, keys):
         mine = other.origins if wanted is None else other.origins & wanted

@@ -76,7 +76,7 @@ class Program:
 
     @property
     def training_loaders(self) -> set[ast.AST]:
-        """Where the loaders were made that training loops run over."""
+        """Where the loaders were made that training loops run over, and train on."""
         return {origin for loop in self.training for origin in loop.loaders} - self.kept_whole
 
     @property
@@ -87,7 +87,8 @@ class Program:
     @property
     def kept_whole(self) -> set[ast.AST]:
         """Where the loaders were made that a training loop only evaluates on."""
-        return {origin for found in self.flagged for origin in found.evaluated}
+        by_turns = (turning.others for turning in self.turnings)
+        return {origin for found in self.flagged for origin in found.evaluated}.union(*by_turns)
 
     @property
     def met_in_both(self) -> set[ast.AST]:
@@ -193,7 +194,8 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
         program.refusals.append(_unknown_model(facts, program))
         return
     program.turnings = turnings(facts, program.training)
-    program.flagged = flagged(facts, program.training)
+    by_turns = [turning.loop for turning in program.turnings]
+    program.flagged = flagged(facts, [loop for loop in program.training if loop not in by_turns])
     keys = {turning.origin: turning.key for turning in program.turnings}
     units = frozenset(loop.unit for loop in program.training)
     wanted = Wanted(optimizers, models, program.training_loaders, keys, units)

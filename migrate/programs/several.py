@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.programs.program import Program, Refusal
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 def several(facts: Facts, program: Program, loaders: tuple[Named, ...], placement: Placement) -> Iterator[Refusal]:
     """Objects that the analysis cannot tell apart: one of them would be prepared, and all taken for prepared."""
     assert program.home is not None
+    of_one = {turning.origin for turning in program.turnings if isinstance(turning.held, ast.DictComp)}
     for named in (*loaders, *program.models, *program.optimizers, *program.schedulers):
-        for origin in sorted(named.origins - program.partly_prepared, key=lambda node: getattr(node, "lineno", 0)):
+        for origin in sorted(named.origins - of_one, key=lambda node: getattr(node, "lineno", 0)):
             again = facts.singles.again(origin, *_maker(facts, program, placement, origin))
             if again is not None:
                 yield Refusal(

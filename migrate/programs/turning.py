@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role
+from migrate.analysis.roles import Role, origins
 from migrate.programs.phases import Phase, Phases
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
+    from migrate.programs.phases import Flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,11 @@ class Turning:
     """A loop over one of the loaders of a dictionary, chosen by the phase."""
 
     loop: LoopFact
-    origin: ast.AST  # where its loaders are made
-    held: ast.DictComp  # what makes the dictionary
+    origin: ast.AST  # where the loader that is trained on is made, all of them by one expression of a comprehension
+    held: ast.DictComp | ast.Dict  # what makes the dictionary
     key: str  # of the loader that is trained on
     test: ast.expr  # holds where it trains
+    others: frozenset[ast.AST] = frozenset()  # where the other loaders are made, if that is elsewhere
 
     @property
     def trains(self) -> str:
@@ -60,14 +62,31 @@ def _turning(facts: Facts, loop: LoopFact) -> Turning | None:
     flag = found.flag
     if flag is None or found.phase is not Phase.MIXED or not (flag.complete and flag.holds_means_training):
         return None
-    if len(flag.trains) != 1 or not isinstance(flag.trains[0], str) or len(loop.loaders) != 1:
+    if len(flag.trains) != 1 or not isinstance(flag.trains[0], str):
         return None
     item = _item(loop, flag.subject)
     held = _held(facts, item) if item is not None else None
+    if isinstance(held, ast.Dict):
+        return _of_literal(facts, loop, held, flag)
+    if len(loop.loaders) != 1:
+        return None
     (origin,) = loop.loaders
     if held is None or flag.trains[0] not in _keys(held) or facts.source(origin) is not held.value:
         return None
     return Turning(loop, origin, held, flag.trains[0], flag.test)
+
+
+def _of_literal(facts: Facts, loop: LoopFact, held: ast.Dict, flag: Flag) -> Turning | None:
+    """`{"train": train_loader, "val": val_loader}`: a loader of its own under each key."""
+    key = str(flag.trains[0])
+    by_key = {name: origins(values, Role.LOADER) for name, values in facts.holding(held).items()}
+    if any(not isinstance(each, ast.Constant) for each in held.keys) or len(by_key.get(key, ())) != 1:
+        return None
+    (origin,) = by_key[key]
+    others = {made for name, mine in by_key.items() if name != key for made in mine}
+    if origin in others or set(loop.loaders) != {origin, *others}:
+        return None
+    return Turning(loop, origin, held, key, flag.test, frozenset(others))
 
 
 def _item(loop: LoopFact, subject: ast.expr) -> ast.Subscript | None:
@@ -79,9 +98,9 @@ def _item(loop: LoopFact, subject: ast.expr) -> ast.Subscript | None:
     return asked[0] if len(asked) == len(items) == 1 else None
 
 
-def _held(facts: Facts, item: ast.Subscript) -> ast.DictComp | None:
+def _held(facts: Facts, item: ast.Subscript) -> ast.DictComp | ast.Dict | None:
     made = [value.origin for value in facts.values(item.value) if value.role is Role.CONTAINER]
-    return made[0] if len(made) == 1 and isinstance(made[0], ast.DictComp) else None
+    return made[0] if len(made) == 1 and isinstance(made[0], (ast.DictComp, ast.Dict)) else None
 
 
 def _keys(held: ast.DictComp) -> list[str]:
@@ -111,7 +130,9 @@ def misread(facts: Facts, turning: Turning, until: int) -> ast.AST | None:
             if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and not is_early:
                 return node
             if isinstance(parent, ast.Subscript) and not (is_early or turning.asks(parent) or _other(turning, parent)):
-                return parent
+                above = tree.parents[parent]
+                if not (isinstance(above, ast.Attribute) and above.attr == "dataset"):  # the same for all of them
+                    return parent
     return None
 
 
