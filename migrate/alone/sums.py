@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.calls import SUMS
 from migrate.alone.told import above
+from migrate.alone.world import RANKS
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.programs.marker import ACCELERATOR
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.alone.world import World
+    from migrate.analysis.units import Module
 
 _REDUCTIONS = {"SUM": "sum", "AVG": "mean"}
 _SEVERAL = f"{ACCELERATOR}.num_processes > 1"
@@ -37,10 +39,32 @@ class Sums:
 
     @cached_property
     def stay(self) -> bool:
-        """Whether each process computes something of its own: no loader deals the data out."""
+        """Whether each process computes something of its own: no loader deals the data out, and its rank counts."""
         facts, modules = self._world.facts, self._world.modules
         mine = [use.node for use in facts.calls_anywhere if use.unit.module in modules]
-        return not any(Role.LOADER in roles(facts.values(call)) for call in mine)
+        return not any(Role.LOADER in roles(facts.values(call)) for call in mine) and any(map(self._counts, modules))
+
+    def _counts(self, module: Module) -> bool:
+        """Whether a file computes with a rank: `rank * size`, `seed + rank`, `i % world_size != rank`."""
+        world, tree = self._world, self._world.facts.tree(module.tree)
+        for node in tree.nodes:
+            if isinstance(node, (ast.BinOp, ast.Compare)) and id(node) not in world.dead:
+                sides = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.left, *node.comparators]
+                others = [side for side in sides if world.quantity(side) not in RANKS]
+                if len(sides) == 2 and len(others) == 1 and self._is_share(node, others[0]):
+                    return True
+        return False
+
+    def _is_share(self, node: ast.BinOp | ast.Compare, other: ast.expr) -> bool:
+        """Whether what is computed of a rank is no place, no text and no question for one process."""
+        if isinstance(node, ast.Compare):
+            return isinstance(other, ast.BinOp) and isinstance(other.op, ast.Mod)
+        statement = self._world.facts.tree(node).statement(node)
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if any(isinstance(t, ast.Attribute) and self._world.gives_place(t.attr) for t in targets):
+            return False
+        is_text = isinstance(other, ast.JoinedStr) or (isinstance(other, ast.Constant) and isinstance(other.value, str))
+        return self._world.quantity(node) is None and not is_text
 
     def instead(self, statement: ast.stmt) -> str | None:
         """`x = accelerator.reduce(x)` for `all_reduce(x)`, also where that is all of a branch on several processes."""

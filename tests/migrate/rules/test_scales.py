@@ -130,6 +130,55 @@ def test_means_of_what_was_summed_up_are_not_taken_again(convert_text, name):
     assert "all_reduce" not in text
 
 
+WITHOUT = """\
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+dist.init_process_group("gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+torch.manual_seed(0)
+data = torch.randn(640, 4)
+model = DDP(nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    x = data[{start} : {start} + 8]
+    loss = model(x).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    total = loss.detach().clone()
+    dist.all_reduce(total{operation})
+{after}
+    if rank == 0:
+        print(total.item())
+"""
+SUMS = {
+    "a sum": ({"operation": "", "after": "    total /= world_size"}, ("sum", "total /= accelerator.num_processes")),
+    "a mean": ({"operation": ", op=dist.ReduceOp.AVG", "after": ""}, ("mean", "")),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_what_each_process_takes_by_its_rank_stay(convert_text, name):
+    holes, (reduction, line) = SUMS[name]
+    text = convert_text(WITHOUT.format(start="8 * rank", **holes))[1]
+    assert f'total = accelerator.reduce(total, reduction="{reduction}")' in text
+    assert line in text
+
+
+def test_sums_of_what_all_processes_have_go(convert_text):
+    text = convert_text(WITHOUT.format(start="8 * step", operation="", after="    total /= world_size"))[1]
+    assert "reduce" not in text
+    assert "num_processes" not in text
+
+
+def test_a_maximum_of_all_has_no_counterpart(refused_text):
+    source = WITHOUT.format(start="8 * rank", operation=", op=dist.ReduceOp.MAX", after="")
+    refused_text(source, "MIG113", "dist.all_reduce", ("no counterpart",))
+
+
 LOST = "steps //= world_size"
 REFUSED = {
     "in a branch inside of it": (f"if args.distributed:\n        if steps > 2:\n            {LOST}", LOST),
