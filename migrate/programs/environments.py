@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
 from migrate.analysis.syntax import FUNCTIONS
-from migrate.analysis.units import Module
+from migrate.analysis.units import Function, Module
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,9 +39,13 @@ _MAKERS = frozenset({"gym.make", "gymnasium.make", "gym_super_mario_bros.make"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def plays(modules: Iterable[Module]) -> bool:
-    """Whether a program imports a library of environments."""
-    return bool(_libraries(modules))
+def plays(facts: Facts, modules: set[Module], uses: list[Use]) -> bool:
+    """Whether a program plays with a library of environments, and does not only import it."""
+    libraries = _libraries(modules)
+    if not libraries <= _MADE_BY_NAME:
+        return True
+    called = {name.partition(".")[0] for use in uses for name in facts.called(use.node)} if libraries else set()
+    return bool(called & libraries) or (bool(libraries) and _has_own(facts, modules))
 
 
 def _libraries(modules: Iterable[Module]) -> set[str]:
@@ -94,16 +98,39 @@ def environments(facts: Facts, start: Unit, modules: set[Module], uses: list[Use
     makers = [use for use in uses if facts.called(use.node) & _MAKERS]
     if is_new is None or not makers:
         return None
-    found = []
+    found: dict[ast.stmt, Environment] = {}
     for use in makers:
-        statement = facts.tree(use.node).statement(use.node)
-        name = _name(statement, use.node)
-        if name is None or not _is_made_once(facts, use.node, start, frozenset()):
-            return None
-        seeding = [f"{name}.reset(seed={{seed}})" if is_new else f"{name}.seed({{seed}})"]
-        seeding += [f"{name}.action_space.seed({{seed}})"] if _chooses(uses) else []
-        found.append(Environment(statement, tuple(seeding)))
-    return tuple(found)
+        for call in _given_up(facts, modules, use.node):
+            statement = facts.tree(call).statement(call)
+            name = _name(statement, call)
+            if name is None or not _is_made_once(facts, call, start, frozenset()):
+                return None
+            inner = name if call is use.node and _is_bare(statement, call) else f"{name}.unwrapped"
+            seeding = [f"{inner}.reset(seed={{seed}})" if is_new else f"{name}.seed({{seed}})"]
+            seeding += [f"{name}.action_space.seed({{seed}})"] if _chooses(uses) else []
+            found[statement] = Environment(statement, tuple(seeding))
+    return tuple(found.values())
+
+
+def _is_bare(statement: ast.stmt, made: ast.Call) -> bool:
+    """Whether a statement names the environment itself, not a wrapper around it, which may not hand the seed on."""
+    assert isinstance(statement, ast.Assign)
+    value = statement.value
+    return (value.value if isinstance(value, ast.Attribute) else value) is made
+
+
+def _given_up(facts: Facts, modules: set[Module], made: ast.Call, depth: int = 4) -> list[ast.Call]:
+    """The calls that give an environment its name: of `make`, or of the function that makes it and returns it."""
+    unit = facts.unit(made)
+    if not isinstance(unit, Function) or isinstance(unit.node, ast.Lambda) or unit.name == "__init__" or not depth:
+        return [made]
+    name = _name(facts.tree(made).statement(made), made)
+    returned = [node.value for node in facts.own(unit) if isinstance(node, ast.Return) and node.value is not None]
+    inside = [inner for value in returned for inner in ast.walk(value)]
+    if not any(inner is made or (isinstance(inner, ast.Name) and inner.id == name) for inner in inside):
+        return [made]
+    calls = [call for call in facts.callers(unit) if call.caller.module in modules and call.handed is None]
+    return [each for call in calls for each in _given_up(facts, modules, call.node, depth - 1)] or [made]
 
 
 def _has_own(facts: Facts, modules: set[Module]) -> bool:

@@ -34,7 +34,7 @@ def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness) -
     missing = [library for library in sorted(drawn) if not any(_seeds(facts, loops, sameness, uses, library))]
     if any(facts.called(use.node) & known.STREAMS and not (use.node.args or use.node.keywords) for use in uses):
         missing.append(GENERATOR)
-    if plays(modules) and not seeds_environment(sameness, uses):
+    if plays(facts, modules, uses) and not seeds_environment(sameness, uses):
         missing.append(ENVIRONMENT)
     if any(_goes_by_number(facts, module) for module in modules):
         missing.append(NUMBER)

@@ -417,11 +417,17 @@ ENVIRONMENTS = {
         "env.action_space.sample()",
         ["env.reset(seed={})", "env.action_space.seed({})"],
     ),
+    "made and wrapped in a function": (
+        NEW,
+        "def make():\n    it = gym.make('A')\n    return gym.wrappers.Clip(it)\nenv = make()",
+        "0",
+        ["env.unwrapped.reset(seed={})"],
+    ),
     "made in a function": (
         OLD,
         "def make():\n    it = gym.make('A')\n    return it\nenv = make()",
         "0",
-        ["it.seed({})"],
+        ["env.seed({})"],
     ),
 }
 
@@ -456,6 +462,13 @@ def test_an_environment_out_of_reach_is_refused(convert_text, made):
     assert result == source
     assert [code for code, message in kept(report) if "the environment not seeded" in message] == ["MIG122"]
     assert "env.reset(seed=0)" in report.of(Kind.LEFT)[0].hint
+
+
+def test_a_library_of_games_that_is_only_imported(convert_text):
+    report, result = convert_text(program(f"import gym\n{STOP_BY_LOSS.strip()}", ""))
+
+    assert kept(report) == []
+    assert SEEDING in result
 
 
 def test_games_that_are_recorded_are_refused(convert_text):
