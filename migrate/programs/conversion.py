@@ -312,7 +312,7 @@ def _evaluated_in_full(program: Program, in_full: list[InFull]) -> list[Refusal]
             decision.loop.node,
             "MIG114",
             f"this loop evaluates on a loader that is also trained on, and cannot be shared out: {decision.why}",
-            "call model.eval() before it, or make a second DataLoader over the same data for it",
+            "run it under torch.no_grad() in eval mode, or make a second DataLoader over the same data for it",
         )
         for decision in in_full
         if decision.loop.loaders & (program.training_loaders - program.partly_prepared)

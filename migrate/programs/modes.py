@@ -43,6 +43,9 @@ States = frozenset[State]
 _NOWHERE: States = frozenset()
 _NOTHING: States = frozenset({frozenset()})
 _MANY = 32
+#: The models that a function is given by its parameters, in one of its calls.
+Given = frozenset[tuple[str, frozenset[ast.AST]]]
+_NONE: Given = frozenset()
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 
 
@@ -58,7 +61,7 @@ class Modes:
         marks = (_UNMADE, _FORMER) if _is_entered_once(facts, program) else (_UNMADE,)
         self._start = frozenset(mark + key for key in self._models for mark in marks) | _later(program)
         self._seen: dict[Unit, dict[ast.AST, States]] = {}
-        self._effects: dict[tuple[Function, State], States] = {}
+        self._effects: dict[tuple[Function, State, Given], States] = {}
         self._changing = _changing(facts)
 
     def at(self, loop: ast.AST) -> Mode:
@@ -72,10 +75,12 @@ class Modes:
     def _before(self, node: ast.AST, unit: Unit) -> States:
         if unit not in self._seen:
             self._seen[unit] = {}  # a function that leads to itself: nothing is certain
-            entered = self._entry(unit)
-            if unit is self._home:
-                entered = frozenset(state | self._start for state in entered)
-            self._seen[unit] = _Run(self).of(unit, entered)
+            noted: dict[ast.AST, States] = {}
+            for given, states in self._entries(unit):
+                entered = frozenset(state | self._start for state in states) if unit is self._home else states
+                for place, before in _Run(self, given).of(unit, entered).items():
+                    noted[place] = _joined([noted.get(place, _NOWHERE), before])
+            self._seen[unit] = noted
         return self._seen[unit].get(node, _NOTHING)
 
     def made(self, statement: ast.stmt, states: States) -> States:
@@ -83,26 +88,54 @@ class Modes:
         key = self._making.get(statement)
         return states if key is None else frozenset(_made(state, key) for state in states)
 
-    def _entry(self, unit: Unit) -> States:
+    def _entries(self, unit: Unit) -> list[tuple[Given, States]]:
+        """For each call that enters a unit, the models that it is given and what holds then."""
         if not isinstance(unit, Function):
-            return _NOTHING
-        found = [self._before(call.node, call.caller) for call in self._facts.callers(unit)]
-        known = found if self._facts.callers_known(unit) else []
-        return _decorated(self._facts, unit, _joined(known) or _NOTHING)
+            return [(_NONE, _NOTHING)]
+        calls = self._facts.callers(unit) if self._facts.callers_known(unit) else ()
+        found = [
+            (
+                self._given(call.node, unit, _NONE) if call.handed is None else _NONE,
+                _decorated(self._facts, unit, self._before(call.node, call.caller)),
+            )
+            for call in calls
+        ]
+        reached = [each for each in found if each[1]]
+        return reached or [(_NONE, _decorated(self._facts, unit, _NOTHING))]
 
-    def after(self, call: ast.Call, states: States) -> States:
-        """What holds after a call."""
-        return _joined(self._after(call, state) for state in states)
+    def _given(self, call: ast.Call, unit: Function, outer: Given) -> Given:
+        """The models that a call passes for the parameters of a function that keep them."""
+        if any(isinstance(argument, ast.Starred) for argument in call.args) or isinstance(unit.node, ast.Lambda):
+            return _NONE
+        bound = int(bool(unit.positional) and unit.owner is not None)
+        passed = [(p.arg, a) for a, p in zip(call.args, unit.positional[bound:], strict=False)]
+        passed += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg is not None]
+        kept = {name for name, _ in passed} - {
+            node.id for node in own_nodes(unit.node) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        found = {name: self._received(argument, outer) for name, argument in passed if name in kept}
+        return frozenset((name, models) for name, models in found.items() if models)
 
-    def _after(self, call: ast.Call, state: State) -> States:
+    def _received(self, node: ast.expr, given: Given) -> frozenset[ast.AST]:
+        """The models that an expression may be where the parameters of its function are given."""
+        found = frozenset(origins(self._facts.values(node), Role.MODEL))
+        mine = dict(given).get(node.id) if isinstance(node, ast.Name) else None
+        return found & mine if mine is not None else found
+
+    def after(self, call: ast.Call, states: States, given: Given) -> States:
+        """What holds after a call in a function that is given some models."""
+        return _joined(self._after(call, state, given) for state in states)
+
+    def _after(self, call: ast.Call, state: State, given: Given) -> States:
         facts = self._facts
         changed = self._set_gradients(call, state)
         if changed is not None:
             return frozenset({changed})
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "eval"):
             if Role.MODEL in roles(facts.receiver(call)):
-                return frozenset({self._set_mode(call, call.func.attr, state)})
-        ways = [self._effect(target, state) for target in facts.targets(call) if target in self._changing]
+                return frozenset({self._set_mode(call, call.func.attr, state, given)})
+        entered = [target for target in facts.targets(call) if target in self._changing]
+        ways = [self._effect(target, state, self._given(call, target, given)) for target in entered]
         if ways:
             return _joined(ways)
         made = {target for target, places in self._models.items() if call in places}
@@ -115,8 +148,9 @@ class Modes:
             return None
         return state | {GRADIENTS_OFF} if turns_off(self._facts, call) else state - {GRADIENTS_OFF}
 
-    def _set_mode(self, call: ast.Call, method: str, state: State) -> State:
-        receiver = origins(self._facts.receiver(call), Role.MODEL)
+    def _set_mode(self, call: ast.Call, method: str, state: State, models: Given) -> State:
+        assert isinstance(call.func, ast.Attribute)
+        receiver = self._received(call.func.value, models)
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         is_eval = method == "eval" or (bool(given) and isinstance(given[0], ast.Constant) and given[0].value is False)
         mine = {target for target, places in self._models.items() if receiver & places}
@@ -133,12 +167,12 @@ class Modes:
         given = {o for argument in call.args for o in origins(facts.values(argument), Role.MODEL)}
         return {target for target, places in self._models.items() if places & given}
 
-    def _effect(self, unit: Function, state: State) -> States:
-        """What holds after a function of the project, called in a state."""
-        key = (unit, state)
+    def _effect(self, unit: Function, state: State, given: Given) -> States:
+        """What holds after a function of the project, called in a state with some models."""
+        key = (unit, state, given)
         if key not in self._effects:
             self._effects[key] = _NOTHING
-            run = _Run(self)
+            run = _Run(self, given)
             run.of(unit, _decorated(self._facts, unit, frozenset({state})))
             is_decorated = is_decorated_without(self._facts, unit.node)
             after = _joined(run.returned)
@@ -161,8 +195,9 @@ class Modes:
 class _Run:
     """One run through a function or module, which notes the states before every loop and every call."""
 
-    def __init__(self, modes: Modes) -> None:
+    def __init__(self, modes: Modes, given: Given) -> None:
         self._modes = modes
+        self._given = given
         self._noted: dict[ast.AST, States] = {}
         self._leaving: list[tuple[list[States], list[States]]] = []  # break, continue of the loops around
         self.returned: list[States] = []
@@ -241,7 +276,7 @@ class _Run:
         """What holds after the calls in an expression, or in a statement without blocks; inner ones run first."""
         for call in reversed([n for n in (node, *own_nodes(node)) if isinstance(n, ast.Call)]):
             self._note(call, states)
-            states = self._modes.after(call, states)
+            states = self._modes.after(call, states, self._given)
         return states
 
     def _note(self, node: ast.AST, states: States) -> None:

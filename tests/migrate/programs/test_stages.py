@@ -98,6 +98,26 @@ def test_data_that_are_drawn_after_a_seed_are_the_same(decide):
     assert not program.refusals
 
 
+SCORE = """
+def score(net):
+    net.eval()
+    total = 0
+    for x, y in test:
+        total += (net(x) - y).abs().sum().item()
+    return total
+
+"""
+
+
+@pytest.mark.parametrize(("left", "is_shared"), [("", True), ("net.train()\n", False)])
+def test_a_function_that_sets_the_mode_sets_that_of_the_model_it_is_given(decide, left, is_shared):
+    body = MAKE + FIT + "print(score(net))\n" + left + MAKE + FIT + "print(score(net))\n"
+    program, conversion = decide(HEAD.partition("def score")[0] + SCORE + body)
+
+    assert not program.refusals
+    assert bool(conversion.shared) == is_shared
+
+
 @pytest.mark.parametrize(("left", "is_shared"), [("", True), ("net.train()\n", False)])
 def test_models_of_earlier_stages_count_for_the_mode(decide, left, is_shared):
     body = "net.eval()\nfor x, y in test:\n    print((net(x) - y).sum().item())\n"
