@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, only, roles
+from migrate.analysis.roles import ROWS, Role, only, roles
+from migrate.analysis.units import Function
+from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +42,36 @@ def flag(facts: Facts, test: ast.expr) -> ast.expr | None:
     if isinstance(test, (ast.Name, ast.Attribute)):
         return None if _only_availability(facts, test) else test
     return test
+
+
+def as_handed(facts: Facts, test: ast.expr) -> ast.expr:
+    """The flag itself, for a parameter to which all callers hand one flag."""
+    sources = Sources(facts)
+    for _ in range(_DEEPEST):
+        unit = facts.unit(test)
+        if not isinstance(test, ast.Name) or not isinstance(unit, Function) or test.id not in unit.parameter_names:
+            break
+        given = sources.given(test)
+        if not given.complete or len({ast.unparse(expression) for expression in given.expressions}) != 1:
+            break
+        test = given.expressions[0]
+    return test
+
+
+_DEEPEST = 4  # calls that hand a flag on
+
+
+def asks_for_data(facts: Facts, test: ast.expr) -> bool:
+    """`target is not None`: whether there is something to move, which says nothing of the device."""
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.comparators[0], ast.Constant)
+        and test.comparators[0].value is None
+        and bool(roles(facts.values(test.left)) & _DATA)
+    )
+
+
+_DATA = ROWS | {Role.TENSOR, Role.STATISTIC, Role.MODEL, Role.CRITERION}
 
 
 def _is_yes_or_no(node: ast.IfExp) -> bool:

@@ -138,11 +138,8 @@ class Conversion:
         unit = self.facts.unit(node)
         if unit in self.access.around:
             return self.access.around[unit].is_there(self.facts, node)
-        program = self.program
-        if unit is program.start is not program.home and program.hands_up:
-            return _line(node) > _line(program.entry) if program.entry is not None else False
-        if unit is not program.home:
-            return unit is not program.start
+        if unit is not self.program.home:
+            return unit is not self.program.start or not self.program.given & made
         stage = self.placement.stages.of(made)
         return _line(node) > stage.end or stage.is_of_last_round(self.facts.tree(node), node)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.state import ANY
 from migrate.analysis.syntax import is_docstring, is_main_guard
-from migrate.programs.conditions import denied, flag, negated
+from migrate.programs.conditions import asks_for_data, denied, flag, negated
 from migrate.programs.tensor_types import casts_to_gpu, condition
 
 if TYPE_CHECKING:
@@ -229,7 +229,10 @@ def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
         if isinstance(above, ast.If):
             if is_main_guard(above):
                 return None
-            return above.test if any(below is statement for statement in above.body) else None
+            if not asks_for_data(facts, above.test):
+                return above.test if any(below is statement for statement in above.body) else None
+            below = above
+            continue
         if isinstance(above, ast.stmt) and not isinstance(above, (ast.Assign, ast.Expr, ast.AnnAssign)):
             return None
         below = above

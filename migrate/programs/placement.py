@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.choices import Choice, choices
-from migrate.programs.conditions import flag, needs, negated, same_name
+from migrate.programs.conditions import as_handed, flag, needs, negated, same_name
 from migrate.programs.defaults import cpu_without_default
 from migrate.programs.devices import by_text, device_argument, guard_flag, is_move, is_users
 from migrate.programs.draws import Draws
@@ -124,15 +125,38 @@ def _cpu(
                 asked = by_text(given)
                 return ast.unparse(asked), frozenset(needs(asked)) - {"torch", "torch.device"}
             test = guard_flag(facts, use.node)
-            rest = flag(facts, test) if test is not None else None
+            rest = flag(facts, as_handed(facts, test)) if test is not None else None
             if test is None and origins(facts.receiver(use.node), Role.MODEL, Role.BATCH):
                 return None, frozenset()  # moved whatever the flags say
             if rest is not None:
                 guards[ast.unparse(rest)] = rest
     if len(guards) != 1:
         return None, frozenset()
-    node = negated(next(iter(guards.values())))
+    given = next(iter(guards.values()))
+    _check_named(facts, program, given)
+    node = negated(given)
     return ast.unparse(node), frozenset(needs(node))
+
+
+def _check_named(facts: Facts, program: Program, test: ast.expr) -> None:
+    """What decides about the GPU has a name where the accelerator is made."""
+    start = program.start
+    assert start is not None
+    known = {binding.target for unit in (start, start.module) for binding in facts.bindings_in(unit)}
+    above: Unit | None = start
+    while isinstance(above, Function):
+        known |= {*above.parameter_names} | {binding.target for binding in facts.bindings_in(above)}
+        above = above.parent
+    for name in sorted({name.partition(".")[0] for name in needs(test)} - known - {*start.module.names}):
+        if not hasattr(builtins, name):
+            raise NoPlace(
+                Refusal(
+                    test,
+                    "MIG101",
+                    f"{name} decides about the GPU here, and has no such name where the accelerator is made",
+                    f"choose a device once, above the models: device = torch.device('cuda' if {name} else 'cpu')",
+                )
+            )
 
 
 def _accelerator_spot(

@@ -18,6 +18,7 @@ from migrate.programs.flags import Flagged, flagged
 from migrate.programs.homeless import why_homeless
 from migrate.programs.homes import Wanted, find
 from migrate.programs.naming import Named
+from migrate.programs.outer import widened
 from migrate.programs.outsiders import importing, outsiders
 from migrate.programs.turning import Turning, turnings
 from migrate.programs.unnamed import files, listed, unnamed, way_out
@@ -68,11 +69,15 @@ class Program:
     said: tuple[str, ...] = ()  # what a person must know of mixed precision that was apex's
 
     @property
+    def given(self) -> set[ast.AST]:
+        """Where the objects were made that home is given: elsewhere they go on as they were before prepare."""
+        named = (*self.models, *self.optimizers, *self.loaders)
+        return {origin for each in named if each.is_given for origin in each.origins}
+
+    @property
     def hands_up(self) -> bool:
-        """Whether the home makes all of its objects and hands them to what trains, where the accelerator is made."""
-        return self.home is not self.start and not any(
-            named.is_given for named in (*self.models, *self.optimizers, *self.loaders)
-        )
+        """Whether the home makes all of its objects, and the accelerator is made by what calls it and goes on."""
+        return self.home is not self.start and not self.given
 
     @property
     def training_loaders(self) -> set[ast.AST]:
@@ -119,15 +124,25 @@ def programs(facts: Facts, loops: Loops, *, review: bool = False) -> list[Progra
         program = Program(tuple(group))
         _settle(facts, loops, program, review)
         found.append(program)
+    _keep_apart(facts, found)
     merged = _merged(facts, loops, found, review)
     for program in merged:
         program.refusals += _beside(program, merged)
     return merged
 
 
+def _keep_apart(facts: Facts, found: Sequence[Program]) -> None:
+    """Several programs that one function starts make an accelerator each, in their homes."""
+    starts = [program.start for program in found]
+    for program in found:
+        if program.hands_up and starts.count(program.start) > 1:
+            program.start, program.entry = program.home, None
+            program.outsiders = outsiders(facts, program)
+
+
 def _beside(program: Program, found: Sequence[Program]) -> list[Refusal]:
     """Where two programs with homes of their own would each make an accelerator in one place."""
-    if program.home is program.start:
+    if program.home is program.start or program.hands_up:
         return []
     other = next((other for other in found if other is not program and other.start is program.start), None)
     if other is None:
@@ -206,6 +221,8 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     program.home, program.start, program.entry = home.unit, home.start, home.entry
     if home.start is home.unit:
         program.start, program.entry = ascent(facts, home.unit, program.training)
+        if not home.is_wide:
+            program.start, program.entry = widened(facts, program.start, program.entry, wanted)
     program.outsiders = outsiders(facts, program)
     program.optimizers = home.named(facts, Role.OPTIMIZER, optimizers)
     program.models = home.named(facts, Role.MODEL, models)

@@ -49,6 +49,8 @@ class Trainer:
             opt.step()
 
 """
+MADE = FIT.replace("fit(net, lr)", "fit(lr=0.1)").replace("    loader =", "    net = nn.Linear(1, 1)\n    loader =")
+MADE = MADE.rstrip() + "\n    return net\n\n"
 
 
 def _called(unit):
@@ -71,6 +73,12 @@ def _called(unit):
             None,
         ),
         (CLASS + "Trainer().run()\n", "run", "__init__", ["loader", "self.net", "opt"]),
+        (MADE + "def main():\n    fit()\n\nmain()\n", "fit", "fit", ["loader", "net", "opt"]),
+        (MADE + "def main():\n    fit()\n    print('done')\n\nmain()\n", "fit", "main", None),
+        (MADE + "def main():\n    net = fit()\n    net.eval()\n\nmain()\n", "fit", "main", None),
+        (MADE + "def main():\n    fit()\n\nmain()\nprint('done')\n", "fit", "module", None),
+        (MADE + "def run():\n    fit()\n\ndef main():\n    run()\n    print(1)\n\nmain()\n", "fit", "main", None),
+        (MADE + "def one():\n    fit()\n\nfit()\none()\nprint(1)\n", "fit", "fit", None),
     ],
 )
 def test_homes(decide, source, home, start, targets):

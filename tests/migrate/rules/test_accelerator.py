@@ -260,3 +260,34 @@ def test_what_is_printed_above_the_imports_does_not_draw_the_accelerator_up(conv
 
     assert result.startswith('print("hello")\nimport torch\nfrom runtime import Accelerator\n')
     assert '\n\naccelerator = Accelerator()\n\naccelerator.print("go")\n' in result
+
+
+MOVED = """
+def train(model, loader, optimizer, {flag}):
+    for x, y in loader:
+        if {flag}:
+            x = x.cuda()
+        model(x).sum().backward()
+        optimizer.step()
+
+
+def main(args):
+    loader = DataLoader(data)
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    train(model, loader, optimizer, {given})
+
+
+main(options)
+"""
+
+
+def test_a_flag_that_is_handed_on_keeps_its_meaning(convert_text):
+    _, result = convert_text(HEAD + MOVED.format(flag="on_gpu", given="args.gpu"))
+
+    assert "accelerator = Accelerator(cpu=not args.gpu)" in result
+
+
+def test_a_flag_without_a_name_at_the_start_is_refused(refused_text):
+    source = HEAD + MOVED.format(flag="on_gpu", given="args.gpu").replace("on_gpu):", "on_gpu=False):")
+    refused_text(source, "MIG101", "if on_gpu", ["on_gpu decides about the GPU"])
