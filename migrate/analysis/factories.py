@@ -111,9 +111,23 @@ def _can_be_copied(unit: Function) -> bool:
     if node.decorator_list and not all(isinstance(d, ast.Name) and d.id in _PLAIN for d in node.decorator_list):
         return False  # it may keep what it has made
     return not any(
-        isinstance(inner, _NOT_HERE) for statement in node.body for inner in (statement, *own_nodes(statement))
+        isinstance(inner, _NOT_HERE) and not _is_over_parts(inner)
+        for statement in node.body
+        for inner in (statement, *own_nodes(statement))
     )
 
+
+def _is_over_parts(node: ast.AST) -> bool:
+    """`for p in model.parameters():`, which is run for one model like for another."""
+    return (
+        isinstance(node, ast.For)
+        and isinstance(node.iter, ast.Call)
+        and isinstance(node.iter.func, ast.Attribute)
+        and node.iter.func.attr in _PARTS
+    )
+
+
+_PARTS = frozenset("parameters named_parameters modules named_modules children named_children".split())
 
 _PLAIN = frozenset({"staticmethod", "classmethod"})
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.naming import Named
-    from migrate.programs.stages import Stages
+    from migrate.programs.stages import Stage, Stages
 
 _KEPT = (Role.LOADER, Role.MODEL)
 #: Attributes that give the same object again.
@@ -43,7 +43,7 @@ def kept_raw(
     for stage in stages.each:
         mine, end = kept & stage.origins, stage.end
         found = _in_objects(facts, program, mine, names, units, end)
-        found = found or _in_names(facts, program, mine, names, units, end)
+        found = found or _in_names(facts, program, mine, names, units, stage)
         if found is not None:
             yield Refusal(
                 found,
@@ -96,10 +96,11 @@ def _takes(facts: Facts, unit: Unit, held: set[ast.AST], names: set[str], progra
 
 
 def _in_names(
-    facts: Facts, program: Program, mine: set[ast.AST], names: set[str], units: Collection[Unit], end: int
+    facts: Facts, program: Program, mine: set[ast.AST], names: set[str], units: Collection[Unit], stage: Stage
 ) -> ast.AST | None:
     """The statement that gives a prepared object, or what holds it, another name that is read later."""
     assert program.home is not None
+    end = stage.end
     readers = units if isinstance(program.home, Module) else [program.home]
     for binding in facts.bindings_in(program.home):
         if binding.statement.lineno > end or binding.target in names or not binding.target.isidentifier():
@@ -113,9 +114,25 @@ def _in_names(
                 is_late = unit is not program.home or getattr(node, "lineno", 0) > end
                 if not is_late or not isinstance(node, ast.Name) or node.id != binding.target:
                     continue
+                if unit is program.home and _is_given_anew(facts, node, stage):
+                    continue
                 if isinstance(node.ctx, ast.Load) and (loaders or _is_run(facts, node)):
                     return binding.statement
     return None
+
+
+def _is_given_anew(facts: Facts, name: ast.Name, stage: Stage) -> bool:
+    """Whether a name has been given something else between prepare and a place, whatever happens."""
+    prepare = stage.spot.statement
+    tree = facts.tree(prepare)
+    block = tree.block(prepare)
+    return any(
+        binding.target == name.id
+        and stage.end < binding.statement.lineno
+        and (binding.statement.end_lineno or 0) < name.lineno
+        and tree.block(binding.statement) is block
+        for binding in facts.bindings_in(facts.unit(prepare))
+    )
 
 
 def _is_run(facts: Facts, name: ast.Name) -> bool:

@@ -48,8 +48,9 @@ def _can_be_handed(facts: Facts, unit: Unit) -> bool:
 def _writes(facts: Facts, unit: Unit) -> bool:
     outputs = Outputs(facts)
     return any(
-        isinstance(node, ast.Call) and (output.PRINT in facts.called(node) or outputs.writes(node))
+        output.PRINT in facts.called(node) or outputs.writes(node) or outputs.log_file(node) is not None
         for node in facts.own(unit)
+        if isinstance(node, ast.Call)
     )
 
 

@@ -104,8 +104,11 @@ def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:
         elif voice.outputs.services.starts(use.node):
             if _is_reached(conversion, use.node):
                 said.switched.append(use.node)
-        elif (path := voice.outputs.log_file(use.node)) is not None and _is_reached(conversion, use.node):
-            said.diverted.append(path)
+        elif (path := voice.outputs.log_file(use.node)) is not None:
+            if _is_reached(conversion, use.node):
+                said.diverted.append(path)
+            else:
+                said.early.append(conversion.facts.tree(use.node).statement(use.node))
 
 
 def _is_reached(conversion: Conversion, node: ast.expr) -> bool:

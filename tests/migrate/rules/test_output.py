@@ -502,3 +502,39 @@ def test_it_can_be_left_out(programs, convert_text):
 
     assert "accelerator.backward(loss)" in result
     assert "accelerator.print" not in result
+
+
+EARLY_LOG = """
+import logging
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+logging.basicConfig(filename="run.log", filemode="w")
+
+
+def main():
+    loader = DataLoader(data)
+    model = nn.Linear(1, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x in loader:
+        model(x).sum().backward()
+        optimizer.step()
+
+
+main()
+"""
+
+
+def test_a_log_file_beside_the_function_that_trains(convert_text):
+    _, result = convert_text(EARLY_LOG)
+
+    assert 'filename="run.log" if accelerator.is_main_process else os.devnull' in result
+
+
+def test_a_log_file_that_is_opened_before_there_is_an_accelerator_is_told(convert_text):
+    report, _ = convert_text(EARLY_LOG.replace("\nmain()\n", '\nif __name__ == "__main__":\n    main()\n'))
+
+    notes = [finding for finding in report.of(Kind.NOTE) if finding.code == "MIG117"]
+    assert [(note.line, "every process writes this" in note.message) for note in notes] == [(7, True)]

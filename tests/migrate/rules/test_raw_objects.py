@@ -172,3 +172,50 @@ def test_allowed(name):
 
 def test_what_a_loop_makes_before_prepare_is_several():
     assert not _report(make="loader = None\nfor n in range(1):\n    loader = DataLoader(make_set(n))").changes
+
+
+def test_a_name_that_is_given_something_else_after_prepare(changed):
+    """The first batch is looked at, and later one of another loader under the same names."""
+    look = "rows = iter({})\nx, y = next(rows)"
+    other = "other = DataLoader(data, batch_size=2)\n"
+    changed(made=look.format("loader"), end=other + look.format("other"))
+
+
+def test_a_name_that_is_given_something_else_under_a_condition(refused):
+    look = "rows = iter(loader)"
+    refused(
+        "MIG104",
+        "rows = iter",
+        made=look,
+        end="if len(data) > 3:\n    rows = iter([1])\nx = next(rows)",
+    )
+
+
+FACTORY = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+
+def make(width, fixed):
+    net = nn.Linear(width, 1)
+    if fixed:
+        for p in net.parameters():
+            p.requires_grad = False
+    return net
+
+
+loader = DataLoader(data)
+model = make(2, False)
+teacher = make(2, True)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    (model(x) - teacher(x)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_function_that_goes_over_the_parameters_makes_a_model_for_each_call(convert_text):
+    _, result = convert_text(FACTORY)
+
+    assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in result
