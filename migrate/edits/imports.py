@@ -54,8 +54,9 @@ def place(
     found: list[Placed | Joined] = []
     by_module: dict[str, set[str]] = {}
     zone = _zone(tree, used)
+    above = [stmt for stmt in tree.body if used is None or stmt.lineno <= used]  # cells of a notebook import anywhere
     for module, name in sorted(set(wanted), key=lambda want: (want[0].lower(), want[1] or "")):
-        if _is_there(zone, module, name):
+        if _is_there(above, module, name):
             continue
         if name is None:
             found.append(_new(tree, zone, local, f"import {module}", module, is_from=False, serves=((module, None),)))
@@ -96,8 +97,8 @@ def _is_main(stmt: ast.stmt) -> bool:
     )
 
 
-def _is_there(zone: list[ast.stmt], module: str, name: str | None) -> bool:
-    for stmt in zone:
+def _is_there(statements: list[ast.stmt], module: str, name: str | None) -> bool:
+    for stmt in statements:
         if isinstance(stmt, ast.Import) and name is None:
             if any(alias.name == module and alias.asname in (None, module) for alias in stmt.names):
                 return True

@@ -70,6 +70,7 @@ TABLE = {
     ),
     "there already": ("import torch\nfrom runtime import Accelerator\n\nx\n", None),
     "there with others": ("from runtime import (\n    Accelerator,\n    other,\n)\n\nx\n", None),
+    "there below other code": ("import torch\n\nx = 1\ndef f():\n    x\nfrom runtime import Accelerator\n", None),
     "the module is there": (
         "from runtime import set_seed\n\nx\n",
         "from runtime import Accelerator, set_seed\n\nx\n",
