@@ -52,6 +52,8 @@ def obstacles(world: World, *, sums_stay: bool) -> Iterator[Refusal]:
             yield _talks(use.node, f"the processes talk to each other in a way of their own ({name})")
         elif names & (SAME | GATHERS) and is_inside_model(world.facts, world.facts.unit(use.node)):
             yield _talks(use.node, f"{name} runs inside a model: what it gives depends on the number of processes")
+        elif names & SAME and _sums_gradients(world, use.node):
+            yield _talks(use.node, "gradients are summed up over the processes, and not divided by their number")
         elif names & SAME and not _is_statement(world, use.node):
             yield _talks(use.node, f"what {name} gives back is kept")
         elif names & BROADCAST and not _is_state(world, use.node):
@@ -104,6 +106,21 @@ def _is_data(world: World, node: ast.AST) -> bool:
 def _talks(node: ast.AST, why: str) -> Refusal:
     way_out = "take it out, run migrate again, and write it with accelerator.gather or accelerator.reduce by hand"
     return Refusal(node, "MIG113", why, way_out)
+
+
+def _sums_gradients(world: World, call: ast.Call) -> bool:
+    """`all_reduce(p.grad)` without a division: prepare makes the mean of all processes."""
+    if not any(isinstance(n, ast.Attribute) and n.attr == "grad" for given in call.args[:1] for n in ast.walk(given)):
+        return False
+    if any(ast.unparse(given).endswith(".AVG") for given in (*call.args[1:], *(k.value for k in call.keywords))):
+        return False
+    unit = world.facts.tree(call).function(call)
+    return not any(
+        (isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and world.is_size(n.right))
+        or (isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Div) and world.is_size(n.value))
+        or (isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("div_", "mul_"))
+        for n in ast.walk(unit)
+    )
 
 
 def _is_statement(world: World, call: ast.Call) -> bool:

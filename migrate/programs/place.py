@@ -38,6 +38,7 @@ _QUANTITIES = {
     Role.LOCAL_RANK: Quantity.LOCAL_RANK,
     Role.WORLD_SIZE: Quantity.WORLD_SIZE,
 }
+_ROUNDED = ({"builtins.int"}, {"builtins.float"})
 _COUNTS = frozenset({"torch.cuda.device_count", "torch.accelerator.device_count"})
 #: What `torch.distributed.launch` passes to a script.
 _OPTIONS = {"local_rank": Quantity.LOCAL_RANK}
@@ -103,7 +104,7 @@ class Places:
         """The expressions that an expression has its value from; none where that is not all of them."""
         if isinstance(node, ast.IfExp):
             yield from (node.body, node.orelse)
-        elif isinstance(node, ast.Call) and self._facts.called(node) == {"builtins.int"} and len(node.args) == 1:
+        elif isinstance(node, ast.Call) and len(node.args) == 1 and self._facts.called(node) in _ROUNDED:
             yield node.args[0]
         elif self._sources.option(node) is None:
             given = self._sources.given(node)
