@@ -173,8 +173,8 @@ def _told(
 ) -> Iterator[tuple[ast.expr, Sequence[ast.Call]]]:
     """What schedulers are told when they step (an epoch, a part of one, a number of updates), and their lengths."""
     for schedule in planned:
-        if schedule.pace is not Pace.METRIC:
-            for call in schedule.steps:
+        for call in schedule.steps:
+            if call not in schedule.on_metric:
                 for told in (*call.args, *(keyword.value for keyword in call.keywords)):
                     yield told, schedule.measured
     sources = Sources(facts)

@@ -19,7 +19,7 @@ from migrate.programs.marker import is_main
 from migrate.programs.one_seed import OneSeed, possible
 from migrate.programs.program import Program, Refusal
 from migrate.programs.sameness import Sameness
-from migrate.programs.schedulers import Pace, schedules
+from migrate.programs.schedulers import schedules
 from migrate.programs.seeds import ENVIRONMENT, GENERATOR, NUMBER, unseeded
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _parting(
                 told.add(test)
                 yield test
     for schedule in schedules(facts, loops, program):
-        for step in schedule.steps if schedule.pace is Pace.METRIC else ():
+        for step in schedule.on_metric:
             if not all(map(sameness.same, step.args)):
                 yield step
     for statement in _learning_rates(facts, program):

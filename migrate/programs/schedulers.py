@@ -47,7 +47,8 @@ class Schedule:
     """A scheduler with how it is driven.
 
     `measured` are the expressions that read a loader's length for its horizon, `steps` the calls of its `step`,
-    `given` what it was made with, with all that this was made of; `is_within_epochs`: it steps between batches.
+    `given` what it was made with, with all that this was made of; `is_within_epochs`: it steps between batches;
+    `on_metric` are the steps that are told a metric: all where it goes by one, those with an argument where it may.
     """
 
     named: Named
@@ -57,6 +58,7 @@ class Schedule:
     steps: tuple[ast.Call, ...] = ()
     given: tuple[ast.AST, ...] = ()
     is_within_epochs: bool = False
+    on_metric: tuple[ast.Call, ...] = ()
 
 
 #: Stepped on a metric, which their `step` is given.
@@ -74,7 +76,8 @@ def schedules(facts: Facts, loops: Loops, program: Program) -> list[Schedule]:
         pace = _pace(facts, program, named, steps, per_batch)
         horizon = Horizon.EPOCHS if pace in (Pace.EPOCH, Pace.METRIC, Pace.TOLD) else Horizon.ABSOLUTE
         horizon = Horizon.LOADER if measured else horizon
-        found.append(Schedule(named, pace, horizon, measured, steps, given, bool(per_batch)))
+        on_metric = _on_metric(facts, named, steps) if pace in (Pace.EPOCH, Pace.METRIC) else ()
+        found.append(Schedule(named, pace, horizon, measured, steps, given, bool(per_batch), on_metric))
     return found
 
 
@@ -82,6 +85,12 @@ def _steps(facts: Facts, named: Named) -> Iterator[ast.Call]:
     for use in facts.method_calls("step"):
         if origins(facts.receiver(use.node), Role.SCHEDULER) & named.origins:
             yield use.node
+
+
+def _on_metric(facts: Facts, named: Named, steps: Sequence[ast.Call]) -> tuple[ast.Call, ...]:
+    if not any(isinstance(o, ast.Call) and _ON_METRIC in facts.called(o) for o in named.origins):
+        return ()
+    return tuple(call for call in steps if call.args or call.keywords)
 
 
 def _per_batch(facts: Facts, loops: Loops, program: Program, steps: Sequence[ast.Call]) -> list[ast.Call]:

@@ -279,7 +279,8 @@ class _Trail:
     def _return(self, value: ast.expr) -> Iterator[Decision]:
         """Go on where the function was called, with what the result is given to."""
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
-        positions = [i for i, part in enumerate(parts) if not isinstance(part, ast.Dict) and self._name(part)]
+        positions = [i for i, part in enumerate(parts) if part is not value or not isinstance(part, ast.Dict)]
+        positions = [i for i in positions if self._name(parts[i])]
         unit = self.facts.unit(value)
         items = self._items(value)
         if not (positions or items) or value in self.seen:
@@ -306,6 +307,8 @@ class _Trail:
             own = {f"{ast.unparse(statement.targets[0])}{item}" for item in items}
             trail = _Trail(self.facts, own, set(), self.seen | {value})
             yield from trail.follow(statements_after(self.facts, statement), statement)
+        else:  # handed on as it is: all of it is taken for one process's own
+            yield from self._caller(call, [0], 1, value)
 
     def _caller(self, call: ast.Call, positions: list[int], count: int, value: ast.expr) -> Iterator[Decision]:
         tree = self.facts.tree(call)

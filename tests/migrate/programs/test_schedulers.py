@@ -23,6 +23,12 @@ for epoch in range(3):
     {epoch}
 """
 
+EITHER = """
+if name == "plateau":
+    sched = torch.optim.lr_scheduler.ReduceLROnPlateau(opt)
+else:
+    sched = StepLR(opt, 1)
+"""
 CASES = {
     "per epoch": ({"after": "sched = StepLR(opt, 1)", "epoch": "sched.step()"}, []),
     "per batch, horizon measured after prepare": (
@@ -36,6 +42,10 @@ CASES = {
     "per batch, fixed horizon": ({"after": "sched = OneCycleLR(opt, 0.1, 100)", "batch": "sched.step()"}, ["sched"]),
     "on a metric": (
         {"after": "sched = torch.optim.lr_scheduler.ReduceLROnPlateau(opt)", "epoch": "sched.step(loss)"},
+        [],
+    ),
+    "per epoch, or on a metric": (
+        {"after": EITHER, "epoch": "sched.step(loss) if name == 'plateau' else sched.step()"},
         [],
     ),
 }

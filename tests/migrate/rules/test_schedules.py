@@ -196,6 +196,65 @@ def test_a_schedule_over_the_steps_of_the_training_is_not_prepared(unchanged):
     assert "the steps after which the training ends" in note.message
 
 
+EITHER = """
+import sys
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+class Meter:
+    def __init__(self):
+        self.total, self.count = 0.0, 0
+    def update(self, value, n):
+        self.total += value * n
+        self.count += n
+    @property
+    def mean(self):
+        return self.total / self.count
+data = TensorDataset(torch.randn(16, 2), torch.randn(16, 1))
+loader, tests = DataLoader(data, batch_size=4), DataLoader(data, batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+if sys.argv[1] == "plateau":
+    schedule = optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+else:
+    schedule = optim.lr_scheduler.StepLR(optimizer, 1)
+def train():
+    meters = {{"loss": Meter()}}
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        meters["loss"].update(loss.item(), len(x))
+    return {{"loss": meters["loss"].mean}}
+def validate():
+    meters = {{"loss": Meter()}}
+    model.eval()
+    with torch.no_grad():
+        for x, y in tests:
+            meters["loss"].update((model(x) - y).pow(2).mean().item(), len(x))
+    model.train()
+    return {{"loss": meters["loss"].mean}}
+for epoch in range(2):
+    trained, validated = train(), validate()
+    if sys.argv[1] == "plateau":
+        schedule.step({told}["loss"])
+    else:
+        schedule.step()
+"""
+
+
+def test_a_schedule_that_may_be_told_an_evaluation(convert_text):
+    _, result = convert_text(EITHER.format(told="validated"))
+
+    assert "prepare(loader, tests, model, optimizer)" in result
+    assert 'schedule.step(validated["loss"])' in result
+
+
+def test_a_schedule_that_may_be_told_what_one_process_trained_on(refused_text):
+    refused_text(EITHER.format(told="trained"), "MIG122", "schedule.step(trained")
+
+
 FACTOR = 'for group in optimizer.param_groups:\n    group["lr"] *= 0.9'
 EVALUATE = """
 tests = DataLoader(data, batch_size=4)
