@@ -37,7 +37,7 @@ class Join:
 
 def joins(facts: Facts, meters: Meters, loop: LoopFact) -> Iterator[Join]:
     """The meters that can be joined after a training loop and are read there."""
-    for target, calls in fed(facts, loop).items():
+    for target, calls in fed(facts, loop, loop.node).items():
         found = {meters.classes.get(cls) for call in calls for cls in _classes(facts, call)}
         meter = found.pop() if len(found) == 1 else None
         anchor = _set_up_before(facts, loop, target, meter) if meter is not None else None
@@ -56,13 +56,13 @@ def joins(facts: Facts, meters: Meters, loop: LoopFact) -> Iterator[Join]:
 def apart(facts: Facts, loop: LoopFact, joined: Collection[Join]) -> dict[str, ast.Call]:
     """The objects that a training loop feeds and that stay one process's own, with the first call that feeds each."""
     targets = {join.target for join in joined}
-    return {target: calls[0] for target, calls in fed(facts, loop).items() if target not in targets}
+    return {target: calls[0] for target, calls in fed(facts, loop, loop.node).items() if target not in targets}
 
 
-def fed(facts: Facts, loop: LoopFact) -> dict[str, list[ast.Call]]:
-    """The objects of the project that keep what a loop gives them of its batches, as they are written in it."""
+def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]]:
+    """The objects of the project that keep what code of a loop gives them of its batches, as they are written in it."""
     found: dict[str, list[ast.Call]] = {}
-    for node in ast.walk(loop.node):
+    for node in ast.walk(root):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         receiver = node.func.value

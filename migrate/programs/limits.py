@@ -15,6 +15,7 @@ from migrate.programs.agreement import depends_on_batch, parting_ways
 from migrate.programs.closures import closures
 from migrate.programs.defaults import hidden_defaults
 from migrate.programs.devices import is_unknown_move
+from migrate.programs.ground import Ground
 from migrate.programs.lambdas import hidden_moves
 from migrate.programs.loops import LoopFact, Loops, is_scaling
 from migrate.programs.metric_objects import twice_joined
@@ -189,8 +190,13 @@ def _nested_loops(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
 
 def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """`scheduler.step(loss)`, `if loss < best: save` after the batches: every process has another loss."""
+    ground = Ground(facts, loops)
+    told: set[ast.AST] = set()
     for loop in program.training:
-        for decision in decisions(facts, loop, loops.accumulated(loop), loops.joined(loop)):
+        for decision in decisions(ground, loop, loops.accumulated(loop), loops.joined(loop)):
+            if decision.node in told:
+                continue
+            told.add(decision.node)
             yield Refusal(
                 decision.node,
                 "MIG122",

@@ -155,7 +155,11 @@ BY_METERS = {
         'history["loss"].append(train())\n    if history["loss"][-1] > 3:\n        break',
         "if history",
     ),
-    "an object that judges": ("meter.value", "last = train()\n    patience(last)", "patience(last)"),
+    "an object that judges": (
+        "meter.value",
+        "last = train()\n    patience(last)\n    if patience.stop:\n        break",
+        "if patience.stop",
+    ),
     "the learning rate": (
         "meter.value",
         'if train() > 3:\n        for group in optimizer.param_groups:\n            group["lr"] *= 0.1',
