@@ -246,7 +246,7 @@ class Trail:
                 if self._is_scheduler(call):
                     yield Decision(call, f"{ast.unparse(call.func)}()", name)
                 self._filled(call)
-                for target in _entered(self.facts, call):
+                for target in self.facts.targets(call):
                     yield from self._enter(call, target)
 
     def _is_scheduler(self, call: ast.Call) -> bool:
@@ -364,14 +364,6 @@ def _set_in(statement: ast.stmt) -> set[str]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
             found |= _place(node.func.value)
     return found
-
-
-def _entered(facts: Facts, call: ast.Call) -> Iterator[Function]:
-    """The functions of the project that a call may enter, `__call__` of its objects included."""
-    yield from facts.targets(call)
-    for value in facts.values(call.func):
-        if value.role is Role.INSTANCE and isinstance(value.unit, Class):
-            yield from (m.unit for m in value.unit.lookup("__call__") if isinstance(m.unit, Function))
 
 
 def _first(unit: Function) -> str:
