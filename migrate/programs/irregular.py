@@ -1,4 +1,5 @@
-"""Programs whose gradients do not come in one backward for each forward: two losses, penalties, layers that are frozen.
+"""Programs whose gradients do not come in one backward for each forward: two losses, penalties, layers that are frozen,
+losses that methods of the model compute.
 
 PyTorch's DistributedDataParallel averages gradients while the first backward after a forward runs, and counts on every
 parameter to take part. A second backward through the same graph, or a parameter that is frozen or released later, is
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.programs.argument import HANDLERS, Argument
+from migrate.programs.bypass import around_forward
 from migrate.programs.lengths import is_after
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Refusal
@@ -32,14 +34,22 @@ _HANDLER = "DistributedDataParallelKwargs"
 
 def averages_after_backward(facts: Facts, loops: Loops, program: Program) -> Iterator[Argument]:
     """The handler that an irregular program asks for."""
-    if irregular(facts, loops, program) is not None:
+    if irregular(facts, loops, program) is not None or any(around_forward(facts, loops, program)):
         yield Argument(HANDLERS, f"{_HANDLER}(find_unused_parameters=True)", imports=(_HANDLER,))
 
 
 def out_of_step(facts: Facts, loops: Loops, program: Program, package: str) -> Iterator[Refusal]:
     """With Accelerate, DistributedDataParallel itself averages, and would miss gradients."""
-    node = irregular(facts, loops, program) if package == "accelerate" else None
-    if node is not None:
+    if package != "accelerate":
+        return
+    for call in around_forward(facts, loops, program):
+        yield Refusal(
+            call,
+            "MIG119",
+            f"{ast.unparse(call.func)}() trains the model around its forward: processes would not share gradients",
+            "call the model itself, and let its forward choose what to do, or use --target runtime",
+        )
+    if (node := irregular(facts, loops, program)) is not None:
         yield Refusal(
             node,
             "MIG105",

@@ -173,21 +173,6 @@ def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
                     )
 
 
-def _nested_loops(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """Backward inside a method of a model: a wrapped forward would contain it."""
-    for loop in program.training:
-        for call in loop.backwards:
-            unit = facts.unit(call)
-            owner = getattr(unit, "owner", None)
-            if owner is not None and facts.roles_of_bases(owner) & {Role.MODEL, Role.CRITERION}:
-                yield Refusal(
-                    call,
-                    "MIG119",
-                    f"{owner.node.name} is a model that trains itself: backward runs inside its methods",
-                    "move the training step out of the nn.Module",
-                )
-
-
 def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """`scheduler.step(loss)`, `if loss < best: save` after the batches: every process has another loss."""
     ground = Ground(facts, loops)
@@ -274,7 +259,6 @@ CHECKS: tuple[Check, ...] = (
     hidden_defaults,
     hidden_types,
     hidden_moves,
-    _nested_loops,
     parting_ways,
     _lone_decisions,
     other_sources,

@@ -204,7 +204,7 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
         if module is not None and role is not Role.LOADER:
             continue
         holding = [
-            facts.holding(value.origin) if value.role is Role.INSTANCE and value.origin is not None else {}
+            facts.holding(value.origin) if value.role in _holders(role) and value.origin is not None else {}
             for value in values
         ]
         keys = [key for key in holding[0] if key.isidentifier()] if holding else []
@@ -216,6 +216,11 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
                 continue
             if is_attribute_there(facts, key, role, found):
                 yield Named(f"{owner}.{key}", role, frozenset(found), statements, module, holders)
+
+
+def _holders(role: Role) -> tuple[Role, ...]:
+    """What is asked for objects of a role: a model is prepared with the models that it is made of."""
+    return (Role.INSTANCE,) if role is Role.MODEL else (Role.INSTANCE, Role.MODEL)
 
 
 def _items(facts: Facts, unit: Unit, role: Role, keys: Mapping[ast.AST, str]) -> Iterator[Named]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
 from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.programs.self_training import steps
 from migrate.source.importers import importers
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def _entered(facts: Facts, unit: Unit) -> list[Unit]:
     for node in facts.own(unit):
         if isinstance(node, ast.Call):
             found += [target for target in facts.targets(node) if not _is_model_code(facts, target)]
+            found += [step for step in steps(facts) if node in step.calls and step not in found]
     return found
 
 
@@ -118,13 +120,14 @@ _INSIDE = frozenset({Role.MODEL, Role.CRITERION, Role.DATASET, Role.SAMPLER})
 
 def _is_model_code(facts: Facts, unit: Function) -> bool:
     """Methods of models and data sets run inside the model or the loader's workers; they have no accelerator."""
-    return unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & _INSIDE)
+    return unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & _INSIDE) and unit not in steps(facts)
 
 
 def is_inside_model(facts: Facts, unit: Unit) -> bool:
-    """Whether a unit is a method of a model or of a loss function."""
+    """Whether a unit is a method of a model or of a loss function, and runs in its forward."""
     owner = unit.owner if isinstance(unit, Function) else None
-    return owner is not None and bool(facts.roles_of_bases(owner) & {Role.MODEL, Role.CRITERION})
+    is_method = owner is not None and bool(facts.roles_of_bases(owner) & {Role.MODEL, Role.CRITERION})
+    return is_method and unit not in steps(facts)
 
 
 def _is_own(program: Program, unit: Function) -> bool:

@@ -7,7 +7,7 @@ accelerator is created and `prepare` is called.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, stands_in
@@ -20,6 +20,7 @@ from migrate.programs.homes import Wanted, find
 from migrate.programs.naming import Named
 from migrate.programs.outer import widened
 from migrate.programs.outsiders import importing, outsiders
+from migrate.programs.self_training import wholes
 from migrate.programs.turning import Turning, turnings
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 from migrate.programs.wholes import trained
@@ -215,6 +216,10 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     units = frozenset(loop.unit for loop in program.training)
     wanted = Wanted(optimizers, models, program.training_loaders, keys, units)
     home = find(facts, wanted)
+    if home is None and (holding := wholes(facts, models)) != models:
+        around = replace(wanted, models=holding)
+        if (home := find(facts, around)) is not None:
+            models, wanted = holding, around
     if home is None:
         program.refusals.append(_homeless(facts, loops, program, wanted))
         return

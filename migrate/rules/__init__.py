@@ -26,7 +26,7 @@ from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules.accelerator import accelerator
 from migrate.rules.accumulation import accumulation
 from migrate.rules.agreement import agreement
-from migrate.rules.attributes import model_attributes, trains_around_wrapper
+from migrate.rules.attributes import model_attributes
 from migrate.rules.autocast import autocast
 from migrate.rules.backward import backward_call
 from migrate.rules.batch_moves import batch_moves
@@ -179,7 +179,6 @@ def _convert_one(
         return None
     if not _all_selected(program, options):
         return None
-    program.refusals += _bypassing(conversion)
     said: list[Finding] = []
     try:
         if not program.refusals:
@@ -215,18 +214,6 @@ def _all_selected(program: Program, options: Options) -> bool:
             )
         )
     return not missing
-
-
-def _bypassing(conversion: Conversion) -> list[Refusal]:
-    return [
-        Refusal(
-            call,
-            "MIG119",
-            f"{ast.unparse(call.func)}() trains the model around its forward: processes would not share gradients",
-            "call the model itself, and let its forward choose what to do",
-        )
-        for call in trains_around_wrapper(conversion)
-    ]
 
 
 def _clashes(plan: Plan, program: Program, group: str) -> list[Refusal]:

@@ -6,20 +6,23 @@
 
 On several processes the prepared model is a wrapper without these attributes. Left as they are: calls, train(), eval(),
 zero_grad(), parameters(), which mean the same on both.
-Refused: methods that compute a loss for training around the wrapper's forward, since gradients would not be shared.
+A loss that such a method or layer computes goes around the wrapper's forward: the program asks for
+find_unused_parameters, with which the runtime averages gradients after each backward, whatever took part in it.
+Refused: the same with Accelerate, where these gradients would not be shared.
 Safe: on one process unwrap_model gives the same object.
 """
 
 from __future__ import annotations
 
 import ast
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
-from migrate.analysis.roles import ROWS, Role, origins, roles
-from migrate.programs.modes import is_decorated_without, without_gradients
-from migrate.programs.replicas import differs
+from migrate.analysis.roles import Role, origins, roles
+from migrate.programs.bypass import around_forward
+from migrate.programs.self_training import is_itself
 from migrate.programs.wrapped import asked_for_module, is_bare
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Function, Unit
+    from migrate.analysis.units import Function
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -48,6 +51,9 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
         draft.wrap(node.value, f"{accelerator}.unwrap_model({{it}})")
     for given in (*_handed_out(conversion), *_looked_into(conversion), *_built_in(conversion)):
         draft.wrap(given, f"{conversion.access.name(given)}.unwrap_model({{it}})")
+    for call in islice(around_forward(conversion.facts, conversion.loops, conversion.program), 1):
+        why = "this trains around the model's forward: the runtime averages after backward, Accelerate does not"
+        draft.note(call, why)
 
 
 def _attributes(conversion: Conversion) -> Iterator[ast.Attribute]:
@@ -69,6 +75,8 @@ def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
         return False  # a layer of it
     if isinstance(node, ast.Attribute) and node.attr == "module":
         return False  # the inside of a DataParallel: MIG110 unwraps it
+    if is_itself(facts, node):
+        return False
     values = facts.values(node)
     mine = origins(values, Role.MODEL) & conversion.program.model_origins
     if not mine or not roles(values) <= _MAY_BE or not conversion.is_prepared_at(node, mine):
@@ -161,42 +169,3 @@ def _handed_on(facts: Facts, call: ast.Call, name: str) -> Iterator[tuple[Functi
         for argument, parameter in zip(call.args, target.positional[bound:], strict=False):
             if isinstance(argument, ast.Name) and argument.id == name:
                 yield target, parameter.arg
-
-
-def trains_around_wrapper(conversion: Conversion) -> Iterator[ast.Call]:
-    """Method calls on a trained model that take a batch while gradients flow."""
-    facts = conversion.facts
-    training = {loop.node for loop in conversion.program.training}
-    computing = _computing(conversion) if differs(facts, conversion.loops, conversion.program) else set()
-    for node in _attributes(conversion):
-        call = facts.tree(node).parents[node]
-        if not isinstance(call, ast.Call) or call.func is not node:
-            continue
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        if facts.unit(call) not in computing and not any(roles(facts.values(each)) & ROWS for each in given):
-            continue
-        in_loop = any(loop in training for loop in conversion.loops.around(call, facts.unit(call)))
-        if in_loop and not _without_gradients(conversion, call):
-            yield call
-
-
-def _computing(conversion: Conversion) -> set[Unit]:
-    """The functions that call backward, and those that they call: there a loss is computed."""
-    facts = conversion.facts
-    found: set[Unit] = set()
-    waiting = [facts.unit(call) for loop in conversion.program.training for call in loop.backwards]
-    while waiting:
-        unit = waiting.pop()
-        if unit not in found:
-            found.add(unit)
-            waiting += [t for node in facts.own(unit) if isinstance(node, ast.Call) for t in facts.targets(node)]
-    return found
-
-
-def _without_gradients(conversion: Conversion, call: ast.Call) -> bool:
-    """Whether no gradients flow where a method is called, or in the method itself."""
-    facts = conversion.facts
-    entered = facts.targets(call)
-    if entered and all(is_decorated_without(facts, unit.node) for unit in entered):
-        return True
-    return without_gradients(facts, call)

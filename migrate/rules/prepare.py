@@ -52,7 +52,7 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
 def _prepare(conversion: Conversion, draft: Draft, stage: Stage) -> None:
     accelerator = conversion.access.of(stage.unit)
     alone = apart(conversion.facts, conversion.program, stage.objects, stage.spot.statement)
-    rest = [named for named in stage.objects if all(named not in names for names in alone.values())]
+    rest = [named for named in _ordered(stage.objects) if all(named not in names for names in alone.values())]
     for statement, names in ({**alone, stage.spot.statement: rest} if rest else alone).items():
         targets = [named.target for named in names]
         at = place(conversion.facts.file(statement), statement)
@@ -70,6 +70,15 @@ def _globals(conversion: Conversion, unit: Unit, stage: Stage) -> list[str]:
     declared = {name for node in conversion.facts.own(unit) if isinstance(node, ast.Global) for name in node.names}
     mine = (named for named in stage.objects if named.module is unit.module and named.target.isidentifier())
     return [named.target for named in mine if named.target not in declared]
+
+
+def _ordered(objects: Sequence[Named]) -> list[Named]:
+    """The objects with `model.optimizer` before `model`: a name is assigned after what is reached through it."""
+    owners = [each for each in objects if any(other.target.startswith(f"{each.target}.") for other in objects)]
+    held = [each for each in objects if any(each.target.startswith(f"{owner.target}.") for owner in owners)]
+    before = objects.index(owners[0]) if owners else len(objects)
+    first = [each for each in objects[:before] if each not in held]
+    return [*first, *held, *(each for each in objects[before:] if each not in held)]
 
 
 def _placement(conversion: Conversion, names: Sequence[Named]) -> list[str]:

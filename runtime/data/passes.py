@@ -11,8 +11,11 @@ from enum import Enum
 
 import torch
 from torch import nn
+from torch.nn.parallel import DataParallel, DistributedDataParallel
 
 from runtime.data.plan import Share
+
+_WRAPPERS = (DataParallel, DistributedDataParallel)
 
 
 class Kind(Enum):
@@ -89,4 +92,5 @@ class Passes:
 
 
 def _any_trains(models: Iterable[nn.Module]) -> bool:
-    return any(model.training for model in models)
+    """Whether a model is in training mode: the one inside a wrapper, which its own methods set."""
+    return any((model.module if isinstance(model, _WRAPPERS) else model).training for model in models)

@@ -42,7 +42,7 @@ class Replica(DistributedDataParallel):
         if not torch.is_grad_enabled():
             return self.module(*inputs, **kwargs)
         output = super().forward(*inputs, **kwargs)  # type: ignore[no-untyped-call]
-        if self.training and self.require_backward_grad_sync:
+        if self.module.training and self.require_backward_grad_sync:
             self._send_buffers()
         return output
 
@@ -55,12 +55,13 @@ class Averaged(Replica):
 
     PyTorch averages during the first backward after a forward, and counts on every parameter. Here a second backward
     through the same forward, the gradient of a gradient, and layers that are frozen or released between steps give what
-    they give on one process. What is averaged again stays what it is.
+    they give on one process, and so do methods and layers of the model that are called around its forward. What is
+    averaged again stays what it is.
     """
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         output = self.module(*inputs, **kwargs)
-        if torch.is_grad_enabled() and self.training and self.require_backward_grad_sync:
+        if torch.is_grad_enabled() and self.module.training and self.require_backward_grad_sync:
             self._send_buffers()
         return output
 
@@ -79,6 +80,7 @@ class Averaged(Replica):
         for gradient, mean in zip(gradients, reduce(self._world, gradients, "mean"), strict=True):
             assert gradient is not None
             gradient.copy_(mean)
+        self._send_buffers()  # layers that were called around the forward have statistics of their own
 
 
 class Ddp(Strategy):

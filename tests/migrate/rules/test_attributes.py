@@ -1,5 +1,7 @@
 import pytest
 
+from migrate.options import Target
+
 NET = """
 class Net(nn.Module):
     def __init__(self):
@@ -84,9 +86,30 @@ def test_a_method_under_no_grad_in_the_training_loop(changed):
     )
 
 
-def test_a_method_that_trains_around_forward_is_refused(refused):
-    finding = refused("MIG119", "model.decode(x)", ["around its forward"], **MODEL, forward="model.decode(x)")
+HANDLED = "accelerator = Accelerator(kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)])"
+AROUND = {
+    "a method": ("model.decode(x)", f"{INNER}.decode(x)"),
+    "a layer": ("model.layer(x)", f"{INNER}.layer(x)"),
+    "a keyword": ("model.decode(x=x)", f"{INNER}.decode(x=x)"),
+}
 
+
+@pytest.mark.parametrize("name", AROUND)
+def test_training_around_forward_averages_after_backward(programs, convert_text, name):
+    before, after = programs(MODEL | {"forward": AROUND[name], "accelerator": HANDLED})
+    _, result = convert_text(before)
+
+    assert result.replace(", DistributedDataParallelKwargs", "").split() == after.split()
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_accelerate_averages_in_forward(programs, convert_text, name):
+    before, _ = programs(MODEL | {"forward": AROUND[name]})
+    report, result = convert_text(before, target=Target.ACCELERATE)
+
+    assert result == before
+    (finding,) = (found for found in report.findings if found.code == "MIG119")
+    assert "around its forward" in finding.message
     assert "forward" in finding.hint
 
 

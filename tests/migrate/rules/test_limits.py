@@ -97,16 +97,6 @@ REFUSED = {
         "lambda rows",
         "lambda moves",
     ),
-    "a model that trains itself": (
-        "MIG119",
-        {
-            "setup": "class Net(nn.Linear):\n    def learn(self, value):\n        value.backward()",
-            "model": "model = Net(2, 1)",
-            "backward": "model.learn(loss)",
-        },
-        "value.backward()",
-        "Net is a model that trains itself",
-    ),
     "an accelerator that is there": (
         "MIG906",
         {"imports": "from accelerate import Accelerator", "setup": "accelerator = Accelerator()"},

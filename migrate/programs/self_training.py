@@ -1,0 +1,87 @@
+"""Models that train themselves: classes whose methods call backward, `model.fit(loader)`, `trainer.gen_update(a, b)`.
+
+Their methods are code of the program, which has the accelerator; what their forward calls runs inside the model, as it
+does in any other.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+
+_MODELS = frozenset({Role.MODEL, Role.CRITERION})
+_known: WeakKeyDictionary[Facts, frozenset[Function]] = WeakKeyDictionary()
+
+
+def steps(facts: Facts) -> frozenset[Function]:
+    """The methods of models that are code of the program, not of the model."""
+    if facts not in _known:
+        _known[facts] = frozenset(_found(facts))
+    return _known[facts]
+
+
+def _found(facts: Facts) -> set[Function]:
+    training = _leading(facts, {use.unit for use in facts.method_calls("backward") if _is_method(facts, use.unit)})
+    owners = {unit.owner for unit in training}
+    methods = {
+        unit for unit in facts.functions if unit.owner in owners and not (unit.name[:2] == unit.name[-2:] == "__")
+    }
+    forward = {unit for unit in methods if unit.name == "forward"} - training
+    return training | (methods - _reached(facts, forward))
+
+
+def _is_method(facts: Facts, unit: object) -> bool:
+    return isinstance(unit, Function) and unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & _MODELS)
+
+
+def _leading(facts: Facts, waiting: set[object]) -> set[Function]:
+    """Methods of models, with those that call them."""
+    found: set[Function] = set()
+    while waiting:
+        unit = waiting.pop()
+        if isinstance(unit, Function) and unit not in found:
+            found.add(unit)
+            waiting |= {call.caller for call in facts.callers(unit) if _is_method(facts, call.caller)}
+    return found
+
+
+def _reached(facts: Facts, starts: set[Function]) -> set[Function]:
+    found: set[Function] = set()
+    waiting = list(starts)
+    while waiting:
+        unit = waiting.pop()
+        if unit not in found:
+            found.add(unit)
+            calls = (node for node in facts.own(unit) if isinstance(node, ast.Call))
+            waiting += [target for call in calls for target in facts.targets(call)]
+    return found
+
+
+def is_itself(facts: Facts, node: ast.expr) -> bool:
+    """Whether a model is meant by `self`, in one of its own methods: it knows itself without a wrapper."""
+    unit = facts.unit(node)
+    while isinstance(unit, Function) and unit.parent is not None:
+        unit = unit.parent
+    if not isinstance(node, ast.Name) or not isinstance(unit, Function) or unit.owner is None or not unit.positional:
+        return False
+    return node.id == unit.positional[0].arg and _is_method(facts, unit)
+
+
+def wholes(facts: Facts, models: set[ast.AST]) -> set[ast.AST]:
+    """Where the models were made that train themselves and hold these; without one, a model stands for itself."""
+    training: set[ast.AST] = set()
+    for step in steps(facts):
+        if step.positional:
+            training |= origins(step.parameters.get(step.positional[0].arg, frozenset()), Role.MODEL)
+    found: set[ast.AST] = set()
+    for model in models:
+        holding = {whole for whole in training if model in facts.parts([whole])}
+        found |= holding if len(holding) == 1 else {model}
+    return found
