@@ -118,7 +118,10 @@ class Apex:
 
     def _earliest(self, node: ast.expr) -> ast.expr:
         """The `args.fp16`, or the parameter, that a name was given once and for all: it is there before the name."""
-        unit, found = self.facts.unit(node), node
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            return node  # perhaps put together here
+        found: ast.expr = node
+        unit = self.facts.unit(node)
         for _ in range(_FARTHEST):
             if not isinstance(found, (ast.Name, ast.Attribute)) or self._sources.option(found) is not None:
                 break

@@ -65,13 +65,15 @@ class Clearing:
     def _same(self) -> bool:
         """`args.batch_size = args.batch_size`, where it was divided."""
         found = False
+        before = {ast.unparse(node) for node in self._before.editable() if isinstance(node, ast.Assign)}
         for node in self._now.editable():
             if (
                 isinstance(node, ast.Assign)
                 and len(node.targets) == 1
                 and isinstance(node.value, (ast.Name, ast.Attribute))
             ):
-                if ast.unparse(node.targets[0]) == ast.unparse(node.value):
+                is_new = ast.unparse(node) not in before
+                if is_new and ast.unparse(node.targets[0]) == ast.unparse(node.value):
                     self._pen.remove(node)
                     found = True
         return found

@@ -36,6 +36,9 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
         if path is None:
             continue
         writes = written.get(ast.unparse(path), ())
+        if after := _after_calls(conversion, voice, use, {unit for _, unit in writes}):
+            found[after] = None
+            continue
         is_own = any(unit is not use.unit or write.lineno < use.node.lineno for write, unit in writes)
         is_load = bool(written) and bool(conversion.facts.called(use.node) & _LOADS)
         if is_own or is_load:
@@ -88,6 +91,29 @@ def _places(voice: Voice, node: ast.expr, unit: Unit, depth: int, *, trained: bo
     elif isinstance(unit, Function) and depth:
         for call in conversion.facts.callers(unit):
             yield from _places(voice, call.node, call.caller, depth - 1, trained=trained)
+
+
+def _after_calls(conversion: Conversion, voice: Voice, use: Use, writers: set[Unit]) -> ast.stmt | None:
+    """The statement around a read that follows calls of what has written the file, outside of loops and tests."""
+    facts, tree = conversion.facts, conversion.facts.tree(use.node)
+    statement = tree.statement(use.node)
+    calls = [
+        node
+        for node in facts.own(use.unit)
+        if isinstance(node, ast.Call) and node.lineno < statement.lineno and writers & set(facts.targets(node))
+    ]
+    if not calls or voice.is_of_one(statement) or not conversion.access.has(use.unit):
+        return None
+    for above in tree.up(statement):
+        if not isinstance(above, ast.stmt) or isinstance(above, _DEFINITIONS):
+            break
+        if any(inner in calls for inner in ast.walk(above)):
+            break
+        statement = above
+    return statement if conversion.has_accelerator_at(statement) else None
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _trains_above(conversion: Conversion, unit: Unit, statement: ast.stmt) -> bool:

@@ -97,6 +97,12 @@ CHANGED = {
         FLAG,
         BACKWARD,
     ),
+    "a flag and a GPU": (
+        flagged(START).replace("args.amp", "torch.cuda.is_available() and args.amp and args.level"),
+        SCALED,
+        'mixed_precision="fp16" if args.amp and args.level else "no"',
+        BACKWARD,
+    ),
     "clipping": (START, f"{SCALED}\n{MASTER}", ALWAYS, f"{BACKWARD}\n{CLIPS}"),
     "clipping in both branches": (
         flagged(START),

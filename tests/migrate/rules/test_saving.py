@@ -117,3 +117,39 @@ def test_what_an_object_does_that_is_called(changed):
     )
 
     assert not report.of(Kind.NOTE)
+
+
+def test_what_a_function_has_written_before_the_training_is_waited_for(convert_text):
+    source = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def build(folder):
+    for i in range(2):
+        with open(folder + "{}.txt".format(i), "w") as f:
+            f.write("1 2 3")
+
+
+def main(folder="tokens"):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    build(folder)
+    tokens = []
+    for i in range(2):
+        with open(folder + "{}.txt".format(i), "r") as f:
+            tokens += f.read().split()
+    loader = DataLoader(TensorDataset(torch.ones(len(tokens), 2)), batch_size=2)
+    model = nn.Linear(2, 1).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (x,) in loader:
+        loss = model(x.to(device)).mean()
+        loss.backward()
+        optimizer.step()
+
+
+main()
+"""
+    _, result = convert_text(source.lstrip())
+
+    assert "    accelerator.wait_for_everyone()\n    for i in range(2):\n        with open(" in result
