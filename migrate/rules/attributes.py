@@ -22,7 +22,7 @@ from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.programs.bypass import around_forward
-from migrate.programs.self_training import is_itself
+from migrate.programs.self_training import is_itself, steps
 from migrate.programs.wrapped import asked_for_module, is_bare
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
@@ -61,10 +61,20 @@ def _attributes(conversion: Conversion) -> Iterator[ast.Attribute]:
     gone = {id(inner) for call in dropped(conversion) for inner in ast.walk(call.func)}
     for module in {unit.module: None for unit in conversion.speaking_units}:
         for node in facts.tree(module.tree).nodes:
-            if not isinstance(node, ast.Attribute) or node.attr in (*THROUGH_WRAPPER, "module") or id(node) in gone:
+            if not isinstance(node, ast.Attribute) or node.attr == "module" or id(node) in gone:
+                continue
+            if node.attr in THROUGH_WRAPPER and not _is_own_step(facts, node):
                 continue
             if _is_prepared_model(conversion, node.value):
                 yield node
+
+
+def _is_own_step(facts: Facts, node: ast.Attribute) -> bool:
+    """Whether a model's own `train(loader)` is called, which stands in the place of the library's."""
+    call = facts.tree(node).parents[node]
+    if not isinstance(call, ast.Call) or call.func is not node or node.attr == "forward":
+        return False
+    return any(target in steps(facts) for target in facts.targets(call))
 
 
 def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
