@@ -142,7 +142,7 @@ class Draws:
             return False
         if any(name in seeds for name in names for seeds in (*known.SEEDS.values(), known.SEEDS_ALL)):
             return False
-        if any(known.draws(name) or name.startswith((*known.DRAWN["random"], *known.DRAWN["numpy"])) for name in names):
+        if any(known.draws(n) or known.draws_from("random", n) or known.draws_from("numpy", n) for n in names):
             return True
         return not names and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
 

@@ -68,8 +68,8 @@ def forward_draws(facts: Facts, program: Program) -> bool:
 
 def _drawn(facts: Facts, use: Use) -> Iterator[str]:
     names = facts.called(use.node) - known.STREAMS
-    for library, prefixes in known.DRAWN.items():
-        if any(name.startswith(prefixes) and name not in known.SEEDS[library] for name in names):
+    for library in known.DRAWN:
+        if any(known.draws_from(library, name) and name not in known.SEEDS[library] for name in names):
             yield library
 
 
@@ -121,7 +121,7 @@ def _draws_before(facts: Facts, loops: Loops, use: Use, library: str) -> bool:
         inner = [n for unit in loops.updates.functions(node) for n in own_nodes(unit.node) if isinstance(n, ast.Call)]
         for call in (node, *inner):
             names = facts.called(call) - known.SEEDS[library]
-            if any(name.startswith(known.DRAWN[library]) for name in names):
+            if any(known.draws_from(library, name) for name in names):
                 return True
     return False
 

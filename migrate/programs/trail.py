@@ -193,6 +193,8 @@ class Trail:
                 self.own |= {f"{ast.unparse(to)}{item}" for item in items}
 
     def _forget(self, target: ast.expr) -> None:
+        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
+            return
         for text in _written(target):
             self.own -= {own for own in self.own if own == text or own.startswith(f"{text}[")}
 
@@ -342,7 +344,9 @@ class Trail:
 
 
 def _place(node: ast.expr) -> set[str]:
-    """A name, attribute or item, as it is written."""
+    """A name, attribute or item, as it is written; of an item whose key is not written out, what it is one of."""
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+        return _place(node.value)
     return {ast.unparse(node)} if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else set()
 
 

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.devices import SET_DEVICE
-from migrate.analysis.roles import Role, roles
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.choices import Choice, choices
+from migrate.programs.conditions import same_name
 from migrate.programs.devices import is_move
 from migrate.programs.moves import is_in_left_branch
 from migrate.rules.idle import drop_idle_flags, drop_idle_functions
@@ -31,6 +32,7 @@ from migrate.rules.rule import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from migrate.analysis.facts import Facts
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -225,11 +227,24 @@ def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
                 if _sees(facts.unit(node), choice.unit, choice.target):
                     yield node
             elif not is_name and isinstance(node, ast.Attribute):
-                if node.attr == choice.target.rpartition(".")[2] and not facts.names(node.value):
+                if node.attr == choice.target.rpartition(".")[2] and _may_be_held(facts, choice, node):
                     values = facts.values(node)
                     made = {id(value.origin) for value in values if value.origin is not None}
                     if not values or (facts.is_device(values) and (not made or made & own)):
                         yield node
+
+
+def _may_be_held(facts: Facts, choice: Choice, node: ast.Attribute) -> bool:
+    """Whether an attribute may be one of the object that holds the choice."""
+    if facts.names(node.value):
+        return False
+    owner = next(
+        (n.value for n in ast.walk(choice.statement) if isinstance(n, ast.Attribute) and same_name(n, choice.target)),
+        None,
+    )
+    mine = origins(facts.values(owner), Role.INSTANCE) if owner is not None else set()
+    theirs = origins(facts.values(node.value), Role.INSTANCE)
+    return not mine or not theirs or bool(mine & theirs)
 
 
 def _is_imported(conversion: Conversion, module: Module, choice: Choice) -> bool:

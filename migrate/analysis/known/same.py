@@ -65,6 +65,12 @@ DRAWN = {
     "numpy": ("numpy.random.", "sklearn.", "scipy.stats.", "scipy.sparse.random"),
     "torch": ("torch.",),
 }
+#: Of these what only describes or reads texts: fields, tokenizers, vocabularies, data sets.
+_DESCRIBING = (
+    *(f"torchtext.{part}" for part in ("vocab.", "data.utils.", "data.get_tokenizer", "datasets.")),
+    *(f"torchtext.data.{name}" for name in ("Field", "LabelField", "NestedField", "RawField")),
+    *(f"torchtext.legacy.{part}" for part in ("vocab.", "datasets.", "data.Field", "data.LabelField", "data.RawField")),
+)
 SEEDS = {
     "random": frozenset({"random.seed"}),
     "numpy": frozenset({"numpy.random.seed"}),
@@ -126,6 +132,11 @@ DRAWING = (
     "torch.utils.data.",
     "networkx.generators",
 )
+
+
+def draws_from(library: str, name: str) -> bool:
+    """Whether a function draws from the stream of a library, or may."""
+    return name.startswith(DRAWN[library]) and not name.startswith(_DESCRIBING)
 
 
 def draws(name: str) -> bool:

@@ -165,7 +165,12 @@ METHODS = {
         "torch.nn.Module may call it",
     ),
     "an override with other parameters": (
-        "class A:\n    def step(self, x): ...\nclass B(A):\n    def step(self, y): ...\nA().step(1)\nB().step(1)",
+        "class A:\n    def step(self, x): ...\nclass B(A):\n    def step(self, y, z=0): ...\nA().step(1)\nB().step(1)",
+        "A.step",
+        "B.step() in main.py has other parameters",
+    ),
+    "an override with other names, by one of which it is called": (
+        "class A:\n    def step(self, x): ...\nclass B(A):\n    def step(self, y): ...\nA().step(1)\nB().step(y=1)",
         "A.step",
         "B.step() in main.py has other parameters",
     ),

@@ -156,7 +156,7 @@ WHOLE = {
     "no home": (
         HEAD.replace("model = nn.Linear(2, 1)\n", "")
         + "\ndef make():\n    model = nn.Linear(2, 1)\n"
-        + "    return [model, optim.SGD(model.parameters(), lr=0.1)]\n\n"
+        + "    return (model, optim.SGD(model.parameters(), lr=0.1))\n\n"
         + "both = make()\nfor x, y in loader:\n    both[0](x).sum().backward()\n    both[1].step()\n",
         "MIG901",
         "has a name for",

@@ -140,18 +140,31 @@ def test_in_a_trainer(becomes):
     )
 
 
-USED_TOO_EARLY = {
-    "trained": "for x, y in loader:\n    model(x).sum().backward()\n    first.step()",
-    "evaluated": "for x, y in loader:\n    best = model(x)",
-}
+def test_an_experiment_before_another_has_a_prepare_of_its_own(convert_text):
+    _, result = convert_text(EXPERIMENTS.lstrip())
+
+    assert "\nloader, model, first = accelerator.prepare(loader, model, first)\n" in result
+    assert "\noptimizer = accelerator.prepare(optimizer)\n" in result
 
 
-@pytest.mark.parametrize("name", USED_TOO_EARLY)
-def test_used_before_everything_is_made(refused, name):
-    early = f"first = optim.SGD(model.parameters(), lr=0.1)\n{USED_TOO_EARLY[name]}"
-    finding = refused("MIG104", "for x, y in loader:", ["before everything is made"], made=early)
-
-    assert "before the first use" in finding.hint
+EXPERIMENTS = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+loader = DataLoader(data, batch_size=4)
+model = nn.Linear(2, 1)
+first = optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    model(x).mean().backward()
+    first.step()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = (model(x) - y).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+"""
 
 
 FOLDS = """
@@ -172,12 +185,15 @@ for fold in range(3):
 """
 
 
-def test_a_name_that_a_loop_with_the_training_makes_again(refused_text):
-    refused_text(FOLDS, "MIG104", "for fold", ["before everything is made (line 9)"])
+def test_a_name_that_a_loop_with_the_training_makes_again(convert_text):
+    _, result = convert_text(FOLDS.lstrip())
+
+    assert "\n    loader, model, optimizer = accelerator.prepare(loader, model, optimizer)\n" in result
 
 
-def test_an_optimizer_that_is_made_again_between_epochs(refused):
-    refused("MIG104", "for epoch", epoch="if epoch == 0:\n    optimizer = optim.Adam(model.parameters())")
+def test_an_optimizer_that_is_made_again_between_epochs(changed):
+    again = "if epoch == 0:\n    optimizer = optim.Adam(model.parameters())"
+    changed(epoch=(again, f"{again}\n\n    optimizer = accelerator.prepare(optimizer)"))
 
 
 def test_data_beside_the_loader(refused):
