@@ -162,20 +162,31 @@ class Sources:
     # --- the command line -------------------------------------------------------------------------------------------
 
     def option(self, node: ast.expr) -> ast.Call | None:
-        """The `add_argument` call that makes an attribute of the parsed arguments."""
-        if isinstance(node, ast.Attribute) and Role.HOLDER in {v.role for v in self._facts.values(node.value)}:
-            return self._options.get(node.attr)
-        return None
+        """The `add_argument` call that makes an attribute of the parsed arguments.
+
+        Scripts that stand together have options of the same name: that of the file comes first, then that of files
+        which it imports or which import it.
+        """
+        if not isinstance(node, ast.Attribute) or Role.HOLDER not in {v.role for v in self._facts.values(node.value)}:
+            return None
+        found = self._options.get(node.attr, [])
+        module = self._facts.module(node)
+        mine = [call for call in found if self._facts.module(call) is module]
+        near = [call for call in found if self._are_near(module, self._facts.module(call))]
+        return next((calls[-1] for calls in (mine, near, found) if calls), None)
+
+    def _are_near(self, one: Module, other: Module) -> bool:
+        return other in self._facts.imported(one) or one in self._facts.imported(other)
 
     @cached_property
-    def _options(self) -> dict[str, ast.Call]:
-        found: dict[str, ast.Call] = {}
+    def _options(self) -> dict[str, list[ast.Call]]:
+        found: dict[str, list[ast.Call]] = {}
         for use in self._facts.calls_anywhere:
             func = use.node.func
             if isinstance(func, ast.Attribute) and func.attr == "add_argument":
                 name = option_name(use.node)
                 if name is not None:
-                    found[name] = use.node
+                    found.setdefault(name, []).append(use.node)
         return found
 
 

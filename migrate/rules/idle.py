@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.programs.choices import Choice, choices
@@ -54,8 +55,11 @@ def _flags(conversion: Conversion, nodes: list[ast.AST]) -> Iterator[ast.Assign]
 
 def _is_exported(conversion: Conversion, name: str) -> bool:
     """Whether another file imports the name."""
+    stems = {Path(module.path).stem for module in conversion.modules} | {""}
     return any(
-        isinstance(node, ast.ImportFrom) and any(alias.name in (name, "*") for alias in node.names)
+        isinstance(node, ast.ImportFrom)
+        and (node.module or "").rpartition(".")[2] in stems
+        and any(alias.name in (name, "*") for alias in node.names)
         for module in conversion.facts.modules
         for node in module.tree.body
         if module not in conversion.modules or len(conversion.modules) > 1

@@ -283,11 +283,7 @@ def test_order_of_files_does_not_matter(case):
         assert converted(case, files)[1] == expected
 
 
-#: `args.gpu` of one program, a local rank, is taken for that of another whose parser is not told from it.
-JOINED_BY_NAME = pytest.mark.xfail(strict=True, reason="defect: attributes of parsed arguments are joined by name")
-
-
-@pytest.mark.parametrize("reverse", [pytest.param(False, marks=JOINED_BY_NAME), True])
+@pytest.mark.parametrize("reverse", [False, True])
 def test_cases_do_not_disturb_each_other(reverse):
     """All in one run, as in a repository of examples: each becomes what it becomes alone."""
     together = sorted((c for c in ALL if "target" not in c.table), key=lambda c: c.name, reverse=reverse)
