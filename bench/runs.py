@@ -91,7 +91,8 @@ class Bench:
             return Result(name, script, False, why)
         before, after = (self._recorded(program, side) for side in ("before", "after"))
         if not before.get("ok"):
-            return Result(name, script, True, f"the original does not run: {before.get('error', '')[-120:]}")
+            said = " ".join(str(before.get("error", "")).split())
+            return Result(name, script, True, f"the original does not run: {said[-120:]}")
         is_same = _trace(before) == _trace(after)
         error = "" if after.get("ok") else f"stops: {after.get('error', '')[-200:]}"
         two = self._ranks(program)
