@@ -105,7 +105,7 @@ class Apex:
     @property
     def is_used(self) -> bool:
         """Whether there is anything that changes."""
-        return any(name.startswith(AMP) or name.rpartition(".")[2] in _IN_HALF for _, name in self.calls)
+        return any(_is_changed(name) for _, name in self.calls)
 
     @cached_property
     def starts(self) -> tuple[Start, ...]:
@@ -271,7 +271,11 @@ def is_used(facts: Facts, modules: Collection[Module]) -> bool:
     """Whether modules use what of apex changes."""
     calls = (use.node for use in facts.calls_anywhere if use.unit.module in modules)
     names = (name for call in calls for name in facts.called(call) if name.startswith("apex."))
-    return any(name.startswith(AMP) or name.rpartition(".")[2] in _IN_HALF for name in names)
+    return any(map(_is_changed, names))
+
+
+def _is_changed(name: str) -> bool:
+    return name.startswith(AMP) or name.rpartition(".")[2] in _IN_HALF
 
 
 def _given(call: ast.Call) -> dict[str, ast.expr]:

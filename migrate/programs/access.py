@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reached import reached
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 
 if TYPE_CHECKING:
@@ -151,17 +152,11 @@ class Access:
         return is_same_class and (home.name == "__init__" or unit in self._called_from(home))
 
     def _called_from(self, home: Function) -> set[Function]:
-        found: set[Function] = set()
-        waiting = [home]
-        while waiting:
-            for node in self.facts.own(waiting.pop()):
-                for target in self.facts.targets(node) if isinstance(node, ast.Call) else ():
-                    if target not in found:
-                        found.add(target)
-                        waiting.append(target)
-        return {
-            unit for unit in found if all(call.caller is home or call.caller in found for call in unit.calls.values())
-        }
+        calls = (node for node in self.facts.own(home) if isinstance(node, ast.Call))
+        found = reached(self.facts, (target for call in calls for target in self.facts.targets(call)))
+        inside = {home, *found}
+        functions = (unit for unit in found if isinstance(unit, Function))
+        return {unit for unit in functions if all(call.caller in inside for call in self.facts.callers(unit))}
 
     def _give(self, unit: Function) -> None:
         """Let a function have the accelerator as a parameter, with the methods that it overrides; callers pass it."""

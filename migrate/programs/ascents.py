@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
+from migrate.programs.reached import reached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ def ascent(facts: Facts, home: Unit, training: Sequence[LoopFact]) -> tuple[Unit
     wanted = {loop.unit for loop in training}
     start, entry = home, None
     for _ in range(_DEEPEST):
-        if wanted <= _run_by(facts, start):
+        if wanted <= reached(facts, [start]):
             return start, entry
         if not isinstance(start, Function) or start.owner is not None:
             break
@@ -37,16 +38,3 @@ def ascent(facts: Facts, home: Unit, training: Sequence[LoopFact]) -> tuple[Unit
             break
         start, entry = callers[0].caller, callers[0].node
     return home, None
-
-
-def _run_by(facts: Facts, unit: Unit) -> set[Unit]:
-    """A unit and all that its calls lead to."""
-    found = {unit}
-    waiting = [unit]
-    while waiting:
-        for node in facts.own(waiting.pop()):
-            for target in facts.targets(node) if isinstance(node, ast.Call) else ():
-                if target not in found:
-                    found.add(target)
-                    waiting.append(target)
-    return found

@@ -13,6 +13,7 @@ from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.programs.modes import is_decorated_without, without_gradients
 from migrate.programs.outsiders import units_of
+from migrate.programs.reached import reached
 from migrate.programs.replicas import differs
 from migrate.programs.self_training import steps
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
@@ -30,7 +30,9 @@ def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast
     for loop in program.training:
         yield from (call for call in loop.backwards if facts.unit(call) in steps(facts))
     training = {loop.node for loop in program.training}
-    computing = _computing(facts, program) if differs(facts, loops, program) else set()
+    # The functions that call backward, and those that they call: there a loss is computed.
+    starts = [facts.unit(call) for loop in program.training for call in loop.backwards]
+    computing = reached(facts, starts) if differs(facts, loops, program) else set()
     for unit in units_of(facts, program):
         for call in facts.own(unit):
             if not isinstance(call, ast.Call) or not _is_of_trained(facts, program, call.func):
@@ -41,18 +43,6 @@ def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast
             in_loop = any(loop in training for loop in loops.around(call, unit))
             if in_loop and not _without_gradients(facts, call):
                 yield call
-
-
-def _computing(facts: Facts, program: Program) -> set[Unit]:
-    """The functions that call backward, and those that they call: there a loss is computed."""
-    found: set[Unit] = set()
-    waiting = [facts.unit(call) for loop in program.training for call in loop.backwards]
-    while waiting:
-        unit = waiting.pop()
-        if unit not in found:
-            found.add(unit)
-            waiting += [t for node in facts.own(unit) if isinstance(node, ast.Call) for t in facts.targets(node)]
-    return found
 
 
 def _is_of_trained(facts: Facts, program: Program, func: ast.expr) -> bool:

@@ -15,6 +15,7 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function, Module
 from migrate.programs.outsiders import is_inside_model
+from migrate.programs.reached import reached
 from migrate.programs.seeds import ENVIRONMENT, GENERATOR, NUMBER, modules_of
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Draws:
         if not isinstance(start, Function) or module is not start.module:
             return False
         calls = (node for node in self._facts.own(module) if isinstance(node, ast.Call))
-        leading = [node for node in calls if self._leads_to(node, start, set())]
+        leading = [node for node in calls if self._leads_to(node, start)]
         return bool(leading) and all(node.lineno > statement.lineno for node in leading)
 
     def inside(self, statement: ast.stmt) -> bool:
@@ -189,16 +190,8 @@ class Draws:
         """The calls that are made while the files are imported which do not themselves lead to a function."""
         for module in self.modules:
             calls = [node for node in self._facts.own(module) if isinstance(node, ast.Call)]
-            if not any(self._leads_to(node, start, set()) for node in calls):
+            if not any(self._leads_to(node, start) for node in calls):
                 yield from calls
 
-    def _leads_to(self, call: ast.Call, unit: Function, seen: set[int]) -> bool:
-        for target in self._facts.targets(call):
-            if target is unit:
-                return True
-            if id(target) not in seen:
-                seen.add(id(target))
-                inner = (node for node in self._facts.own(target) if isinstance(node, ast.Call))
-                if any(self._leads_to(node, unit, seen) for node in inner):
-                    return True
-        return False
+    def _leads_to(self, call: ast.Call, unit: Function) -> bool:
+        return unit in reached(self._facts, self._facts.targets(call))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis.members import decorators
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import blocks
 from migrate.analysis.units import Function, Module
@@ -127,4 +128,4 @@ def sets_rate(statement: ast.Assign | ast.AugAssign) -> bool:
 
 def is_property(method: Function) -> bool:
     """Whether a method is read like an attribute."""
-    return any(ast.unparse(decorator).endswith("property") for decorator in getattr(method.node, "decorator_list", ()))
+    return any(name.endswith("property") for name in decorators(method))

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function
+from migrate.programs.reached import reached
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -34,7 +35,7 @@ def _found(facts: Facts) -> set[Function]:
         unit for unit in facts.functions if unit.owner in owners and not (unit.name[:2] == unit.name[-2:] == "__")
     }
     forward = {unit for unit in methods if unit.name == "forward"} - training
-    return training | (methods - _reached(facts, forward))
+    return training | (methods - reached(facts, forward))
 
 
 def _is_method(facts: Facts, unit: object) -> bool:
@@ -49,18 +50,6 @@ def _leading(facts: Facts, waiting: set[object]) -> set[Function]:
         if isinstance(unit, Function) and unit not in found:
             found.add(unit)
             waiting |= {call.caller for call in facts.callers(unit) if _is_method(facts, call.caller)}
-    return found
-
-
-def _reached(facts: Facts, starts: set[Function]) -> set[Function]:
-    found: set[Function] = set()
-    waiting = list(starts)
-    while waiting:
-        unit = waiting.pop()
-        if unit not in found:
-            found.add(unit)
-            calls = (node for node in facts.own(unit) if isinstance(node, ast.Call))
-            waiting += [target for call in calls for target in facts.targets(call)]
     return found
 
 

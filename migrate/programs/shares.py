@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from migrate.programs.joins import Join
     from migrate.programs.loops import LoopFact
 
+_DEEPEST = 4  # calls between a training loop and what it leaves in attributes
+
 
 def left_over(
     facts: Facts, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
@@ -52,11 +54,16 @@ def decisions(
         yield from Trail(ground, unit, held).elsewhere()
 
 
-def _entered(facts: Facts, node: ast.AST, but: Container[ast.AST], depth: int = 4) -> set[Function]:
+def _entered(facts: Facts, node: ast.AST, but: Container[ast.AST]) -> set[Function]:
     """The functions of the project that code comes to; not by calls whose objects are followed by their names."""
-    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and n not in but] if depth else []
-    found = {target for call in calls for target in facts.targets(call)}
-    return found.union(*(_entered(facts, target.node, but, depth - 1) for target in found))
+    found: set[Function] = set()
+    level: set[ast.AST] = {node}
+    for _ in range(_DEEPEST):
+        calls = [n for code in level for n in ast.walk(code) if isinstance(n, ast.Call) and n not in but]
+        new = {target for call in calls for target in facts.targets(call)} - found
+        found |= new
+        level = {target.node for target in new}
+    return found
 
 
 def _own_names(
