@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.training import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
-from migrate.analysis.units import Class, Function
+from migrate.analysis.units import Function
 from migrate.programs.access import Access
 from migrate.programs.agreement import Agreement, agreements
 from migrate.programs.around import around
@@ -24,18 +24,22 @@ from migrate.programs.captures import called_around, kept_raw
 from migrate.programs.closures import returned_losses, unanswered
 from migrate.programs.comprehensions import taken_apart
 from migrate.programs.defaults import made_before
-from migrate.programs.evaluation import InFull, Shared, gathered_first
-from migrate.programs.evaluation import decide as decide_evaluation
 from migrate.programs.given import kept_given
 from migrate.programs.host import Whereabouts, left_on_cpu, whereabouts
 from migrate.programs.irregular import out_of_step
 from migrate.programs.later import after_the_first
 from migrate.programs.loops import Loops
-from migrate.programs.modes import Modes
 from migrate.programs.moves import Move, moves
 from migrate.programs.naming import Named
 from migrate.programs.one_seed import drawn_before
-from migrate.programs.outsiders import is_inside_model, raw_units, units_of
+from migrate.programs.outsiders import is_inside_model, units_of
+from migrate.programs.passes import (
+    evaluated_in_full,
+    evaluations,
+    gathered_on_device,
+    handed_out_loaders,
+    prepared_loaders,
+)
 from migrate.programs.placement import Placement, place
 from migrate.programs.program import Program, Refusal
 from migrate.programs.rates import counted_in_batches, rates
@@ -47,10 +51,11 @@ from migrate.programs.stages import NoPlace, tell_apart
 from migrate.programs.tensor_types import kept_from_gpu
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Mapping
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
+    from migrate.programs.evaluation import InFull, Shared
     from migrate.programs.whereabouts import Need
 
 
@@ -149,14 +154,14 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     if program.home is None:
         return None
     tell_apart(facts, loops, program)
-    handed_out = _handed_out(facts) - program.training_loaders
-    shared, in_full = _evaluation(facts, program, handed_out)
+    handed_out = handed_out_loaders(facts) - program.training_loaders
+    shared, in_full = evaluations(facts, loops, program, handed_out)
     where = whereabouts(facts, program)
     if package == "accelerate":
-        shared, in_full = _gathered_on_device(shared, in_full, where.on_host)
-    loaders = _prepared_loaders(program, in_full, handed_out)
+        shared, in_full = gathered_on_device(shared, in_full, where.on_host)
+    loaders = prepared_loaders(program, in_full, handed_out)
     prepared = {origin for named in loaders for origin in named.origins}
-    program.refusals += _evaluated_in_full(program, in_full)
+    program.refusals += evaluated_in_full(program, in_full)
     on_cpu = left_on_cpu(facts, loops, program, prepared - program.met_in_both)
     planned = tuple(schedules(facts, loops, program))
     units = units_of(facts, program)
@@ -210,110 +215,6 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
 
 def _staying(on_cpu: list[ast.expr]) -> tuple[Argument, ...]:
     return (Argument("cpu", ON_CPU),) if on_cpu else ()
-
-
-def _evaluation(facts: Facts, program: Program, handed_out: set[ast.AST]) -> tuple[list[Shared], list[InFull]]:
-    """Which evaluation loops are shared out. A loader is used in one way only, so one loop can keep others back."""
-    modes, raw = Modes(facts, program), raw_units(facts, program)
-    decided = [
-        InFull(loop, "it also runs where the model is not prepared")
-        if loop.unit in raw
-        else InFull(loop, "its loader stays whole, beside the one that is trained on")
-        if loop.loaders & (program.partly_prepared | program.kept_whole)
-        else decide_evaluation(facts, program, modes, loop)
-        for loop in program.evaluation
-    ]
-    beside = _beside_training(program)
-    decided = [
-        gathered_first(facts, program, modes, d) if isinstance(d, InFull) and d.loop.loaders & beside else d
-        for d in decided
-    ]
-    named = {origin for loader in program.loaders for origin in loader.origins}
-    while True:
-        kept_whole = {o for d in decided if isinstance(d, InFull) for o in d.loop.loaders} - program.training_loaders
-        again = [_held_back(d, kept_whole, named, handed_out) if isinstance(d, Shared) else d for d in decided]
-        if again == decided:
-            break
-        decided = again
-    return [d for d in decided if isinstance(d, Shared)], [d for d in decided if isinstance(d, InFull)]
-
-
-def _gathered_on_device(
-    shared: list[Shared], in_full: list[InFull], hosted: Container[ast.AST]
-) -> tuple[list[Shared], list[InFull]]:
-    """Accelerate gathers only what is on the device."""
-    kept = [s for s in shared if any(loader in hosted for loader in s.loop.loaders)]
-    why = "its batches stay on the CPU, where Accelerate cannot gather them"
-    return [s for s in shared if s not in kept], [*in_full, *(InFull(s.loop, why) for s in kept)]
-
-
-def _beside_training(program: Program) -> set[ast.AST]:
-    """The loaders that are trained on, and those that evaluation loops run over beside them: they are prepared."""
-    found = set(program.training_loaders)
-    while more := {o for loop in program.evaluation if loop.loaders & found for o in loop.loaders} - found:
-        found |= more
-    return found
-
-
-def _held_back(
-    shared: Shared, kept_whole: set[ast.AST], named: set[ast.AST], handed_out: set[ast.AST]
-) -> Shared | InFull:
-    """A loop over a loader that is not prepared runs in full: gathered, every sample would count N times."""
-    if shared.loop.loaders & handed_out:
-        return InFull(shared.loop, "its loader is also given to code that is not seen")
-    elsewhere = [origin for origin in shared.loop.loaders if origin not in named]
-    if elsewhere:
-        return InFull(shared.loop, f"it also runs over a loader that is made elsewhere (line {_line(elsewhere[0])})")
-    if shared.loop.loaders & kept_whole:
-        return InFull(shared.loop, "its loader is also used where the batches cannot be shared out")
-    return shared
-
-
-def _prepared_loaders(program: Program, in_full: list[InFull], handed_out: set[ast.AST]) -> tuple[Named, ...]:
-    whole = {origin for decision in in_full for origin in decision.loop.loaders} | program.kept_whole
-    return tuple(
-        loader
-        for loader in program.loaders
-        if loader.origins & program.training_loaders or not loader.origins & (whole | handed_out)
-    )
-
-
-#: Library functions that only look at a loader or pass it through.
-_HARMLESS = ("builtins.", "tqdm.", "itertools.")
-#: Those that take its batches out, each process its own.
-_TAKING = frozenset(f"builtins.{name}" for name in "next list tuple set sorted sum dict max min any all".split())
-
-
-def _handed_out(facts: Facts) -> set[ast.AST]:
-    """Where loaders were made that are given to code outside the project, or read by hand with next()."""
-    found: set[ast.AST] = set()
-    for use in facts.calls:
-        names = facts.called(use.node)
-        if any(name.startswith(_HARMLESS) and name not in _TAKING for name in names):
-            continue
-        if any(isinstance(value.unit, (Function, Class)) for value in facts.values(use.node.func)):
-            continue  # the project's own: what becomes of the loader there is seen
-        for argument in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
-            found |= facts.loaders(facts.values(argument))
-    for module in facts.editable:  # `[y for x, y in loader]` is a loop, too
-        for node in facts.tree_of(module).nodes:
-            if isinstance(node, ast.comprehension):
-                found |= facts.loaders(facts.values(node.iter))
-    return found
-
-
-def _evaluated_in_full(program: Program, in_full: list[InFull]) -> list[Refusal]:
-    """A loader that is trained on is prepared, so evaluating on it must be shared out."""
-    return [
-        Refusal(
-            decision.loop.node,
-            "MIG114",
-            f"this loop evaluates on a loader that is also trained on, and cannot be shared out: {decision.why}",
-            "run it under torch.no_grad() in eval mode, or make a second DataLoader over the same data for it",
-        )
-        for decision in in_full
-        if decision.loop.loaders & (program.training_loaders - program.partly_prepared)
-    ]
 
 
 def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list[Refusal]:

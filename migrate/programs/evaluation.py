@@ -23,8 +23,9 @@ from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
 from migrate.analysis.syntax import blocks, is_docstring, own_expressions, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.accumulators import statements_after
-from migrate.programs.modes import Mode, unsteady
+from migrate.programs.modes import Mode
 from migrate.programs.results import carried, folded, has_fields, is_listed, is_tuple_of_more
+from migrate.programs.unsteady import unsteady
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +49,7 @@ class Shared:
     lists: tuple[str, ...] = ()
     before: str = ""  # why they are gathered before this statement, the first of the loop, so that nothing is shared
     unnamed: ast.Call | None = None  # the model's call inside `after`; `names[0]` is its new name
+    without_gradients: bool = False  # that are turned off around the loop, so that it is known for an evaluation
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import ast
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import NO_GRAD, SETS_GRADIENTS, UNSTEADY
+from migrate.analysis.known.training import NO_GRAD, SETS_GRADIENTS
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, blocks, own_nodes
 from migrate.analysis.units import Function
@@ -63,13 +63,18 @@ class Modes:
         self._seen: dict[Unit, dict[ast.AST, States]] = {}
         self._effects: dict[tuple[Function, State, Given], States] = {}
         self._changing = _changing(facts)
+        self._turned_off: set[ast.AST] = set()
+
+    def turn_off(self, loop: ast.AST) -> None:
+        """From now on, gradients are taken to be off around a loop."""
+        self._turned_off.add(loop)
 
     def at(self, loop: ast.AST) -> Mode:
         """What holds whenever a loop begins."""
         states = self._before(loop, self._facts.unit(loop))
         if all(self._wanted <= state for state in states):
             return Mode.EVAL
-        are_sure = all(GRADIENTS_OFF in state or self._wanted <= state for state in states)
+        are_sure = loop in self._turned_off or all(GRADIENTS_OFF in state or self._wanted <= state for state in states)
         return Mode.NO_GRADIENTS if are_sure else Mode.UNKNOWN
 
     def _before(self, node: ast.AST, unit: Unit) -> States:
@@ -382,17 +387,3 @@ def without_gradients(facts: Facts, node: ast.AST) -> bool:
         if isinstance(above, FUNCTIONS) and is_decorated_without(facts, above):
             return True
     return False
-
-
-def unsteady(facts: Facts, program: Program) -> str:
-    """A layer by which the models of a program are others in training mode; empty: there is none, as the code tells."""
-    for origin in sorted(program.model_origins, key=lambda node: getattr(node, "lineno", 0)):
-        for value in facts.values(origin) if isinstance(origin, ast.expr) else ():
-            if value.role is Role.MODEL and value.unit is None and not value.name.startswith("torch.nn."):
-                return f"layers of {value.name or 'a library'}"
-    modules = facts.imported(program.module)
-    for use in facts.calls_anywhere:
-        for name in sorted(facts.called(use.node)) if use.unit.module in modules else ():
-            if name.startswith("torch.nn.") and name.rpartition(".")[2].startswith(UNSTEADY):
-                return name.rpartition(".")[2]
-    return ""

@@ -86,7 +86,8 @@ def _by_processes(counts: Counts, planned: Sequence[Schedule]) -> list[Meeting]:
 
 def _decided(counts: Counts, meetings: Sequence[Meeting]) -> Rates:
     moments = [meeting for meeting in meetings if meeting.met is Met.MOMENT]
-    scaled = {c: None for meeting in meetings if meeting.met is Met.NUMBER for c in meeting.carriers}
+    found = (c for meeting in meetings if meeting.met is Met.NUMBER for c in meeting.carriers)
+    scaled = {carrier: None for carrier in found if _counts_training(counts, carrier)}
     kept = {inner for m in meetings if m.met is Met.STEPS for c in m.carriers for inner in ast.walk(c)}
     if moments:
         what = f"`{ast.unparse(moments[0].node)}` waits for a certain batch, which N processes reach N times as late"
@@ -96,6 +97,14 @@ def _decided(counts: Counts, meetings: Sequence[Meeting]) -> Rates:
             what = f"`{ast.unparse(carrier)}` is set against the length of a loader here and a plain number there"
             return Rates(refusals=(_refusal(carrier, what),))
     return Rates(tuple(_outermost(scaled)))
+
+
+def _counts_training(counts: Counts, carrier: ast.expr) -> bool:
+    """Whether a count may be that of the training: not in the home, in a loop beside it, as a schedule is drawn."""
+    if counts.facts.unit(carrier) is not counts.program.home:
+        return True
+    around = list(counts.facts.tree(carrier).loops(carrier))
+    return not around or counts.loops.trains(around[-1])
 
 
 def _outermost(carriers: Collection[ast.expr]) -> Iterator[ast.expr]:

@@ -16,9 +16,10 @@ from migrate.analysis.syntax import FUNCTIONS, own_nodes
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.fillings import Fillings, shares
 from migrate.programs.marker import asks_accelerator, is_of_all
-from migrate.programs.modes import Mode, Modes, unsteady
+from migrate.programs.modes import Mode, Modes
 from migrate.programs.seeds import forward_draws
 from migrate.programs.sources import Sources, called_by_name, parts_given, passed
+from migrate.programs.unsteady import unsteady
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

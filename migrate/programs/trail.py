@@ -86,7 +86,7 @@ class Trail:
             yield from self.through()
 
     def _on(self, unit: Unit, own: Iterable[str]) -> Trail:
-        return Trail(self.ground, unit, set(own), self.depth + 1)
+        return type(self)(self.ground, unit, set(own), self.depth + 1)
 
     def _readers(self) -> dict[Unit, set[str]]:
         found: dict[Unit, set[str]] = {}

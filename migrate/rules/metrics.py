@@ -9,8 +9,9 @@ batch back, so all that follows is as on one process:
 A result that is used at once gets a name first: `correct += (model(x).argmax(1) == y).sum()`.
 
 An evaluation loop that looks at the batch in other ways is run in full by every process: right, not faster; the report
-says why. Where its loader is also trained on, and so prepared, every process gets the whole batch first. What a
-training loop adds up or collects and reads afterwards is joined after the loop:
+says why. Where its loader is also trained on, and so prepared, every process gets the whole batch first; where nothing
+tells it from training (no eval mode, gradients on), it goes under `torch.no_grad()`. What a training loop adds up or
+collects and reads afterwards is joined after the loop:
 
     total_loss += loss.item()     ->   total_loss = sum(accelerator.gather_for_metrics([total_loss]))
     losses.append(loss.item())    ->   losses = accelerator.gather_for_metrics(losses)
@@ -88,6 +89,10 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
     names = list(shared.names)
     at = place(conversion.facts.file(shared.after), shared.after)
     gather = f"{accelerator}.gather_for_metrics"
+    if shared.without_gradients:
+        draft.add_import(shared.loop.node, "torch")
+        draft.wrap_block([shared.loop.node], "with torch.no_grad()")
+        draft.note(shared.loop.node, "gradients are off in this evaluation: so the accelerator knows it for one")
     lines = [assignment(names, gather, names, at, as_tuple=True)] if names else []
     code = "\n".join(lines + [assignment([name], gather, [name], at) for name in shared.lists])
     if shared.before:

@@ -1,3 +1,5 @@
+import textwrap
+
 import pytest
 
 from migrate.report.model import Kind
@@ -219,6 +221,51 @@ def test_evaluating_on_the_training_loader_in_other_ways_is_refused(refused):
     finding = refused("MIG114", "in rows", ["also trained on"], ready="rows = loader", end=end)
 
     assert "second DataLoader" in finding.hint
+
+
+def untold(body):
+    """An evaluation on the training data, in training mode and with gradients."""
+    return "rows, total, found = loader, 0, []\nfor x, y in rows:\n" + textwrap.indent(body, "    ")
+
+
+WITHOUT = "rows, total, found = loader, 0, []\nwith torch.no_grad():\n    for x, y in rows:\n{body}"
+
+
+def test_gradients_are_turned_off_where_nothing_tells_an_evaluation_from_training(changed, programs, remark):
+    first = "out = model(x)\n"
+    last = "total += y.size(0)\nfound.append(out)"
+    gathered = first + "out, y = accelerator.gather_for_metrics((out, y))\n" + last
+    holes = {"end": (untold(first + last), WITHOUT.format(body=textwrap.indent(gathered, " " * 8)))}
+    report = changed(**holes)
+
+    remark(report, programs(holes)[0], "MIG114", "in rows", ["gradients are off"], Kind.NOTE)
+
+
+def test_a_layer_in_training_mode_gets_the_whole_batch_without_gradients(changed):
+    body = "found.append(model(x))"
+    first = "x = accelerator.gather_for_metrics(x)\n"
+    changed(
+        model="model = nn.Sequential(nn.Linear(2, 1), nn.Dropout())",
+        end=(untold(body), WITHOUT.format(body=textwrap.indent(first + body, " " * 8))),
+    )
+
+
+GRADIENTS_NEEDED = {
+    "the input's own": "x.requires_grad_()\nfound.append(model(x))",
+    "a penalty": "found.append(torch.autograd.grad(model(x).sum(), x))",
+    "trained on afterwards": "total = total + model(x)",
+    "kept in a list": "found.append(model(x))",
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS_NEEDED)
+def test_gradients_that_are_needed_stay(refused, name):
+    later = {"trained on afterwards": "total.sum()", "kept in a list": "torch.stack(found).sum()"}
+    end = untold(GRADIENTS_NEEDED[name])
+    if name in later:
+        end += f"\nloss = {later[name]}\nfor x, y in loader:\n    (criterion(model(x), y) + loss).backward()\n"
+        end += "    optimizer.step()"
+    refused("MIG114", "in rows", ["gradient"], end=end)
 
 
 UNLIKE = {

@@ -126,6 +126,16 @@ def test_a_count_is_multiplied(changed, name):
     changed(**SCALED[name])
 
 
+def test_a_schedule_that_is_only_drawn_counts_what_it_counts(changed):
+    drawn = "for step in range(100):\n    curve.append(rate(step))"
+    changed(
+        setup=NOAM,
+        made=f"curve = []\n{drawn}\nstep = 0",
+        batch=(f"lr = rate(step)\n{SET}", f"lr = rate(step * {N})\n{SET}"),
+        step="step += 1",
+    )
+
+
 RIGHT_AS_IT_IS = {
     "a part of an epoch": {
         **NUMBERED,
