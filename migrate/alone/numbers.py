@@ -6,12 +6,16 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.world import RANKS, VALUES
+from migrate.programs.marker import ACCELERATOR
 from migrate.programs.place import number
 
 if TYPE_CHECKING:
     from migrate.alone.pen import Pen
     from migrate.alone.scales import Scales
     from migrate.alone.world import World
+
+_COUNT = f"{ACCELERATOR}.num_processes"
+_SHOWING = frozenset("print debug info warning warn error log".split())
 
 
 def divides_by_size(world: World, scales: Scales, statement: ast.stmt) -> bool:
@@ -56,12 +60,24 @@ def rewrite(world: World, scales: Scales, pen: Pen, node: ast.expr) -> list[ast.
         if isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
             return None
         if (truth := world.truth(node)) is not None:
-            pen.rewrite(node, str(truth))
+            pen.rewrite(node, f"{_COUNT} {'==' if truth else '>'} 1" if _is_shown(world, node) else str(truth))
             return []
         if (text := world.process(node)) is not None:
             pen.rewrite(node, text)
             return []
     return None
+
+
+def _is_shown(world: World, node: ast.expr) -> bool:
+    """`logger.info("distributed: %s", rank != -1)`: what people are told is true of several processes, too."""
+    for above in world.facts.tree(node).up(node):
+        if isinstance(above, ast.Expr):
+            call = above.value
+            name = ast.unparse(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
+            return name in _SHOWING
+        if isinstance(above, ast.stmt):
+            return False
+    return False
 
 
 def undivided(world: World, node: ast.expr) -> ast.expr | None:

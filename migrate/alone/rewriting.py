@@ -9,9 +9,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone import calls, devices, numbers, samplers, tests
+from migrate.alone.prefixes import strips
 from migrate.alone.scales import Scales
 from migrate.alone.told import told
-from migrate.alone.world import certain, ends
+from migrate.alone.ways import certain, ends
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, roles
 
@@ -44,6 +45,8 @@ class Rewriting:
         """Plan the edits of every module."""
         for module in self._world.modules:
             self._block(module.tree.body)
+        for load, text in strips(self._world):
+            self._pen.before(load, text)
         for loop, loader in self._samplers.repeated():
             self._pen.before(loop, f"{loader}.set_epoch(0)")
 

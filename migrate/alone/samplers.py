@@ -59,7 +59,7 @@ class Samplers:
         if len(found) != 1 or not isinstance(found[0], ast.Call):
             return None
         call = found[0]
-        if not self._world.facts.called(call) & SAMPLERS:
+        if not self._is_distributed(call):
             return None
         shuffles = _argument(call, "shuffle", _SHUFFLE)
         if shuffles is not None and not isinstance(shuffles, ast.Constant):
@@ -67,6 +67,15 @@ class Samplers:
         seed = _argument(call, "seed", _SEED)
         draws = shuffles is None or bool(shuffles.value)
         return Order(call, draws, "0" if seed is None else ast.unparse(seed))
+
+    def _is_distributed(self, call: ast.Call) -> bool:
+        """Whether a call makes a DistributedSampler, where one process runs it."""
+        facts = self._world.facts
+        made = facts.called(call)
+        if made & SAMPLERS and not made <= SAMPLERS:  # `kind = DistributedSampler if distributed else RandomSampler`
+            kinds = self._behind(call.func, 4)
+            made = {name for kind in kinds if id(kind) not in self._world.dead for name in facts.names(kind)}
+        return bool(made & SAMPLERS)
 
     def _behind(self, node: ast.expr, depth: int) -> list[ast.expr]:
         """The expressions that a sampler may come from."""
@@ -87,7 +96,7 @@ class Samplers:
         for use in facts.calls_anywhere:
             if use.unit.module not in self._world.modules or id(use.node) in self._world.dead:
                 continue
-            if facts.called(use.node) & SAMPLERS and use.node not in self._replaced:
+            if self._is_distributed(use.node) and use.node not in self._replaced:
                 yield _refused(use.node, "what becomes of this sampler is not known")
             elif self.seeds and facts.called(use.node) & LOADERS and use.node not in self._orders:
                 shuffle = _argument(use.node, "shuffle", 2)

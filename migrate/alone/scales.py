@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.calls import GATHERS, SAME
 from migrate.alone.told import alike, told
-from migrate.alone.world import RANKS, certain
+from migrate.alone.ways import certain
+from migrate.alone.world import RANKS
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.program import Refusal
@@ -63,8 +65,17 @@ class Scales:
             for name in self._world.facts.called(use.node) & _SHARED.keys():
                 for keyword, position in _SHARED[name] if use.unit.module in self._world.modules else ():
                     if (keyword, position) in asked:
-                        self._follow(_argument(use.node, keyword, position), found, _DEEPEST)
+                        for given in self._arguments(use.node, keyword, position):
+                            self._follow(given, found, _DEEPEST)
         return found
+
+    def _arguments(self, call: ast.Call, name: str, position: int) -> list[ast.expr]:
+        """What a call is given for a parameter, also by `**options` of a dictionary that is written out."""
+        if (given := _argument(call, name, position)) is not None:
+            return [given]
+        spread = [k.value for k in call.keywords if k.arg is None]
+        made = [e for value in spread for e in (value, *self._world.sources.given(value).expressions)]
+        return [item for each in made for item in _items(each, name)]
 
     def _follow(self, node: ast.expr | None, found: set[ast.expr], depth: int) -> None:
         if node is None or depth == 0 or node in found:
@@ -93,7 +104,7 @@ class Scales:
         if any(isinstance(n, ast.Call) and self._reduces(n) for n in inner):
             return True
         unit = self._world.facts.tree(node).function(node)
-        if _texts(node) & self._reduced_in(unit):
+        if self._texts(node) & self._reduced_in(unit):
             return True
         names = [n for n in inner if isinstance(n, ast.Name)] if depth else []
         return any(
@@ -128,8 +139,17 @@ class Scales:
         for node in ast.walk(unit):
             if isinstance(node, ast.Call) and self._world.facts.called(node) & (SAME | GATHERS):
                 for given in (*node.args[:2], *(k.value for k in node.keywords)):
-                    found |= _texts(given)
+                    found |= self._texts(given)
         return found
+
+    def _texts(self, node: ast.AST) -> set[str]:
+        """The names and attributes in an expression; not `self` or `args`, which hold other things, too."""
+        facts = self._world.facts
+        return {
+            ast.unparse(n)
+            for n in ast.walk(node)
+            if isinstance(n, (ast.Name, ast.Attribute)) and Role.HOLDER not in roles(facts.values(n))
+        } - {"self"}
 
     # --- branches that go away --------------------------------------------------------------------------------------
 
@@ -315,9 +335,14 @@ def _target(statement: ast.AST) -> str:
     return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
 
 
-def _texts(node: ast.AST) -> set[str]:
-    """The names and attributes in an expression, `self` alone not counted."""
-    return {ast.unparse(n) for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute))} - {"self"}
+def _items(node: ast.expr, key: str) -> list[ast.expr]:
+    """What `dict(key=x)`, or `{"key": x}`, holds under a key."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "dict":
+        return [keyword.value for keyword in node.keywords if keyword.arg == key]
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return [value for asked, value in pairs if isinstance(asked, ast.Constant) and asked.value == key]
+    return []
 
 
 def _argument(call: ast.Call, name: str, position: int) -> ast.expr | None:

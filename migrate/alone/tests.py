@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.alone.world import RANKS, VALUES, certain
+from migrate.alone.ways import certain
+from migrate.alone.world import RANKS, VALUES
 from migrate.edits.parts import BODY, ORELSE
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.alone.ways import certain, ends
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_docstring
@@ -277,10 +278,23 @@ class World:
             given.setdefault(target.attr, []).append(value)
         found: dict[str, Quantity] = {}
         for attribute, values in given.items():
-            kinds = {self._given(value, attribute) for value in values}
+            kinds = {self._given(value, attribute) for value in values} | self._added(attribute)
             if len(kinds - {"alone"}) == 1 and isinstance(kind := next(iter(kinds - {"alone"})), Quantity):
                 found[attribute] = kind
         return found
+
+    def _added(self, attribute: str) -> set[Quantity | str | None]:
+        """`args.rank += gpu`: the first rank of a machine becomes that of the process."""
+        return {
+            Quantity.RANK
+            for module in self.modules
+            for node in self.facts.tree(module.tree).nodes
+            if isinstance(node, ast.AugAssign)
+            and isinstance(node.op, ast.Add)
+            and isinstance(node.target, ast.Attribute)
+            and node.target.attr == attribute
+            and self._places.quantity(node.value) in RANKS
+        }
 
     def _given(self, value: ast.expr | None, attribute: str) -> Quantity | str | None:
         """What one assignment gives: a quantity, what says "alone", or something else."""
@@ -361,35 +375,3 @@ class World:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
-
-
-def gives_up(block: list[ast.stmt]) -> bool:
-    """Whether a block only ends the program."""
-    if not block:
-        return False
-    last = block[-1]
-    if isinstance(last, ast.Raise):
-        return True
-    return (
-        isinstance(last, ast.Expr)
-        and isinstance(last.value, ast.Call)
-        and ast.unparse(last.value.func) in ("sys.exit", "exit", "quit", "os._exit")
-    )
-
-
-def ends(world: World, block: list[ast.stmt]) -> bool:
-    """Whether nothing after a block runs."""
-    last = block[-1] if block else None
-    if isinstance(last, ast.If):
-        kept = certain(world, last)
-        return kept is not None and ends(world, kept)
-    return isinstance(last, (ast.Return, ast.Raise))
-
-
-def certain(world: World, statement: ast.If) -> list[ast.stmt] | None:
-    """The statements of a decided `if` that stay."""
-    truth = world.truth(statement.test)
-    if truth is None:
-        return None
-    kept, other = (statement.body, statement.orelse) if truth else (statement.orelse, statement.body)
-    return other if gives_up(kept) and not gives_up(other) else kept

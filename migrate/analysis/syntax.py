@@ -127,6 +127,22 @@ def jumps(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
                         yield jump
 
 
+def gives_up(block: list[ast.stmt]) -> bool:
+    """Whether a block only ends the program."""
+    if not block:
+        return False
+    last = block[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    if isinstance(last, ast.If):
+        return gives_up(last.body) and gives_up(last.orelse)
+    return (
+        isinstance(last, ast.Expr)
+        and isinstance(last.value, ast.Call)
+        and ast.unparse(last.value.func) in ("sys.exit", "exit", "quit", "os._exit")
+    )
+
+
 def own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:
     """What a statement evaluates itself, outside of the blocks in it; nothing of definitions."""
     if not isinstance(statement, _DEFINITIONS):

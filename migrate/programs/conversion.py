@@ -24,6 +24,7 @@ from migrate.programs.captures import called_around, kept_raw
 from migrate.programs.closures import returned_losses, unanswered
 from migrate.programs.comprehensions import taken_apart
 from migrate.programs.defaults import made_before
+from migrate.programs.early import only_before
 from migrate.programs.given import kept_given
 from migrate.programs.host import Whereabouts, left_on_cpu, whereabouts
 from migrate.programs.irregular import out_of_step
@@ -144,7 +145,8 @@ class Conversion:
         if unit in self.access.around:
             return self.access.around[unit].is_there(self.facts, node)
         if unit is not self.program.home:
-            return unit is not self.program.start or not self.program.given & made
+            is_given = unit is self.program.start and bool(self.program.given & made)
+            return not is_given and not only_before(self, unit, made)
         stage = self.placement.stages.of(made)
         return _line(node) > stage.end or stage.is_of_last_round(self.facts.tree(node), node)
 

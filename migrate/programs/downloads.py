@@ -47,7 +47,28 @@ def downloads(conversion: Conversion) -> Downloads:
             found.in_turns[-1].append(statement)
         else:
             found.in_turns.append([statement])
+    found.in_turns = [run for run in found.in_turns if not _has_turns(conversion, run)]
     return found
+
+
+def _has_turns(conversion: Conversion, run: list[ast.stmt]) -> bool:
+    """Whether the program lets the processes in one after the other itself, by a barrier before and one behind."""
+    block = conversion.facts.tree(run[0]).block(run[0])
+    at = block.index(run[0])
+    return any(map(_waits, block[:at])) and any(map(_waits, block[at + len(run) :]))
+
+
+def _waits(statement: ast.stmt) -> bool:
+    """`if rank != 0: barrier()`."""
+    if not isinstance(statement, ast.If) or statement.orelse or len(statement.body) != 1:
+        return False
+    inner = statement.body[0]
+    return (
+        isinstance(inner, ast.Expr)
+        and isinstance(inner.value, ast.Call)
+        and isinstance(inner.value.func, ast.Attribute)
+        and inner.value.func.attr in ("wait_for_everyone", "barrier")
+    )
 
 
 def _places(conversion: Conversion, node: ast.Call, unit: Unit, depth: int) -> list[ast.stmt]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Unit
+    from migrate.programs.conversion import Conversion
     from migrate.programs.program import Program
 
 #: What copies a module, or runs one, with its tensors where they are.
@@ -42,6 +43,24 @@ def _between(facts: Facts, unit: Unit, home: Unit, prepare: ast.stmt) -> Iterato
     for use in facts.calls:
         if (use.unit is home and use.node.lineno <= end) or use.unit is unit is not home:
             yield use
+
+
+def only_before(conversion: Conversion, unit: Unit, made: set[ast.AST], seen: frozenset[int] = frozenset()) -> bool:
+    """Whether a function is only called before its models are prepared, and does its work at once."""
+    if not isinstance(unit, Function) or id(unit) in seen:
+        return False
+    calls = conversion.facts.callers(unit)
+    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in own_nodes(unit.node)) and not unit.positional:
+        return False
+    return bool(calls) and all(
+        call.handed is None
+        and (
+            not conversion.is_prepared_at(call.node, made)
+            if call.caller is conversion.program.home
+            else only_before(conversion, call.caller, made, seen | {id(unit)})
+        )
+        for call in calls
+    )
 
 
 #: What makes tensors of their own of a model's, where they are.

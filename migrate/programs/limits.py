@@ -9,7 +9,7 @@ from migrate.analysis.facts import Facts
 from migrate.analysis.known import distributed
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
-from migrate.analysis.syntax import reads
+from migrate.analysis.syntax import gives_up, reads
 from migrate.programs.access import NAME
 from migrate.programs.agreement import depends_on_batch, parting_ways
 from migrate.programs.closures import closures
@@ -166,11 +166,23 @@ def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
             if not isinstance(node, ast.Call):
                 continue
             for name in facts.called(node) & _DISTRIBUTED.keys():
-                if not any(is_users_choice(facts, above) for above in tree.up(node)):
+                if not _is_option(facts, node):
                     code, why = _DISTRIBUTED[name]
                     yield Refusal(
                         node, code, why, "take it out so that the program runs on one device, then run migrate again"
                     )
+
+
+def _is_option(facts: Facts, node: ast.Call) -> bool:
+    """Whether a call stands behind a flag without which the program goes on, and does not end."""
+    below: ast.AST = node
+    for above in facts.tree(node).up(node):
+        if is_users_choice(facts, above):
+            other = above.orelse if isinstance(above, ast.If) and below in above.body else getattr(above, "body", [])
+            if not isinstance(other, list) or not gives_up(other):
+                return True
+        below = above
+    return False
 
 
 def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:

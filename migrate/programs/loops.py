@@ -197,25 +197,17 @@ class Loops:
     def loaders(self, loop: Loop) -> set[ast.AST]:
         """Where the loaders that a loop itself runs over were made."""
         if isinstance(loop, ast.While):
-            return {o for n in ast.walk(loop) if isinstance(n, ast.Call) for o in self._taken(n)}
+            return {o for n in ast.walk(loop) if isinstance(n, ast.Call) for o in taken(self._facts, n)}
         return self._facts.loaders(self._facts.values(loop.iter))
 
     def fetched(self, loop: Loop) -> set[ast.AST]:
         """Where the loaders were made whose batches a loop takes one by one, with `next()`, to train on them."""
         units = self.updates.functions(loop)
         nodes = [node for root in (loop, *(unit.node for unit in units)) for node in ast.walk(root)]
-        taken = {node: self._taken(node) for node in nodes if isinstance(node, ast.Call)}
-        trained = {n: found for n, found in taken.items() if found and not without_gradients(self._facts, n)}
+        calls = {node: taken(self._facts, node) for node in nodes if isinstance(node, ast.Call)}
+        trained = {n: found for n, found in calls.items() if found and not without_gradients(self._facts, n)}
         always = {o for node, found in trained.items() if not self._is_conditional(node, loop) for o in found}
         return always or {origin for found in trained.values() for origin in found}
-
-    def _taken(self, call: ast.Call) -> set[ast.AST]:
-        """Where the loaders were made from which a call takes one batch: `next(batches)`, `batches.__next__()`."""
-        if "builtins.next" in self._facts.called(call) and call.args:
-            return self._facts.loaders(self._facts.values(call.args[0]))
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__"):
-            return self._facts.loaders(self._facts.receiver(call))
-        return set()
 
     def _is_conditional(self, node: ast.AST, loop: Loop) -> bool:
         """Whether a batch is only taken at times: to look at, or to evaluate on."""
@@ -289,6 +281,15 @@ class Loops:
             proven = [found for found in around if any(update.how is How.OPTIMIZER for update in found)]
             self._stepped[loop.node] = next((found for found in (*proven, *around) if found), ())
         return self._stepped[loop.node]
+
+
+def taken(facts: Facts, call: ast.Call) -> set[ast.AST]:
+    """Where the loaders were made from which a call takes one batch: `next(batches)`, `batches.__next__()`."""
+    if "builtins.next" in facts.called(call) and call.args:
+        return facts.loaders(facts.values(call.args[0]))
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__"):
+        return facts.loaders(facts.receiver(call))
+    return set()
 
 
 def is_scaling(facts: Facts, call: ast.Call) -> bool:

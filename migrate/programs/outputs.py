@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.known.progress import BARS, RANGE_BARS
-from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.programs.services import Services
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
-    from migrate.analysis.roles import Values
+    from migrate.analysis.roles import Value, Values
     from migrate.analysis.units import Unit
 
 _ON_BARS = frozenset({Role.BAR, Role.ITERATOR})
@@ -58,7 +58,7 @@ class Outputs:
             return True
         if func.attr in output.WRITING_METHODS:
             return not self._may_be_there(call)
-        if func.attr == "save" and any(value.name.startswith(output.SAVED_BY_METHOD) for value in receiver):
+        if func.attr == "save" and any(_is_saved(value) for value in receiver):
             return True
         return self.is_figure(func.value)
 
@@ -193,6 +193,11 @@ class Outputs:
         """Where bars were made: those over something, and those that only count."""
         counting = {v.origin for v in values if v.role is Role.UNKNOWN and v.name in BARS and v.origin is not None}
         return counting | origins(values, *_ON_BARS)
+
+
+def _is_saved(value: Value) -> bool:
+    """Whether an object has a `save` that writes a file; arrays and tensors have none, pictures made of them do."""
+    return value.name.startswith(output.SAVED_BY_METHOD) or value.role in FROM_LOADER
 
 
 def _names(statement: ast.Assign) -> set[str]:

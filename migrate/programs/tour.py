@@ -123,6 +123,9 @@ class Tour(Walk):
             return Where.DEVICE
         return super(Tour, self)._call(node)
 
+    def _takes_batch(self, node: ast.Call) -> bool:
+        return False  # it may be taken before the loader is prepared
+
     def _of_model(self, node: ast.Call, given: list[ast.expr]) -> Where:
         self._given(node)
         return Where.DEVICE

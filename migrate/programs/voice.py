@@ -156,9 +156,9 @@ class Voice:
         return all(self.is_guarded_outside(target) for target in targets) or self._is_of_writer(call)
 
     def _is_of_writer(self, call: ast.Call) -> bool:
-        """`logger.scalar("loss", loss)`, where only the main process makes the project's logger."""
-        classes = {value.unit for value in self._facts.receiver(call)}
-        return bool(classes) and all(isinstance(cls, Class) and self._is_made_by_one(cls) for cls in classes)
+        """`logger.scalar("loss", loss)`, where only the main process makes this object of the project's logger."""
+        receiver = self._facts.receiver(call)
+        return bool(receiver) and all(self._is_guarded(value.origin) for value in receiver)
 
     def is_guarded_outside(self, unit: Function) -> bool:
         """Whether the calls of a function are guarded and it is left as it is: it only speaks, for nobody's use."""
@@ -186,11 +186,11 @@ class Voice:
 
     def _is_made_by_one(self, cls: Class) -> bool:
         """Whether only the main process makes objects of a class of the project."""
-        made = [value.origin for value in cls.instances]
-        return bool(made) and all(
-            isinstance(origin, ast.Call) and self.writers.form(self._facts.tree(origin).statement(origin)) is not None
-            for origin in made
-        )
+        return bool(cls.instances) and all(self._is_guarded(value.origin) for value in cls.instances)
+
+    def _is_guarded(self, made: ast.AST | None) -> bool:
+        """Whether only the main process makes a writer."""
+        return isinstance(made, ast.Call) and self.writers.form(self._facts.tree(made).statement(made)) is not None
 
     def can_speak(self, unit: Unit) -> bool:
         """Whether the accelerator is at hand in a unit, or can be brought there."""

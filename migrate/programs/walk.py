@@ -16,6 +16,7 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Class, Function
 from migrate.programs.devices import is_move, names_cpu
+from migrate.programs.loops import taken
 from migrate.programs.tensor_types import casts_to_cpu
 from migrate.programs.whereabouts import Need, Reason, Where, elements, joined, names_device, outside, passed
 
@@ -42,11 +43,10 @@ class Walk:
     inside: tuple[Function, ...] = ()
 
     def through(self, loop: LoopFact) -> Walk:
-        """The walk itself, once it is through the body of a loop over a loader."""
-        if not isinstance(loop.node, (ast.For, ast.AsyncFor)):
-            return self
+        """The walk itself, once it is through the body of a loop over a loader, or that takes batches from one."""
         for _ in range(2):  # what one batch leaves behind meets the next one
-            self._bind(loop.node.target, self._element(loop.node.iter), loop.node.iter)
+            if not isinstance(loop.node, ast.While):
+                self._bind(loop.node.target, self._element(loop.node.iter), loop.node.iter)
             self._run(loop.node.body)
         return self
 
@@ -212,6 +212,8 @@ class Walk:
 
     def _call(self, node: ast.Call) -> Where:
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if self._takes_batch(node):
+            return Where.RAW
         if is_move(self.facts, node):
             for each in (node.func.value, *given):  # type: ignore[attr-defined]
                 self.of(each)
@@ -235,6 +237,10 @@ class Walk:
             self._need(node, Reason.UNSEEN)
             return Where.HOST
         return Where.UNKNOWN
+
+    def _takes_batch(self, node: ast.Call) -> bool:
+        """`next(batches)` of a loader of the loop."""
+        return bool(taken(self.facts, node) & self.loaders)
 
     def _of_library(self, node: ast.Call, names: set[str], given: list[ast.expr]) -> Where:
         places = [self.of(each) for each in elements(given)]

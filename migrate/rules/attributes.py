@@ -3,6 +3,7 @@
     model.state_dict()             ->   accelerator.unwrap_model(model).state_dict()
     model.decode(z)                ->   accelerator.unwrap_model(model).decode(z)
     writer.add_graph(model, x)     ->   writer.add_graph(accelerator.unwrap_model(model), x)
+    torch.save({"net": model}, path)   ->   accelerator.save({"net": accelerator.unwrap_model(model)}, path)
 
 On several processes the prepared model is a wrapper without these attributes. Left as they are: calls, train(), eval(),
 zero_grad(), parameters(), which mean the same on both.
@@ -22,6 +23,7 @@ from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.programs.bypass import around_forward
+from migrate.programs.checkpoints import saved
 from migrate.programs.self_training import is_itself, steps
 from migrate.programs.wrapped import asked_for_module, is_bare
 from migrate.rules.placing import dropped
@@ -49,7 +51,8 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
     for node in _attributes(conversion):
         accelerator = conversion.access.name(node)
         draft.wrap(node.value, f"{accelerator}.unwrap_model({{it}})")
-    for given in (*_handed_out(conversion), *_looked_into(conversion), *_built_in(conversion)):
+    found = (*_handed_out(conversion), *_looked_into(conversion), *_built_in(conversion), *_saved(conversion))
+    for given in dict.fromkeys(found):
         draft.wrap(given, f"{conversion.access.name(given)}.unwrap_model({{it}})")
     for call in islice(around_forward(conversion.facts, conversion.loops, conversion.program), 1):
         why = "this trains around the model's forward: the runtime averages after backward, Accelerate does not"
@@ -127,6 +130,11 @@ def _built_in(conversion: Conversion) -> Iterator[ast.expr]:
             for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
                 if _is_prepared_model(conversion, given):
                     yield given
+
+
+def _saved(conversion: Conversion) -> Iterator[ast.expr]:
+    """Trained models that are saved as they are, in a dictionary: `torch.save({"net": net}, path)`."""
+    return (item for item in saved(conversion.facts) if _is_prepared_model(conversion, item))
 
 
 def _asks_for_wrapper(facts: Facts, call: ast.Call) -> bool:

@@ -62,6 +62,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
             _follow_current(conversion, draft, choice)
     _follow_fields(conversion, draft)
     _redirect_globals(conversion, draft)
+    _follow_imported(conversion, draft)
     _redirect_parameters(conversion, draft)
     drop_idle_flags(conversion, draft)
     _visible(conversion, draft)
@@ -89,6 +90,22 @@ def _follow_current(conversion: Conversion, draft: Draft, choice: Choice) -> Non
     for node in ast.walk(choice.statement):
         if isinstance(node, ast.Constant) and _is_first_gpu(node):
             draft.rewrite(node, draft.quoted(node, "'cuda'"))
+
+
+def _follow_imported(conversion: Conversion, draft: Draft) -> None:
+    """A device that a file of settings chooses: where more than moves reads it, it is the process's GPU, too."""
+    for module in conversion.facts.modules:
+        if module in conversion.modules:
+            continue
+        for choice in choices(conversion.facts, module):
+            read = [n for n in _remaining(conversion, choice) if conversion.facts.unit(n) in conversion.units]
+            if not read:
+                continue
+            if module in conversion.facts.editable:
+                _follow_current(conversion, draft, choice)
+            elif any(_is_first_gpu(node) for node in ast.walk(choice.statement)):
+                why = f"{module.path}, which was not named, chooses the first GPU for every process"
+                draft.note(read[0], why, f"name {module.path} as well, or choose 'cuda' there")
 
 
 def _follow_fields(conversion: Conversion, draft: Draft) -> None:
@@ -247,16 +264,18 @@ def _may_be_held(facts: Facts, choice: Choice, node: ast.Attribute) -> bool:
     return not mine or not theirs or bool(mine & theirs)
 
 
-def _is_imported(conversion: Conversion, module: Module, choice: Choice) -> bool:
-    """Whether a module imports the variable from the module that makes the choice."""
-    if not isinstance(choice.unit, Module):
+def _is_imported(conversion: Conversion, module: Module, choice: Choice, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether a module imports the variable from the module that makes the choice, or from one that imports it."""
+    if not isinstance(choice.unit, Module) or id(module) in seen:
         return False
-    stem = Path(choice.unit.path).stem
-    return any(
-        isinstance(node, ast.ImportFrom)
-        and (node.module or "").rpartition(".")[2] == stem
-        and any(alias.name in (choice.target, "*") for alias in node.names)
+    sources = {
+        (node.module or "").rpartition(".")[2]
         for node in conversion.facts.tree(module.tree).nodes
+        if isinstance(node, ast.ImportFrom) and any(alias.name in (choice.target, "*") for alias in node.names)
+    }
+    return Path(choice.unit.path).stem in sources or any(
+        Path(other.path).stem in sources and _is_imported(conversion, other, choice, seen | {id(module)})
+        for other in conversion.facts.modules
     )
 
 

@@ -5,7 +5,7 @@
     (a file written before)                   ->   accelerator.wait_for_everyone() first
     (a lambda onto the gpu)                   ->   torch.load(path, map_location=accelerator.device)
 
-Keys stay plain; where the original loaded into a DataParallel model, a `module.` prefix is taken off first. Without
+Keys stay plain; where the original loaded into a wrapped model, a `module.` prefix is taken off first. Without
 map_location every process would load onto the GPU that the file was written from.
 Safe: load_state_dict copies into the parameters where they are.
 """

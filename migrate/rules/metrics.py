@@ -87,6 +87,9 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
 def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
     accelerator = conversion.access.name(shared.after)
     names = list(shared.names)
+    result = _only_result(shared)
+    if result is not None and result not in names:
+        names[0] = result
     at = place(conversion.facts.file(shared.after), shared.after)
     gather = f"{accelerator}.gather_for_metrics"
     if shared.without_gradients:
@@ -99,11 +102,19 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
         draft.before(shared.after, code)
         draft.note(shared.loop.node, f"every process computes every batch of this evaluation: {shared.before}")
         return
-    if shared.unnamed is None:
+    if shared.unnamed is None or names[0] == result:
         draft.after(shared.after, code)
         return
     draft.before(shared.after, f"{names[0]} = {ast.unparse(without(shared.unnamed, dropped(conversion)))}\n{code}")
     draft.rewrite(shared.unnamed, names[0])
+
+
+def _only_result(shared: Shared) -> str | None:
+    """The name that is given what the model's call gives, and nothing else."""
+    after = shared.after
+    if not isinstance(after, ast.Assign) or after.value is not shared.unnamed or len(after.targets) != 1:
+        return None
+    return after.targets[0].id if isinstance(after.targets[0], ast.Name) else None
 
 
 def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> None:

@@ -41,6 +41,21 @@ def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> Non
             else:
                 _give_way(conversion, draft, call)
         _fold_choices(draft, statement, gone)
+        _thin_out(draft, statement, gone)
+
+
+def _thin_out(draft: Draft, statement: ast.stmt, gone: set[ast.Call]) -> None:
+    """`x, y = x, y.float()` is `y = y.float()`."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
+        return
+    pairs = list(zip(target.elts, value.elts, strict=True))
+    kept = [(one, other) for one, other in pairs if ast.unparse(one) != ast.unparse(without(other, gone))]
+    if 0 < len(kept) < len(pairs) and all(isinstance(element, (ast.Name, ast.Attribute)) for element in target.elts):
+        draft.join(target, ", ", {f"part{number}": one for number, (one, _) in enumerate(kept)})
+        draft.join(value, ", ", {f"part{number}": other for number, (_, other) in enumerate(kept)})
 
 
 def dropped(conversion: Conversion) -> set[ast.Call]:

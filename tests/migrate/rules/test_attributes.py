@@ -58,12 +58,53 @@ CHANGED = {
         "vector = nn.utils.convert_parameters.summary(model)",
         f"vector = nn.utils.convert_parameters.summary({INNER})",
     ),
+    "saved whole, among other things": (
+        'torch.save({"net": model, "epoch": epoch}, "net.pt")',
+        f'accelerator.save({{"net": {INNER}, "epoch": epoch}}, "net.pt")',
+    ),
+    "saved whole, under a name": (
+        'state = dict(epoch=epoch)\nstate["net"] = model\ntorch.save(state, "net.pt")',
+        f'state = dict(epoch=epoch)\nstate["net"] = {INNER}\naccelerator.save(state, "net.pt")',
+    ),
+    "saved whole, in a list": (
+        'both = [model, optimizer]\ntorch.save(both, "net.pt")',
+        f'both = [{INNER}, optimizer]\naccelerator.save(both, "net.pt")',
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_changed(changed, name):
     changed(**MODEL, end=CHANGED[name])
+
+
+def test_a_function_that_saves_the_whole_model(changed):
+    function = 'def keep(net, path):\n    torch.save({{"net": {}}}, path)'
+    changed(
+        setup=(NET + function.format("net"), NET + function.format("accelerator.unwrap_model(net)")),
+        model="model = Net()",
+        epoch=('keep(model, "net.pt")', 'if accelerator.is_main_process:\n    keep(model, "net.pt")'),
+    )
+
+
+LAYERS = """
+def first(net):
+    for p in net.layer.parameters():
+        yield p
+"""
+
+
+def test_a_function_that_is_only_called_before_prepare(unchanged):
+    unchanged(setup=NET + LAYERS, model="model = Net()", made="count = sum(1 for p in first(model))")
+
+
+def test_a_function_that_is_also_called_afterwards(changed):
+    changed(
+        setup=(NET + LAYERS, NET + LAYERS.replace("net.layer", "accelerator.unwrap_model(net).layer")),
+        model="model = Net()",
+        made="count = sum(1 for p in first(model))",
+        end="count = sum(1 for p in first(model))",
+    )
 
 
 def test_given_to_a_writer(changed):

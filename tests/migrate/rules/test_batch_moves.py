@@ -160,6 +160,19 @@ def test_made_like_a_batch_stays(unchanged):
     unchanged(batch="z = torch.zeros_like(x)")
 
 
+THINNED = {
+    "the second": ("x, y = x.cuda(), y.cuda().float()", "y = y.float()"),
+    "the first": ("x, y = x.cuda().double().float(), y.cuda()", "x = x.double().float()"),
+    "none": ("x, y = x.cuda().float(), y.cuda().float()", "x, y = x.float(), y.float()"),
+    "an old wrapper": ("x, y = Variable(x, requires_grad=False), Variable(y)", "x = Variable(x, requires_grad=False)"),
+}
+
+
+@pytest.mark.parametrize("name", THINNED)
+def test_names_that_nothing_is_left_for_go_out_of_an_assignment(changed, name):
+    changed(imports="from torch.autograd import Variable" * (name == "an old wrapper"), batch=THINNED[name])
+
+
 def test_in_a_function_the_moves_go(changed):
     function = "def put(batch, device):\n    return [{} for t in batch]"
     changed(
@@ -205,6 +218,47 @@ def test_a_batch_that_the_program_needs_on_the_cpu_stays_there(changed, name):
         prepare=KEPT_ON_HOST,
     )
     assert any("stay on the CPU until they are moved" in finding.message for finding in report.findings)
+
+
+FETCHED = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.randn(8, 2), torch.randint(0, 3, (8,)))
+loader = DataLoader(data, batch_size=4)
+model = nn.Linear(2, 3).cuda()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+batches = iter(loader)
+{loop}:
+    try:
+        x, y = {taken}
+    except StopIteration:
+        batches = iter(loader)
+        x, y = {taken}
+    y = {labels}
+    x, y = x.cuda(), y.cuda()
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+LOOPS = {
+    "a range": ("for step in range(9)", "next(batches)"),
+    "for ever": ("while optimizer.state == {}", "next(batches)"),
+    "a method": ("for step in range(9)", "batches.__next__()"),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_batch_that_is_taken_by_hand_stays_there_too(convert_text, name):
+    loop, taken = LOOPS[name]
+    labels = "torch.zeros(4, 3).scatter_(1, y.view(-1, 1), 1)"
+    _, kept = convert_text(FETCHED.format(loop=loop, taken=taken, labels=labels))
+    _, gone = convert_text(FETCHED.format(loop=loop, taken=taken, labels="y.view(-1, 1) * torch.ones_like(x)"))
+
+    assert "device_placement=[False, True, True]" in kept
+    assert "x, y = x.to(accelerator.device), y.to(accelerator.device)" in kept
+    assert "device" not in gone.partition("for step")[2]
 
 
 #: What gives the same wherever the batch is.

@@ -1,5 +1,7 @@
 import pytest
 
+from migrate.options import Options
+from migrate.pipeline import run
 from migrate.report.model import Kind
 
 ACCELERATOR = "accelerator = Accelerator()"
@@ -406,3 +408,72 @@ SEVERAL = {
 def test_several_choices_that_are_not_one(refused, name):
     line = next(line for line in SEVERAL[name].splitlines() if "device =" in line)
     refused("MIG101", line, ["several places"], imports=SEVERAL[name], batch=MOVES)
+
+
+SETTINGS = """\
+import torch
+
+device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+"""
+NETWORK = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+from {settings} import *
+
+
+class Net(nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.scale = torch.ones(1, device=device)
+        self.layer = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.layer(x * self.scale)
+
+
+loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+model = {model}
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    x, y = x.to(device), y.to(device)
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+KEPT_DEVICE = "Net(device).to(device)"
+
+
+def settings_after(tmp_path, monkeypatch, files, names=(".",)):
+    """The report on a project of some files."""
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return run(list(names), Options())
+
+
+@pytest.mark.parametrize("settings", ["settings", "common"])
+def test_a_device_of_a_file_of_settings_is_that_of_the_process(tmp_path, monkeypatch, settings):
+    files = {"settings.py": SETTINGS, "common.py": "from settings import *\n"}
+    files["train.py"] = NETWORK.format(settings=settings, model=KEPT_DEVICE)
+    report = settings_after(tmp_path, monkeypatch, files)
+    changes = {change.path: change.new.decode() for change in report.changes}
+
+    assert "model = Net(device)\n" in changes["train.py"]
+    assert changes["settings.py"] == SETTINGS.replace("cuda:0", "cuda")
+
+
+def test_a_device_that_only_moves_read_stays(tmp_path, monkeypatch):
+    model = "nn.Linear(2, 1).to(device)"
+    files = {"settings.py": SETTINGS, "train.py": NETWORK.format(settings="settings", model=model)}
+    report = settings_after(tmp_path, monkeypatch, files)
+
+    assert [change.path for change in report.changes] == ["train.py"]
+
+
+def test_a_device_of_a_file_that_is_not_named_is_noted(tmp_path, monkeypatch):
+    files = {"settings.py": SETTINGS, "train.py": NETWORK.format(settings="settings", model=KEPT_DEVICE)}
+    report = settings_after(tmp_path, monkeypatch, files, ["train.py"])
+
+    assert [change.path for change in report.changes] == ["train.py"]
+    assert any("settings.py, which was not named" in finding.message for finding in report.findings)

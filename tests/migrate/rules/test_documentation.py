@@ -221,6 +221,7 @@ AROUND = {
     ("model-attributes", "model.state_dict()"): put("end", "state = {}"),
     ("model-attributes", "model.decode(z)"): put("end", "z = x\nz = {}", **MODEL),
     ("model-attributes", "writer.add_graph(model, x)"): drawn,
+    ("model-attributes", 'torch.save({"net": model}, path)'): put("end"),
     ("agreement", "if torch.isnan(loss):"): put("step", "{}\n    continue"),
     ("agreement", "if loss.item() > 100:"): put("step", "{}\n    break"),
     ("agreement", "return loss"): closed,

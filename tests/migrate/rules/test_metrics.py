@@ -82,6 +82,15 @@ def test_shared_out(changed, name):
     changed(**MADE, **SHARED_PREPARE, end=(evaluation(before), evaluation(after)))
 
 
+def test_a_name_that_holds_nothing_but_the_result_is_gathered(convert_text, programs):
+    """Also of a model that may have been loaded whole, of which nobody knows what it gives."""
+    before, _ = programs({**MADE, "end": evaluation(SHARED["losses"][0])})
+    model = "model = nn.Linear(2, 1)"
+    _, result = convert_text(before.replace(model, "model = torch.load('net.pt')['net'] if data else nn.Linear(2, 1)"))
+    gathered = f"        out = model(x)\n        {GATHERED}\n        total"
+    assert gathered in result
+
+
 def test_a_name_that_is_taken(changed):
     before, after = (text.replace("found", "outputs") for text in SHARED["a result without a name"])
     changed(

@@ -312,6 +312,29 @@ def test_a_writer_of_the_project(changed):
     changed(imports=WRITER, setup=LOGGER, ready=(made, guarded(made)), step=(call, guarded(call)))
 
 
+LOGGERS = """\
+class Loggers:
+    def __init__(self, folders):
+        self.loggers = [Logger(folder) for folder in folders]
+"""
+
+
+def test_a_writer_of_the_project_whose_class_is_also_used_elsewhere(changed):
+    made, call = "logger = Logger('out')", "logger.scalar('loss', loss.item())"
+    changed(imports=WRITER, setup=LOGGER + LOGGERS, ready=(made, guarded(made)), step=(call, guarded(call)))
+
+
+def test_a_picture_of_a_batch(changed):
+    save = "Image.fromarray(shown).save('shown.png')"
+    changed(
+        imports="from PIL import Image",
+        step=(
+            f"shown = output.detach().cpu().numpy()\n{save}",
+            f"shown = output.detach().cpu().numpy()\n{guarded(save)}",
+        ),
+    )
+
+
 def test_a_project_writer_that_is_asked_for_something_is_made_by_all(unchanged, programs):
     holes = {
         "imports": WRITER,

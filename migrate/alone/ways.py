@@ -1,0 +1,29 @@
+"""Which way through a branch stays where one process runs the program, and whether it comes to an end there."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import gives_up
+
+if TYPE_CHECKING:
+    from migrate.alone.world import World
+
+
+def ends(world: World, block: list[ast.stmt]) -> bool:
+    """Whether nothing after a block runs."""
+    last = block[-1] if block else None
+    if isinstance(last, ast.If):
+        kept = certain(world, last)
+        return kept is not None and ends(world, kept)
+    return isinstance(last, (ast.Return, ast.Raise))
+
+
+def certain(world: World, statement: ast.If) -> list[ast.stmt] | None:
+    """The statements of a decided `if` that stay."""
+    truth = world.truth(statement.test)
+    if truth is None:
+        return None
+    kept, other = (statement.body, statement.orelse) if truth else (statement.orelse, statement.body)
+    return other if gives_up(kept) and not gives_up(other) else kept

@@ -1,0 +1,186 @@
+"""Programs written for several processes: what one process runs of them, and what still loads, is said and is drawn."""
+
+import textwrap
+
+import pytest
+
+from migrate.report.model import Kind
+
+PROGRAM = """\
+import argparse
+import logging
+import os
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch-size", type=int, default=16)
+parser.add_argument("--local_rank", type=int, default=-1)
+parser.add_argument("--resume", default="")
+
+
+def main():
+    args = parser.parse_args()
+    args.gpus = torch.cuda.device_count()
+    {place}
+    {start}
+
+
+def worker(gpu, args):
+    {join}
+    {group}
+    torch.cuda.set_device(gpu)
+    data = TensorDataset(torch.randn(64, 4), torch.randn(64, 1))
+    model = nn.Linear(4, 1).cuda(gpu)
+    {wrap}
+    {load}
+    {sampler}
+    {loader}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        {epoch}
+        for x, y in loader:
+            loss = nn.functional.mse_loss(model(x.cuda(gpu)), y.cuda(gpu))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        {after}
+
+
+if __name__ == "__main__":
+    main()
+"""
+SPAWNED = {
+    "place": "args.rank = 0\nargs.world_size = args.gpus",
+    "start": "mp.spawn(worker, (args,), args.gpus)",
+    "join": "args.rank += gpu",
+    "group": 'dist.init_process_group("nccl", world_size=args.world_size, rank=args.rank)',
+    "wrap": "model = nn.parallel.DistributedDataParallel(model, device_ids=[gpu])",
+    "load": "",
+    "sampler": "sampler = DistributedSampler(data)",
+    "loader": "loader = DataLoader(data, args.batch_size // args.world_size, sampler=sampler)",
+    "epoch": "sampler.set_epoch(epoch)",
+    "after": 'if args.rank == 0:\n    torch.save({"model": model.state_dict()}, "last.pt")',
+}
+SPLIT = "split_batches=True"
+
+
+def source(**holes):
+    lines = []
+    for line in PROGRAM.splitlines():
+        hole, indent = line.strip(), line[: len(line) - len(line.lstrip())]
+        if hole.startswith("{") and hole.endswith("}"):
+            lines += textwrap.indent((SPAWNED | holes)[hole[1:-1]], indent).splitlines()
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def result(convert_text, **holes):
+    report, text = convert_text(source(**holes))
+    assert any(f.kind is Kind.LOOP and f.converts for f in report.findings), [f.message for f in report.findings]
+    return text
+
+
+def test_a_rank_that_is_added_to(convert_text):
+    text = result(convert_text)
+    assert "args.rank" not in text
+    assert SPLIT in text
+
+
+SIZE = "args.batch_size // args.world_size"
+LOADERS = {
+    "options in a name": f"options = dict(batch_size={SIZE})\n",
+    "a dictionary": f'options = {{"batch_size": {SIZE}}}\n',
+}
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_batches_that_options_divide(convert_text, name):
+    text = result(convert_text, loader=f"{LOADERS[name]}loader = DataLoader(data, sampler=sampler, **options)")
+    assert SPLIT in text
+    assert "args.batch_size /" not in text
+
+
+def test_a_size_beside_a_sum_is_not_summed_up(convert_text):
+    summed = "if epoch:\n    dist.all_reduce(loss.div_(args.world_size))"
+    text = result(convert_text, after=f"{summed}\nprint(args.batch_size // args.world_size)")
+    assert "accelerator.print(args.batch_size // accelerator.num_processes)" in text
+
+
+def test_old_checkpoints_load_behind_the_wrapper(convert_text):
+    load = 'if args.resume:\n    state = torch.load(args.resume)\n    model.load_state_dict(state["model"])'
+    text = result(convert_text, load=load)
+    strip = "torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state['model'], 'module.')"
+    assert strip in text.replace('"', "'")
+
+
+def test_weights_from_elsewhere_load_before_the_wrapper(convert_text):
+    wrap = 'model.load_state_dict(torch.load("pretrained.pt"))\n' + SPAWNED["wrap"]
+    assert "consume_prefix" not in result(convert_text, wrap=wrap)
+
+
+#: What a program started by `torch.distributed.launch` has in the place of the above.
+LAUNCHED = {
+    "place": "",
+    "start": "worker(args.local_rank, args)",
+    "join": "args.distributed = args.local_rank != -1",
+    "group": 'if args.distributed:\n    dist.init_process_group("nccl")',
+    "sampler": "",
+    "loader": "loader = DataLoader(data, args.batch_size, shuffle=True)",
+    "epoch": "",
+    "after": "",
+}
+ONLY = {
+    "one way out": "    raise NotImplementedError",
+    "several ways out": "    if args.resume:\n        raise ValueError\n    else:\n        raise NotImplementedError",
+}
+
+
+@pytest.mark.parametrize("name", ONLY)
+def test_a_program_that_gives_up_on_one_process(convert_text, name):
+    wrap = f"if args.distributed:\n    {SPAWNED['wrap']}\nelse:\n{ONLY[name]}"
+    text = result(convert_text, **LAUNCHED | {"wrap": wrap})
+    assert "raise" not in text
+    assert "DistributedDataParallel(" not in text
+    assert "for x, y in loader:" in text
+
+
+def test_one_process_shuffles_by_the_sampler_that_it_chose(convert_text):
+    text = result(
+        convert_text,
+        **LAUNCHED
+        | {
+            "sampler": "kind = RandomSampler if args.local_rank == -1 else DistributedSampler",
+            "loader": "loader = DataLoader(data, args.batch_size, sampler=kind(data))",
+            "wrap": f"if args.distributed:\n    {SPAWNED['wrap']}",
+        },
+    )
+    assert "data_seed" not in text
+    assert "kind = RandomSampler\n" in text
+
+
+def test_people_are_told_of_several_processes(convert_text):
+    told = 'logging.warning("distributed: %s", bool(args.local_rank != -1))'
+    wrap = f"if args.local_rank != -1:\n    {SPAWNED['wrap']}\n{told}"
+    assert "bool(accelerator.num_processes > 1)" in result(convert_text, **LAUNCHED | {"wrap": wrap})
+
+
+def test_turns_that_the_program_takes_itself(convert_text):
+    made = 'data = MNIST("data", download=True)'
+    turns = f"if args.local_rank > 0:\n    dist.barrier()\n{made}\nif args.local_rank == 0:\n    dist.barrier()"
+    wrap = f"from torchvision.datasets import MNIST\n{turns}\nif args.distributed:\n    {SPAWNED['wrap']}"
+    text = result(convert_text, **LAUNCHED | {"wrap": wrap})
+    assert text.count("wait_for_everyone") == 2
+    assert "main_process_first" not in text
+
+
+def test_a_branch_without_which_the_program_ends_is_no_branch_of_its_own(refused_text):
+    """Where nothing else can be made of it, such a program is left: its other way only raises."""
+    wrap = f"if args.distributed:\n    {SPAWNED['wrap']}\nelse:\n    raise NotImplementedError"
+    lonely = LAUNCHED | {"wrap": wrap, "start": "worker(max(args.local_rank, 0), args)"}
+    refused_text(source(**lonely), "MIG110", "DistributedDataParallel(model", ("wraps its model",))
