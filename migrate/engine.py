@@ -60,7 +60,7 @@ def _plan(project: Project, options: Options) -> Conversion:
 
 def _in_stages(project: Project, found: Sequence[Stage], options: Options) -> Conversion:
     """The conversion of files that were made ready; those of which not every program converts are left as they were."""
-    from migrate.alone.trial import is_converted, merged, retold
+    from migrate.alone.trial import is_converted, merged, reason, retold
     from migrate.analysis import analyse
     from migrate.analysis.known import TABLES
 
@@ -72,8 +72,13 @@ def _in_stages(project: Project, found: Sequence[Stage], options: Options) -> Co
         failing = [stage for stage in found if stage.contents and not is_converted(stage, now, conversion)]
         if not failing:
             break
-        left += [(stage, retold(conversion, [stage], project)) for stage in failing]
-        found = [stage for stage in found if stage not in failing]
+        kept = [stage for stage in found if stage not in failing]
+        for stage in failing:
+            if (why := reason(stage, project, now, conversion)) is not None:
+                kept.append(replace(stage, contents={}, refusals=(why,)))
+            else:
+                left.append((stage, retold(conversion, [stage], project)))
+        found = kept
     ready = {file.path: file for file in now.named if file.path in contents}
     conversion = retold(conversion, found, project)
     for stage, trial in left:

@@ -33,6 +33,7 @@ class Clearing:
         """Plan what goes away in this round."""
         steps: tuple[Callable[[], bool], ...] = (
             self._dead_ends,
+            self._tails,
             self._same,
             self._answers,
             self._nothing,
@@ -43,6 +44,7 @@ class Clearing:
             self._empty,
             self._functions,
             self._tries,
+            self._exports,
             self._imports,
         )
         for step in steps:
@@ -60,6 +62,20 @@ class Clearing:
                 if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _PASSIVE:
                     self._pen.remove(node)
                     found = True
+        return found
+
+    def _tails(self) -> bool:
+        """`return`, and `if not is_available(): return`, at the end of a function that went on there."""
+        found = False
+        for name, node in self._now.definitions():
+            last = node.body[-1]
+            if isinstance(last, ast.If):
+                leaves = not last.orelse and is_pure(last.test) and len(last.body) == 1 and _is_bare(last.body[0])
+            else:
+                leaves = len(node.body) > 1 and _is_bare(last)
+            if leaves and not self._before.has_like(name, node):
+                self._pen.remove(last)
+                found = True
         return found
 
     def _same(self) -> bool:
@@ -285,6 +301,28 @@ class Clearing:
                     found = True
         return found
 
+    def _exports(self) -> bool:
+        """Names that a package hands on from a file that has them no longer."""
+        found = False
+        for path, root in self._now.trees.items():
+            for node in (n for n in ast.walk(root) if isinstance(n, ast.ImportFrom) and path.endswith("__init__.py")):
+                for alias in node.names:
+                    if self._is_lost(path, node.module, alias):
+                        self._pen.drop_import(node, alias.asname or alias.name)
+                        found = True
+        return found
+
+    def _is_lost(self, path: str, module: str | None, alias: ast.alias) -> bool:
+        """Whether a name is gone, or asks for what only the accelerator knows and nobody imports it any more."""
+        before, now = (uses.origins(module, alias.name) for uses in (self._before, self._now))
+        if not before or not now:
+            return bool(before)
+        bound = alias.asname or alias.name
+        is_ours = all(isinstance(node, ast.Import) for node in now) and any(
+            a.name.startswith(_OURS) for node in now if isinstance(node, ast.Import) for a in node.names
+        )
+        return (is_ours or any(map(is_marked, now))) and not self._now.is_mentioned(bound, besides=path)
+
     def _imports(self) -> bool:
         found = False
         for path, root in self._now.trees.items():
@@ -309,6 +347,10 @@ class Clearing:
         if self._now.names(path).get(bound):
             return False
         return is_ours or bool(self._before.names(path).get(bound))
+
+
+def _is_bare(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Return) and statement.value is None
 
 
 def _asks(node: ast.expr) -> bool:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.alone.scales import LOADERS
+from migrate.alone.scales import BATCHED, LOADERS
 from migrate.analysis.known.distributed import SAMPLERS
 from migrate.programs.program import Refusal
 
@@ -20,12 +20,22 @@ _SHUFFLE, _SEED = 3, 4  # DistributedSampler(dataset, num_replicas, rank, shuffl
 
 
 @dataclass(frozen=True, slots=True)
+class Batches:
+    """`BatchSampler(sampler, size, drop_last)`."""
+
+    call: ast.Call
+    size: ast.expr
+    drops_last: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """What a DistributedSampler does with the order of the samples."""
 
     call: ast.Call
     shuffles: bool
     seed: str  # Python source
+    batches: Batches | None = None  # the BatchSampler between it and the loader
 
 
 class Samplers:
@@ -33,8 +43,12 @@ class Samplers:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._orders = {loader: order for loader in self._loaders() if (order := self._order_of(loader))}
+        orders = {loader: order for loader in self._loaders() if (order := self._order_of(loader))}
+        self._orders = orders
+        self._fixed = {order.call for loader, order in orders.items() if self._is_never_told(loader, order)}
+        self._orders = {loader: order for loader, order in orders.items() if order.call not in self._fixed}
         self._replaced = {order.call for order in self._orders.values()}
+        self._replaced |= {order.batches.call for order in self._orders.values() if order.batches is not None}
 
     @property
     def seeds(self) -> dict[ast.Call, str]:
@@ -52,21 +66,35 @@ class Samplers:
 
     def _order_of(self, loader: ast.Call) -> Order | None:
         """The order of a loader that a DistributedSampler gives it in every case."""
+        batched = _keyword(loader, "batch_sampler")
         given = _keyword(loader, "sampler")
-        if given is None:
-            return None
-        found = [e for e in self._behind(given.value, 4) if id(e) not in self._world.dead]
-        if len(found) != 1 or not isinstance(found[0], ast.Call):
-            return None
-        call = found[0]
-        if not self._is_distributed(call):
+        batches = self._batches(loader, batched.value) if batched is not None else None
+        sampler = given.value if given is not None else _argument(batches.call, "sampler", 0) if batches else None
+        call = self._only_call(sampler)
+        if call is None or not self._is_distributed(call):
             return None
         shuffles = _argument(call, "shuffle", _SHUFFLE)
         if shuffles is not None and not isinstance(shuffles, ast.Constant):
             return None
         seed = _argument(call, "seed", _SEED)
         draws = shuffles is None or bool(shuffles.value)
-        return Order(call, draws, "0" if seed is None else ast.unparse(seed))
+        return Order(call, draws, "0" if seed is None else ast.unparse(seed), batches)
+
+    def _batches(self, loader: ast.Call, given: ast.expr) -> Batches | None:
+        """The batches of a loader, where their size can be written at the loader just as well."""
+        call, facts = self._only_call(given), self._world.facts
+        if call is None or not facts.called(call) & BATCHED or facts.unit(call) is not facts.unit(loader):
+            return None
+        size, drops_last = (_argument(call, *place) for place in (("batch_size", 1), ("drop_last", 2)))
+        if size is None or drops_last is None or not _is_same_between(facts.tree(call).function(call), call, loader):
+            return None
+        reads = [n for n in ast.walk(facts.tree(call).root) if isinstance(given, ast.Name) and _reads(n, given.id)]
+        return Batches(call, size, drops_last) if all(n is given for n in reads) or given is call else None
+
+    def _only_call(self, node: ast.expr | None) -> ast.Call | None:
+        """The one call that a value comes from."""
+        found = [e for e in self._behind(node, 4) if id(e) not in self._world.dead] if node is not None else []
+        return found[0] if len(found) == 1 and isinstance(found[0], ast.Call) else None
 
     def _is_distributed(self, call: ast.Call) -> bool:
         """Whether a call makes a DistributedSampler, where one process runs it."""
@@ -96,7 +124,7 @@ class Samplers:
         for use in facts.calls_anywhere:
             if use.unit.module not in self._world.modules or id(use.node) in self._world.dead:
                 continue
-            if self._is_distributed(use.node) and use.node not in self._replaced:
+            if self._is_distributed(use.node) and use.node not in self._replaced | self._fixed:
                 yield _refused(use.node, "what becomes of this sampler is not known")
             elif self.seeds and facts.called(use.node) & LOADERS and use.node not in self._orders:
                 shuffle = _argument(use.node, "shuffle", 2)
@@ -115,13 +143,27 @@ class Samplers:
         """A loader shuffles itself; `set_epoch` is asked of the loader."""
         if not isinstance(node, ast.Call):
             return None
+        if node in self._fixed:
+            return self._alone(pen, node)
         if (order := self._orders.get(node)) is not None:
             return self._loader(pen, node, order)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "set_epoch":
             return self._epoch(pen, node, node.func)
         return None
 
+    def _alone(self, pen: Pen, node: ast.Call) -> list[ast.AST]:
+        """`DistributedSampler(data, num_replicas=1, rank=0)`: the order of an evaluation, in full."""
+        for position, (name, value) in enumerate((("num_replicas", "1"), ("rank", "0")), start=1):
+            given = _argument(node, name, position)
+            if given is None:
+                pen.add_keyword(node, name, value)
+            else:
+                pen.rewrite(given, value)
+        return [a for a in node.args if a not in node.args[1:3]]
+
     def _loader(self, pen: Pen, node: ast.Call, order: Order) -> list[ast.AST]:
+        if order.batches is not None:
+            return self._batched(pen, node, order, order.batches)
         given, shuffle = _keyword(node, "sampler"), _keyword(node, "shuffle")
         assert given is not None
         if shuffle is not None:
@@ -133,6 +175,17 @@ class Samplers:
         else:
             pen.remove_argument(node, given)
         return [*node.args, *(k for k in node.keywords if k not in (given, shuffle))]
+
+    def _batched(self, pen: Pen, node: ast.Call, order: Order, batches: Batches) -> list[ast.AST]:
+        """`batch_sampler=...` gives way to the size of the batches, and to what the sampler did."""
+        given = _keyword(node, "batch_sampler")
+        assert given is not None
+        pen.replace_argument(node, given, ast.unparse(batches.size), "batch_size")
+        if order.shuffles:
+            pen.add_keyword(node, "shuffle", "True")
+        if not (isinstance(batches.drops_last, ast.Constant) and not batches.drops_last.value):
+            pen.add_keyword(node, "drop_last", ast.unparse(batches.drops_last))
+        return [*node.args, *(k for k in node.keywords if k is not given)]
 
     def _epoch(self, pen: Pen, node: ast.Call, func: ast.Attribute) -> list[ast.AST] | None:
         loader = self.loader_at(func.value)
@@ -181,6 +234,27 @@ class Samplers:
                             break
         return found
 
+    def _is_never_told(self, loader: ast.Call, order: Order) -> bool:
+        """Whether a loader that nobody trains on draws one order again and again: it need not be prepared."""
+        if not order.shuffles or order.batches is not None or loader in self._told() or self._is_shared(order.call):
+            return False
+        over = [
+            node
+            for module in self._world.modules
+            for node in self._world.facts.tree(module.tree).nodes
+            if isinstance(node, ast.For)
+            and any(
+                isinstance(n, (ast.Name, ast.Attribute)) and self._is_loader(n, {loader}) for n in ast.walk(node.iter)
+            )
+        ]
+        return bool(over) and not any(
+            isinstance(n, ast.Attribute) and n.attr == "backward" for node in over for n in ast.walk(node)
+        )
+
+    def _is_shared(self, sampler: ast.Call) -> bool:
+        """Whether several loaders take their order from one sampler."""
+        return sum(order.call is sampler for order in self._orders.values()) > 1
+
     def _told(self) -> set[ast.AST]:
         """The loaders whose sampler is told the epoch."""
         facts = self._world.facts
@@ -198,6 +272,22 @@ class Samplers:
 
 def _refused(node: ast.AST, why: str) -> Refusal:
     return Refusal(node, "MIG113", why, "give each DataLoader a DistributedSampler of its own, all with one seed")
+
+
+def _is_same_between(function: ast.AST, first: ast.Call, second: ast.Call) -> bool:
+    """Whether nothing that the arguments of a call read is given another value before another call."""
+    read = {ast.unparse(n) for n in ast.walk(first) if isinstance(n, (ast.Name, ast.Attribute))}
+    return first.lineno <= second.lineno and not any(
+        isinstance(n, (ast.Name, ast.Attribute))
+        and isinstance(n.ctx, ast.Store)
+        and ast.unparse(n) in read
+        and first.lineno < n.lineno <= second.lineno
+        for n in ast.walk(function)
+    )
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
 
 
 def _keyword(call: ast.Call, name: str) -> ast.keyword | None:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from migrate.alone.world import World
 
 LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
-_BATCHED = frozenset({"torch.utils.data.BatchSampler", "torch.utils.data.sampler.BatchSampler"})
+BATCHED = frozenset({"torch.utils.data.BatchSampler", "torch.utils.data.sampler.BatchSampler"})
 _SIZE, _WORKERS = ("batch_size", 1), ("num_workers", 5)
 #: What of a loader the accelerator shares out, or each process has for itself: keyword and position.
-_SHARED = {**dict.fromkeys(LOADERS, (_SIZE, _WORKERS)), **dict.fromkeys(_BATCHED, (_SIZE,))}
+_SHARED = {**dict.fromkeys(LOADERS, (_SIZE, _WORKERS)), **dict.fromkeys(BATCHED, (_SIZE,))}
 _SEVERAL = f"{ACCELERATOR}.num_processes > 1"
 _ARITHMETIC = (ast.Mult, ast.Div, ast.FloorDiv, ast.Add)
 _DEEPEST = 6

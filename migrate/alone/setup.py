@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 #: Library functions that such a function may call.
 _PLAIN = frozenset(
     """builtins.print builtins.int builtins.str builtins.len builtins.min builtins.max builtins.isinstance
-    builtins.bool os.environ.get os.getenv os.environ.setdefault os.environ.update torch.cuda.device_count
-    torch.cuda.is_available torch.accelerator.current_accelerator torch.accelerator.is_available
+    builtins.bool builtins.hasattr builtins.getattr os.environ.get os.getenv os.environ.setdefault os.environ.update
+    torch.cuda.device_count torch.cuda.is_available torch.accelerator.current_accelerator torch.accelerator.is_available
     torch.accelerator.device_count torch.distributed.get_default_backend_for_device torch.device datetime.timedelta
     subprocess.getoutput subprocess.check_output warnings.warn sys.exit builtins.exit socket.gethostname os.getpid
     torch.multiprocessing.set_start_method torch.multiprocessing.get_start_method time.sleep builtins.ValueError

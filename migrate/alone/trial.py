@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from migrate.alone.lines import Lines, retold_findings, retold_summaries
 from migrate.programs.marker import ACCELERATOR, PRECISION
+from migrate.programs.program import Refusal
 from migrate.report.model import Finding, Kind, Outcome
 
 if TYPE_CHECKING:
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from migrate.alone.stage import Stage
     from migrate.edits import Plan
     from migrate.source.project import Project
+
+
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Planned(Protocol):
@@ -31,21 +36,42 @@ P = TypeVar("P", bound=Planned)
 
 def is_converted(stage: Stage, project: Project, planned: Planned) -> bool:
     """Whether each training loop in the files converts, and nothing is left that stands for something else."""
+    return _converts(stage, planned) and not any(_left_open(path, project, planned) for path in stage.contents)
+
+
+def reason(stage: Stage, original: Project, project: Project, planned: Planned) -> Refusal | None:
+    """Why files whose loops all convert are left: code of them asks what the accelerator cannot tell there."""
+    for path in sorted(stage.contents) if _converts(stage, planned) else ():
+        if left := _left_open(path, project, planned):
+            tree = next(file for file in original.named if file.path == path).tree
+            named = (n for n in ast.walk(tree) if isinstance(n, _NAMED) and n.name == left[-1])
+            where = f"{left[-1]}()" if left[-1] else "the module"
+            why = f"{where} asks which process it runs in, and the accelerator cannot be brought there"
+            return Refusal(
+                next(named, tree.body[0]), "MIG113", why, "hand over what it asks for, or ask where it is called"
+            )
+    return None
+
+
+def _converts(stage: Stage, planned: Planned) -> bool:
     loops = [f for f in planned.outcome.findings if f.kind is Kind.LOOP and f.path in stage.paths]
-    if not loops or not all(loop.converts for loop in loops):
-        return False
-    return not any(_is_open(path, project, planned) for path in stage.contents)
+    return bool(loops) and all(loop.converts for loop in loops)
 
 
-def _is_open(path: str, project: Project, planned: Planned) -> bool:
+def _left_open(path: str, project: Project, planned: Planned) -> list[str]:
+    """The functions of a file in which something still stands for the accelerator; "" is the module."""
     from migrate.edits.apply import apply
 
     file = next(file for file in project.named if file.path == path)
-    names = (ACCELERATOR.encode(), PRECISION.encode())
-    if not any(name in file.content for name in names) or planned.plan is None:
-        return False
+    names = (ACCELERATOR, PRECISION)
+    if not any(name.encode() in file.content for name in names) or planned.plan is None:
+        return []
     content = apply(file, planned.plan).content
-    return any(name in content for name in names)
+    if not any(name.encode() in content for name in names):
+        return []
+    named = [node for node in ast.walk(ast.parse(content)) if isinstance(node, _NAMED)]
+    asking = (n for n in named if any(isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(n)))
+    return ["", *(node.name for node in asking)]
 
 
 def retold(planned: P, stages: Sequence[Stage], project: Project) -> P:

@@ -22,7 +22,8 @@ _PURE = (
 _HARMLESS = frozenset(
     """int str float bool len min max getattr os.environ.get os.getenv torch.cuda.device_count
     torch.accelerator.device_count torch.device torch.cuda.is_available dist.get_rank dist.get_world_size
-    torch.distributed.get_rank torch.distributed.get_world_size""".split()
+    torch.distributed.get_rank torch.distributed.get_world_size dist.is_available dist.is_initialized
+    torch.distributed.is_available torch.distributed.is_initialized""".split()
 )
 
 
@@ -184,11 +185,22 @@ class Uses:
             if path == besides:
                 continue
             for node in tree.nodes:
-                if isinstance(node, ast.ImportFrom) and any(a.name == name for a in node.names):
-                    return True
-                if isinstance(node, ast.Attribute) and node.attr == name:
+                if isinstance(node, ast.ImportFrom) and any(a.name in (name, "*") for a in node.names):
+                    if _is_file(node.module, besides):
+                        return True
+                if isinstance(node, ast.Attribute) and node.attr == name and not is_marked(node.value):
                     return True
         return False
+
+    def origins(self, module: str | None, name: str) -> list[ast.stmt]:
+        """The statements that give a name, in the files that an import of this module may be from."""
+        return [
+            statement
+            for path, tree in self._trees.items()
+            if _is_file(module, path)
+            for statement in tree.nodes
+            if isinstance(statement, ast.stmt) and name in _bound(statement)
+        ]
 
     # --- attributes -------------------------------------------------------------------------------------------------
 
@@ -249,6 +261,15 @@ class Uses:
                 name = parent.name if node.name == "__init__" and isinstance(parent, ast.ClassDef) else node.name
                 found.setdefault(name, []).append(node)
         return found
+
+    def definitions(self) -> Iterator[tuple[str, _Def]]:
+        """Every function and method that may be edited, by name."""
+        for name, nodes in self._functions.items():
+            yield from ((name, node) for node in nodes if node in self._own)
+
+    def has_like(self, name: str, node: _Def) -> bool:
+        """Whether a function of this name and body is here."""
+        return any(ast.dump(mine) == ast.dump(node) for mine in self._functions.get(name, []))
 
     def is_other(self, name: str, node: _Def) -> bool:
         """Whether the function of this name has another body here."""
@@ -312,6 +333,23 @@ class Uses:
     def parent(self, path: str, node: ast.AST) -> ast.AST | None:
         """What a node stands in."""
         return self._trees[path].parents.get(node)
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """The names that a statement gives something."""
+    if isinstance(statement, (*_DEFS, ast.ClassDef)):
+        return {statement.name}
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _is_file(module: str | None, path: str) -> bool:
+    """Whether an import may be from a file, by the last part of its name."""
+    parts = path.removesuffix(".py").split("/")
+    if parts[-1] == "__init__":
+        parts.pop()
+    return module is None or not parts or module.rpartition(".")[2] == parts[-1]
 
 
 def _called(call: ast.Call) -> str:

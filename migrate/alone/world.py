@@ -10,6 +10,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.alone.missing import Attributes
 from migrate.alone.ways import certain, ends
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
@@ -55,6 +56,7 @@ class World:
         self._places = Places(facts, self.sources)
         self._asked_of: list[Function] = []
         self._flags: dict[str, bool] = {}
+        self._attributes = Attributes(self)
         self.kept: set[ast.expr] = set()  # tests of branches that stay, whatever they ask
         self._learn_flags()
 
@@ -76,9 +78,9 @@ class World:
             return None if inner is None else not inner
         if isinstance(test, ast.BoolOp):
             return self._joined(test)
-        if self._starts(test) or self._asks_for_wrapper(test):
+        if self._starts(test) or self._attributes.is_missing(test):
             return False
-        if isinstance(test, ast.Attribute) and test.attr in self._flags:
+        if isinstance(test, ast.Attribute) and test.attr in self._flags and not self.facts.names(test):
             return self._flags[test.attr]
         for meaning in self._branches.meanings(test):
             if meaning.holds is Side.SEVERAL or meaning.fails is Side.ONE:
@@ -207,20 +209,6 @@ class World:
     def _starts(self, test: ast.expr) -> bool:
         return isinstance(test, (ast.Attribute, ast.Compare)) and ast.unparse(test) in self._starting
 
-    def _asks_for_wrapper(self, test: ast.expr) -> bool:
-        """`hasattr(model, "module")`, `isinstance(model, DistributedDataParallel)` of a model that was wrapped."""
-        if not isinstance(test, ast.Call) or len(test.args) != 2:
-            return False
-        names = self.facts.called(test)
-        if "builtins.hasattr" in names:
-            asks = isinstance(test.args[1], ast.Constant) and test.args[1].value == "module"
-        else:
-            kinds = test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]
-            asks = "builtins.isinstance" in names and all(
-                self.facts.names(kind) & (WRAPPERS | distributed.DATA_PARALLEL) for kind in kinds
-            )
-        return asks and self.is_wrapped(test.args[0])
-
     def _learn_flags(self) -> None:
         """`args.distributed = False` where there is one process, and True only where there are several."""
         for _ in range(3):
@@ -249,6 +237,10 @@ class World:
             return found
         return self._of_attributes.get(node.attr) if isinstance(node, ast.Attribute) else None
 
+    def is_given_by_launcher(self, node: ast.expr) -> bool:
+        """Whether an expression is read from the environment, or from the group, as a number of the place."""
+        return self._places.quantity(node) is not None
+
     def is_size(self, node: ast.expr) -> bool:
         """Whether an expression is the number of processes, or of the GPUs that each get one."""
         return self.quantity(node) in _SIZES
@@ -262,7 +254,7 @@ class World:
         for module in self.modules:
             for node in self.facts.tree(module.tree).nodes:
                 if isinstance(node, ast.Attribute) and node.attr == target.attr and isinstance(node.ctx, ast.Load):
-                    if self.truth(node) is None:
+                    if not self.facts.names(node) and self.truth(node) is None:
                         return False
         return True
 

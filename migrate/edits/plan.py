@@ -311,7 +311,7 @@ class Plan:
         """What is to be done to a file, without conflicts: what `apply` carries out."""
         if file.path not in self._settled:
             local = frozenset(_modules(self.files))
-            self._settled[file.path] = settle(file.index, self._edits[file.path], self.pure_calls, local)
+            self._settled[file.path] = settle(file.index, self._edits.get(file.path, []), self.pure_calls, local)
         return self._settled[file.path]
 
     # -------------------------------------------------------------- inside

@@ -160,7 +160,8 @@ def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
     """A program that always distributes itself; one that does so only behind a flag keeps that branch."""
     if program.handed is not None and program.refusals:
         return  # what keeps this from being taken out is told already
-    for module in {loop.unit.module for loop in program.training}:
+    units = [*(loop.unit for loop in program.training), *(u for u in (program.home, program.start) if u is not None)]
+    for module in dict.fromkeys(unit.module for unit in units):
         tree = facts.tree(module.tree)
         for node in tree.nodes:
             if not isinstance(node, ast.Call):

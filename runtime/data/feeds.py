@@ -249,10 +249,11 @@ def feed_for(base: DataLoader[Any], world: World, dealing: Dealing) -> Feed:
 def is_sharded(loader: DataLoader[Any]) -> bool:
     """Whether the loader hands different samples to different processes by itself."""
     inside = (loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None), loader.dataset)
-    return any(
-        isinstance(part, DistributedSampler) or (hasattr(part, "num_replicas") and hasattr(part, "rank"))
-        for part in inside
+    sharing = (
+        p for p in inside if isinstance(p, DistributedSampler) or (hasattr(p, "num_replicas") and hasattr(p, "rank"))
     )
+    # What is made for one process hands out all samples.
+    return any(getattr(part, "num_replicas", None) != 1 for part in sharing)
 
 
 def _settings(base: DataLoader[Any]) -> dict[str, Any]:

@@ -343,6 +343,17 @@ def test_a_loader_that_is_sharded_already_is_not_sharded_again():
     assert run_ranks(sharded_already, 2) == [([[0, 2], [4, 6]], 2), ([[1, 3], [5, 7]], 2)]
 
 
+def made_for_one():
+    accelerator = Accelerator(cpu=True)
+    data = Numbers(8)
+    loader = DataLoader(data, batch_size=2, sampler=DistributedSampler(data, num_replicas=1, rank=0, shuffle=False))
+    return [rows(batch) for batch in accelerator.prepare(loader)]
+
+
+def test_a_sampler_that_is_made_for_one_process_shares_nothing_out():
+    assert run_ranks(made_for_one, 2) == [[[0, 1], [4, 5]], [[2, 3], [6, 7]]]
+
+
 def uneven():
     accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(even_batches=False))
     loader = accelerator.prepare(DataLoader(Numbers(5), batch_size=2))

@@ -1,0 +1,170 @@
+"""Samplers that share the data out, where several processes are made one: what becomes of them, and what is refused."""
+
+BATCHED = """
+import torch
+from torch import nn, optim
+from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, TensorDataset
+
+torch.distributed.init_process_group("gloo")
+data = TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1))
+size = 4
+sampler = DistributedSampler(data, shuffle={shuffle})
+batches = BatchSampler(sampler, size, {drop_last})
+{between}
+loader = DataLoader(data, batch_sampler=batches)
+model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    sampler.set_epoch(epoch)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+EVALUATED = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+torch.distributed.init_process_group("gloo")
+data = TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1))
+held_out = TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1))
+sampler, held_out_sampler = DistributedSampler(data), DistributedSampler(held_out{given})
+loader = DataLoader(data, batch_size=4, sampler=sampler)
+test_loader = DataLoader(held_out, batch_size=4, sampler=held_out_sampler)
+model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    sampler.set_epoch(epoch)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        for x, y in test_loader:
+            print(nn.functional.mse_loss(model(x), y).item())
+    model.train()
+"""
+JOINING = """
+import argparse
+import os
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, TensorDataset
+
+
+def init(args):
+    if "RANK" in os.environ:
+        args.rank = int(os.environ["RANK"])
+        args.world_size = int(os.environ["WORLD_SIZE"])
+    elif hasattr(args, "rank"):
+        pass
+    else:
+        args.distributed = False
+        return
+    args.distributed = True
+    torch.distributed.init_process_group("gloo", rank=args.rank, world_size=args.world_size)
+
+
+def total(value):
+    if not torch.distributed.is_available():
+        return value
+    if not torch.distributed.is_initialized():
+        return value
+    torch.distributed.all_reduce(value)
+    return value
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.1)
+{option}args = parser.parse_args()
+init(args)
+data = TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1))
+sampler = DistributedSampler(data) if args.distributed else RandomSampler(data)
+loader = DataLoader(data, batch_size=4, sampler=sampler)
+model = nn.Linear(2, 1)
+if args.distributed:
+    model = nn.parallel.DistributedDataParallel(model)
+optimizer = optim.SGD(model.parameters(), lr=args.lr)
+for epoch in range(2):
+    if args.distributed:
+        sampler.set_epoch(epoch)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+print(total(torch.zeros(1)))
+"""
+
+
+def test_batches_of_a_sampler_are_those_of_the_loader(convert_text):
+    _, result = convert_text(BATCHED.format(shuffle=True, drop_last=True, between=""))
+
+    assert "DataLoader(data, batch_size=size, shuffle=True, drop_last=True)" in result
+    assert "    loader.set_epoch(epoch)\n" in result
+    assert "Sampler(" not in result
+
+
+def test_batches_in_order_with_a_last_short_one(convert_text):
+    _, result = convert_text(BATCHED.format(shuffle=False, drop_last=False, between=""))
+
+    assert "DataLoader(data, batch_size=size)" in result
+
+
+def test_a_size_that_changes_before_the_loader_is_refused(convert_text):
+    report, result = convert_text(BATCHED.format(shuffle=True, drop_last=True, between="size = 2"))
+
+    assert "Accelerator" not in result
+    assert "what becomes of this sampler is not known" in str(report.findings)
+
+
+def test_batches_that_something_else_asks_are_refused(convert_text):
+    report, result = convert_text(BATCHED.format(shuffle=True, drop_last=True, between="print(len(batches))"))
+
+    assert "Accelerator" not in result
+    assert "what becomes of this sampler is not known" in str(report.findings)
+
+
+def test_an_evaluation_whose_sampler_is_never_told_the_epoch_keeps_its_order(convert_text):
+    _, result = convert_text(
+        EVALUATED.format(given="").replace(
+            "sampler, held_out_sampler = DistributedSampler(data), ",
+            "sampler = DistributedSampler(data)\nheld_out_sampler = ",
+        )
+    )
+
+    assert "held_out_sampler = DistributedSampler(held_out, num_replicas=1, rank=0)" in result
+    assert "test_loader.set_epoch" not in result
+
+
+def test_the_number_of_processes_of_such_a_sampler_is_one(convert_text):
+    given = ", num_replicas=torch.distributed.get_world_size(), rank=torch.distributed.get_rank()"
+    source = EVALUATED.format(given=given)
+    source = source.replace(
+        "sampler, held_out_sampler = DistributedSampler(data), ",
+        "sampler = DistributedSampler(data)\nheld_out_sampler = ",
+    )
+    _, result = convert_text(source)
+
+    assert "held_out_sampler = DistributedSampler(held_out, num_replicas=1, rank=0)" in result
+
+
+def test_a_rank_that_only_a_launcher_gives_is_missing(convert_text):
+    _, result = convert_text(JOINING.format(option=""))
+
+    assert "sampler = RandomSampler(data)" in result
+    assert "DistributedDataParallel" not in result
+    assert "hasattr" not in result
+    assert "False." not in result
+
+
+def test_a_rank_that_the_command_line_gives_may_be_there(convert_text):
+    option = 'parser.add_argument("--rank", type=int)\n'
+    _, result = convert_text(JOINING.format(option=option))
+
+    assert "Accelerator" not in result
