@@ -89,14 +89,11 @@ def _in_stages(project: Project, found: Sequence[Stage], options: Options) -> Co
 
 
 def _converted(project: Project, facts: Facts, options: Options, ready: Sequence[Stage] = ()) -> Conversion:
-    from migrate.edits import Plan
-    from migrate.rules import convert
+    from migrate.analysis.known import TABLES
+    from migrate.views import converted
 
-    # A file without a word of PyTorch is not looked at for itself; where others import it, it may have to follow.
-    files = tuple(dict.fromkeys((*project.files, *(module.file for module in facts.editable))))
-    plan = Plan(files)
-    outcome = convert(facts, plan, options, ready)
-    return Conversion(outcome, tuple(file.path for file in files if plan.touches(file)), plan, facts.broken)
+    outcome, plan = converted(project, facts, options.known or TABLES, options, ready)
+    return Conversion(outcome, plan.touched, plan, facts.broken)
 
 
 def _apply(file: SourceFile, conversion: Conversion) -> Applied:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from migrate.edits.edit import Edit
-    from migrate.edits.plan import EditableFile, Plan
+    from migrate.edits.editable import EditableFile
+    from migrate.edits.plan import Plan
 
 LINES = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
 WHOLE = (Remove, Replace, Fold, Unwrap)

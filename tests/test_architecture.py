@@ -22,7 +22,7 @@ LAYERS = {
         {"cli"},
         {"pipeline"},
         {"engine"},
-        {"alone"},
+        {"alone", "views"},
         {"rules", "selfcheck"},
         {"programs", "report"},
         {"edits", "analysis"},

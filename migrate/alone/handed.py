@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.alone.numbers import undivided
 from migrate.alone.world import WRAPPERS
+from migrate.analysis.units import Function
 from migrate.programs.handed import Handed
+from migrate.programs.scripts import entered_from, is_imported
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from migrate.alone.samplers import Samplers
     from migrate.alone.scales import Scales
     from migrate.alone.world import World
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
 
 #: Arguments of DistributedDataParallel that are passed on, with their defaults.
 _PASSED_ON = {
@@ -24,20 +31,50 @@ _PASSED_ON = {
 }
 
 
-def handed(world: World, samplers: Samplers, scales: Scales) -> Handed:
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one place says, and the files whose code leads there; None: that of any file may."""
+
+    handed: Handed
+    entrances: frozenset[str] | None
+
+
+def merged(said: Iterable[Said], entrances: frozenset[str]) -> Handed | None:
+    """What is handed to programs that are entered from some files; None: these have one process."""
+    mine = [each.handed for each in said if each.entrances is None or each.entrances & entrances]
+    if not mine:
+        return None
+    ddp = {key: value for each in mine for key, value in each.ddp}
+    seeds = [each.seed for each in mine if each.seed is not None]
+    return Handed(tuple(ddp.items()), min(seeds, default=None), any(each.splits for each in mine))
+
+
+def entrances(facts: Facts, unit: Unit) -> frozenset[str] | None:
+    """The files whose code leads to a unit; None where not all of its callers are seen, or one of them is imported."""
+    above = entered_from(facts, unit)
+    if isinstance(unit, Function) and not facts.callers_known(unit.original):
+        return None
+    return None if any(is_imported(facts, module) for module in above) else frozenset(m.file.path for m in above)
+
+
+def handed(world: World, samplers: Samplers, scales: Scales) -> Iterator[Said]:
     """What the modules say."""
-    seeds = set(samplers.seeds.values())
-    return Handed(_wrapping(world), min(seeds) if seeds else None, _splits(world, scales))
+    facts = world.facts
+    for use in facts.calls_anywhere:
+        if use.unit.module in world.modules and facts.called(use.node) & WRAPPERS:
+            if ddp := tuple(_wrapping(use.node)):
+                yield Said(Handed(ddp), entrances(facts, use.unit))
+    for loader, seed in samplers.seeds.items():
+        yield Said(Handed(seed=seed), entrances(facts, facts.unit(loader)))
+    for place in _splitting(world, scales):
+        yield Said(Handed(splits=True), entrances(facts, facts.unit(place)))
 
 
-def _wrapping(world: World) -> tuple[tuple[str, str], ...]:
-    found: dict[str, str] = {}
-    for use in world.facts.calls_anywhere:
-        if use.unit.module in world.modules and world.facts.called(use.node) & WRAPPERS:
-            for keyword in use.node.keywords:
-                if keyword.arg in _PASSED_ON and not _is_default(keyword):
-                    found[keyword.arg] = ast.unparse(keyword.value)
-    return tuple(found.items())
+def _wrapping(call: ast.Call) -> Iterator[tuple[str, str]]:
+    for keyword in call.keywords:
+        if keyword.arg in _PASSED_ON and not _is_default(keyword):
+            assert keyword.arg is not None
+            yield keyword.arg, ast.unparse(keyword.value)
 
 
 def _is_default(keyword: ast.keyword) -> bool:
@@ -45,16 +82,12 @@ def _is_default(keyword: ast.keyword) -> bool:
     return isinstance(keyword.value, ast.Constant) and keyword.value.value == _PASSED_ON[keyword.arg]
 
 
-def _splits(world: World, scales: Scales) -> bool:
-    """Whether a batch size is divided by the number of processes."""
-    if any(undivided(world, node) is not None for node in scales.batch_sizes):
-        return True
+def _splitting(world: World, scales: Scales) -> Iterator[ast.AST]:
+    """Where a batch size is divided by the number of processes."""
+    yield from (node for node in scales.batch_sizes if undivided(world, node) is not None)
     names = {ast.unparse(n) for n in scales.batch_sizes if isinstance(n, (ast.Name, ast.Attribute))}
-    return any(
-        isinstance(node, ast.AugAssign)
-        and isinstance(node.op, (ast.Div, ast.FloorDiv))
-        and ast.unparse(node.target) in names
-        and world.is_size(node.value)
-        for module in world.modules
-        for node in world.facts.tree(module.tree).nodes
-    )
+    for module in world.modules:
+        for node in world.facts.tree(module.tree).nodes:
+            if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
+                if ast.unparse(node.target) in names and world.is_size(node.value):
+                    yield node

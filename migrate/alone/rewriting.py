@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from migrate.alone.setup import Setups
     from migrate.alone.sums import Sums
     from migrate.alone.world import World
-    from migrate.analysis.facts import Facts
+    from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module
 
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -160,10 +160,10 @@ class Rewriting:
         return list(ast.iter_child_nodes(node)) if left is None else left
 
 
-def starts(facts: Facts, modules: Collection[Module]) -> bool:
-    """Whether there is anything to do: a group that is joined, processes that are started, a wrapper, a sampler.
+def starts(facts: Facts, modules: Collection[Module]) -> list[Use]:
+    """Where there is something to do: a group that is joined, processes that are started, a wrapper, a sampler.
 
-    There is not where an accelerator does it already.
+    There is nothing where an accelerator does it already.
     """
     wanted = (
         distributed.PROCESS_GROUPS
@@ -173,5 +173,5 @@ def starts(facts: Facts, modules: Collection[Module]) -> bool:
     )
     uses = [use for use in facts.calls_anywhere if use.unit.module in modules]
     if any(Role.ACCELERATOR in roles(facts.values(use.node)) for use in uses):
-        return False
-    return any(facts.called(use.node) & wanted for use in uses)
+        return []
+    return [use for use in uses if facts.called(use.node) & wanted]

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.alone.handed import entrances
 from migrate.alone.scales import BATCHED, LOADERS
 from migrate.analysis.known.distributed import SAMPLERS
 from migrate.programs.program import Refusal
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from migrate.alone.pen import Pen
     from migrate.alone.world import World
+    from migrate.analysis.units import Unit
 
 _SHUFFLE, _SEED = 3, 4  # DistributedSampler(dataset, num_replicas, rank, shuffle, seed, drop_last)
 
@@ -126,12 +128,21 @@ class Samplers:
                 continue
             if self._is_distributed(use.node) and use.node not in self._replaced | self._fixed:
                 yield _refused(use.node, "what becomes of this sampler is not known")
-            elif self.seeds and facts.called(use.node) & LOADERS and use.node not in self._orders:
+            elif facts.called(use.node) & LOADERS and use.node not in self._orders and self._beside(use.unit):
                 shuffle = _argument(use.node, "shuffle", 2)
                 if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
                     yield _refused(use.node, "this loader draws its order in another way than a DistributedSampler")
-        if len(set(self.seeds.values())) > 1:
-            yield _refused(next(iter(self.seeds)), "the samplers have different seeds")
+        for loader, seed in self.seeds.items():
+            if len({seed, *self._beside(facts.unit(loader))}) > 1:
+                yield _refused(loader, "the samplers have different seeds")
+                return
+
+    def _beside(self, unit: Unit) -> set[str]:
+        """The seeds of the loaders in programs that a unit belongs to."""
+        facts = self._world.facts
+        mine = entrances(facts, unit)
+        pairs = ((seed, entrances(facts, facts.unit(loader))) for loader, seed in self.seeds.items())
+        return {seed for seed, others in pairs if mine is None or others is None or mine & others}
 
     # --- edits ------------------------------------------------------------------------------------------------------
 

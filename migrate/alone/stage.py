@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.alone import apex
 from migrate.alone.clearing import Clearing
 from migrate.alone.half import Half
-from migrate.alone.handed import handed
+from migrate.alone.handed import Said, entrances, handed, merged
 from migrate.alone.obstacles import obstacles
 from migrate.alone.pen import Pen
 from migrate.alone.presence import Presence
@@ -48,9 +48,13 @@ class Stage:
     paths: frozenset[str]
     contents: dict[str, bytes] = field(default_factory=dict)  # by path
     comments: dict[str, tuple[str, ...]] = field(default_factory=dict)  # that went away with their statements
-    handed: Handed | None = field(default_factory=Handed)  # None: there are no several processes
+    processes: tuple[Said, ...] = ()  # what is said of several processes
     said: tuple[str, ...] = ()  # of what becomes of apex
     refusals: tuple[Refusal, ...] = ()  # why nothing became of it
+
+    def handed_to(self, entrances: frozenset[str]) -> Handed | None:
+        """What is handed on to programs that are entered from some files; None: these have one process."""
+        return merged(self.processes, entrances)
 
 
 def stages(facts: Facts) -> list[Stage]:
@@ -60,25 +64,26 @@ def stages(facts: Facts) -> list[Stage]:
 
 def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
     """What becomes of some modules; None if they know nothing of several processes, and nothing of apex."""
-    has_processes = starts(facts, modules)
+    starting = starts(facts, modules)
+    has_processes = bool(starting)
     if not has_processes and not apex.is_used(facts, modules):
         return None
     world = World(facts, modules)
     sums = Sums(world)
     paths = frozenset(module.file.path for module in modules)
-    told = Handed() if has_processes else None
+    told = tuple(dict.fromkeys(Said(Handed(), entrances(facts, use.unit)) for use in starting))
     half = Half(apex.Apex(world, modules, world.dead if has_processes else (), Presence(facts, modules)))
     if found := (*(_in_the_way(world, sums) if has_processes else ()), *half.obstacles()):
-        return Stage(paths, handed=told, refusals=found)
+        return Stage(paths, processes=told, refusals=found)
     files = [module.file for module in modules]
     plan = _plan(files)
     half.run(Pen(plan))
     if has_processes:
         rewriting = Rewriting(world, Pen(plan), Setups(world), sums, half.gone)
         rewriting.run()
-        told = handed(world, rewriting.samplers, rewriting.scales)
+        told += tuple(handed(world, rewriting.samplers, rewriting.scales))
     if plan.refused or plan.conflicts:
-        return Stage(paths, handed=told)
+        return Stage(paths, processes=told)
     made = _Passes(files, {m.file.path: m.tree for m in _around(facts, set(modules))})
     made.apply(plan)
     for _ in range(MOST_ROUNDS):
@@ -87,7 +92,7 @@ def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
             break
         made.apply(plan)
     if taken := tuple(_taken(facts, modules, made.contents)):
-        return Stage(paths, handed=told, refusals=taken)
+        return Stage(paths, processes=told, refusals=taken)
     return Stage(paths, made.contents, made.comments, told, half.said)
 
 

@@ -54,7 +54,9 @@ def reason(stage: Stage, original: Project, project: Project, planned: Planned) 
 
 
 def _converts(stage: Stage, planned: Planned) -> bool:
-    loops = [f for f in planned.outcome.findings if f.kind is Kind.LOOP and f.path in stage.paths]
+    tied = (summary.files for summary in planned.outcome.summaries if stage.paths.intersection(summary.files))
+    paths = stage.paths.union(*tied)  # of the loops that these files come to, too
+    loops = [f for f in planned.outcome.findings if f.kind is Kind.LOOP and f.path in paths]
     return bool(loops) and all(loop.converts for loop in loops)
 
 

@@ -103,6 +103,10 @@ class Facts:
                 waiting.extend(v.unit.module for values in module.names.values() for v in values if v.unit is not None)
         return found
 
+    def holds(self, node: ast.AST) -> bool:
+        """Whether a node stands in one of the files."""
+        return any(node in self.tree_of(module) for module in self.modules)
+
     def file(self, node: ast.AST) -> SourceFile:
         """The file a node stands in."""
         return self.module(node).file

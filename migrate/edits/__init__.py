@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrate.edits.edit import Conflict, Edit, Refusal
+from migrate.edits.editable import EditableFile, PlannedFile
 from migrate.edits.parts import (
     ARGUMENTS,
     BODY,
@@ -18,7 +19,7 @@ from migrate.edits.parts import (
     Selector,
     argument,
 )
-from migrate.edits.plan import EditableFile, Plan, PlannedFile
+from migrate.edits.plan import Plan
 
 __all__ = [
     "ARGUMENTS",

@@ -45,7 +45,8 @@ from migrate.source.address import Address, Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from migrate.edits.plan import EditableFile, Plan
+    from migrate.edits.editable import EditableFile
+    from migrate.edits.plan import Plan
     from migrate.edits.settle import Settled
     from migrate.source.address import Index
 

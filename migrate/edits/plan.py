@@ -30,11 +30,12 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from textwrap import dedent
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from migrate.edits import edit as do
+from migrate.edits.editable import EditableFile
 from migrate.edits.parts import check_expression, check_statements, fill, resolve
 from migrate.edits.settle import Settled, settle
 from migrate.edits.signature import check_parameter
@@ -45,33 +46,9 @@ if TYPE_CHECKING:
 
     from migrate.edits.edit import Conflict, Edit, Operation, Refusal
     from migrate.edits.parts import Part
-    from migrate.source.address import Index
 
 # Inside an f-string these end the string, or begin something else, in some Python that reads the file.
 NOT_IN_STRINGS = re.compile(r"""['"\\\n#{}]""")
-
-
-class EditableFile(Protocol):
-    """What the plan needs to know of a file. `SourceFile` and `PlannedFile` both are one."""
-
-    @property
-    def path(self) -> str: ...
-    @property
-    def tree(self) -> ast.Module: ...
-    @property
-    def index(self) -> Index: ...
-    @property
-    def content(self) -> bytes: ...
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class PlannedFile:
-    """A parsed file."""
-
-    path: str
-    tree: ast.Module
-    index: Index
-    content: bytes
 
 
 class Plan:
@@ -300,6 +277,15 @@ class Plan:
     def conflicts(self) -> tuple[Conflict, ...]:
         """Edits that lose a place to another one that was planned before."""
         return tuple(conflict for file in self.files for conflict in self.settled(file).conflicts)
+
+    def absorb(self, other: Plan) -> None:
+        """Take over the edits of a plan for the same files; what both say is said once."""
+        for path, edits in other._edits.items():
+            mine = {(edit.address, edit.operation) for edit in self._edits[path]}
+            self._edits[path] += [edit for edit in edits if (edit.address, edit.operation) not in mine]
+        self.pure_calls |= other.pure_calls
+        self.refused += other.refused
+        self._settled.clear()
 
     def drop_group(self, group: str) -> None:
         """Take every edit of the group back. What had lost a place to one of them gets it."""

@@ -21,6 +21,7 @@ from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
 from migrate.programs.program import Program, Refusal, home_anywhere, programs
 from migrate.programs.replicas import decide_seed
+from migrate.programs.scripts import begun_by
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules.accelerator import accelerator
@@ -54,7 +55,7 @@ from migrate.rules.unconverted import unconverted
 from migrate.rules.without_loader import loops_without_loader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts, Use
     from migrate.edits import Plan
@@ -110,11 +111,51 @@ PURE_CALLS = {
 PURE_METHODS = ("startswith", "endswith", "lower", "upper", "strip", "isdigit")
 
 
-def convert(facts: Facts, plan: Plan, options: Options, ready: Sequence[Ready] = ()) -> Outcome:
-    """Write the edits of every program into the plan; what is found, left and understood is given back."""
+def convert(
+    facts: Facts, plan: Plan, options: Options, ready: Sequence[Ready] = (), apart: Container[ast.AST] = ()
+) -> Outcome:
+    """Write the edits of every program into the plan; what is found, left and understood is given back.
+
+    Programs of loops that are `apart` are left to `convert_script`.
+    """
+    loops = Loops(facts)
+    said = _programs(facts, loops, plan, options, ready, lambda each: not _has(each, apart))
+    findings = [*said.findings, *(_out_of_sight(facts, use) for use in loops.out_of_sight)]
+    findings += _unnamed(facts, loops)
+    mistakes = tuple(faults(facts))
+    findings += mistakes
+    findings += [_cut_short(path) for path in facts.cut_short]
+    return Outcome(told(findings, options), said.summaries, mistakes)
+
+
+def convert_script(
+    facts: Facts, plan: Plan, options: Options, ready: Sequence[Ready], mine: Container[ast.AST]
+) -> Outcome:
+    """The same for the programs of some loops alone, as the script sees them to whom these facts belong."""
+    said = _programs(facts, Loops(facts), plan, options, ready, lambda each: _has(each, mine))
+    return Outcome(told(said.findings, options), said.summaries)
+
+
+def _has(program: Program, loops: Container[ast.AST]) -> bool:
+    return any(loop.node in loops for loop in program.training)
+
+
+def told(findings: Iterable[Finding], options: Options) -> tuple[Finding, ...]:
+    """What is said, in order, each thing once: files that stand together may have one reason for several programs."""
+    found = sorted(dict.fromkeys(findings), key=lambda f: (f.path, f.line, f.column, f.code))
+    return tuple(f for f in found if _is_wanted(f, options))
+
+
+def _programs(
+    facts: Facts,
+    loops: Loops,
+    plan: Plan,
+    options: Options,
+    ready: Sequence[Ready],
+    is_wanted: Callable[[Program], bool],
+) -> Outcome:
     plan.pure_calls |= PURE_CALLS
     plan.pure_calls |= {use.node for use in facts.method_calls(*PURE_METHODS)}
-    loops = Loops(facts)
     findings: list[Finding] = []
     summaries: list[Summary] = []
     narrator = Narrator(facts, loops)
@@ -122,6 +163,8 @@ def convert(facts: Facts, plan: Plan, options: Options, ready: Sequence[Ready] =
     found = programs(facts, loops, review=options.review)
     starts = {program.start for program in found if program.start is not None}
     for number, program in enumerate(found):
+        if not is_wanted(program):
+            continue
         program.others = frozenset(starts - {program.start})
         _hand_over(facts, program, ready)
         group = f"program {number}"
@@ -133,25 +176,20 @@ def convert(facts: Facts, plan: Plan, options: Options, ready: Sequence[Ready] =
         else:
             findings += [_refused(facts, refusal) for refusal in (*program.refusals, *program.doubts)]
         summaries.append(
-            narrator.told(program, made) if speaks else Summary(program.module.path, "", tied(program, made))
+            narrator.told(program, made) if speaks else Summary(program.module.path, "", tied(facts, program, made))
         )
-    findings += [_out_of_sight(facts, use) for use in loops.out_of_sight]
-    findings += _unnamed(facts, loops)
-    mistakes = tuple(faults(facts))
-    findings += mistakes
-    findings += [_cut_short(path) for path in facts.cut_short]
-    findings = list(dict.fromkeys(findings))  # files that stand together may have one reason for several programs
-    findings.sort(key=lambda f: (f.path, f.line, f.column, f.code))
-    return Outcome(tuple(f for f in findings if _is_wanted(f, options)), tuple(summaries), mistakes)
+    return Outcome(tuple(findings), tuple(summaries))
 
 
 def _hand_over(facts: Facts, program: Program, ready: Sequence[Ready]) -> None:
     """Give a program what was found when its files were made ready, or what was in the way of that."""
-    paths = {loop.unit.module.file.path for loop in program.training}
+    begun = begun_by(facts, program)
+    paths = begun.union(loop.unit.module.file.path for loop in program.training)
     for one in ready:
         if paths & one.paths:
-            program.handed, program.said = one.handed, one.said
-            program.refusals = [*one.refusals, *program.refusals]
+            program.handed, program.said = one.handed_to(begun), one.said
+            mine = (refusal for refusal in one.refusals if facts.holds(refusal.node))
+            program.refusals = [*mine, *program.refusals]
 
 
 def _is_wanted(found: Finding, options: Options) -> bool:
@@ -288,4 +326,4 @@ def _refused(facts: Facts, refusal: Refusal) -> Finding:
     return finding(facts, refusal.node, refusal.code, refusal.why, refusal.way_out, Kind.LEFT)
 
 
-__all__ = ["REASONS", "RULES", "convert"]
+__all__ = ["REASONS", "RULES", "convert", "convert_script", "told"]

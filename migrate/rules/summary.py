@@ -12,6 +12,7 @@ from migrate.analysis.gaps import Gaps
 from migrate.analysis.roles import Role
 from migrate.analysis.units import Function
 from migrate.programs.schedulers import Pace, schedules
+from migrate.programs.scripts import begun_by
 from migrate.report.model import Summary
 from migrate.rules.unresolved import unresolved
 
@@ -36,9 +37,9 @@ _PACES = {
 }
 
 
-def tied(program: Program, conversion: Conversion | None) -> tuple[str, ...]:
+def tied(facts: Facts, program: Program, conversion: Conversion | None) -> tuple[str, ...]:
     """The files that stand or fall together with a program."""
-    files = {program.module.path}
+    files = {program.module.path, *begun_by(facts, program), *(loop.unit.module.path for loop in program.training)}
     if conversion is not None:
         files |= {unit.module.path for unit in conversion.units}
     return tuple(sorted(files))
@@ -62,7 +63,7 @@ class Narrator:
         if conversion is None:
             sentences.append(_reason(program))
         parts = tuple(sorted(m.path for m in self._imported(program) if m.file.named and m is not program.module))
-        return Summary(program.module.path, " ".join(sentences), tied(program, conversion), parts)
+        return Summary(program.module.path, " ".join(sentences), tied(self._facts, program, conversion), parts)
 
     # --- sentences --------------------------------------------------------------------------------------------------
 

@@ -107,6 +107,7 @@ class Project:
     _names: dict[Path, frozenset[str]] = field(default_factory=dict, repr=False)  # what a folder holds
     _paths: dict[Path, SearchPath] = field(default_factory=dict, repr=False)  # by real path, or folder of a text
     _resolved: dict[_Import, SourceFile | None] = field(default_factory=dict, repr=False)
+    hidden: frozenset[Path] = frozenset()  # by real path: files that are no part of this, though they are there
 
     def __post_init__(self) -> None:
         self._loaded.update({file.real: file for file in self.named if file.real})
@@ -134,13 +135,20 @@ class Project:
     def replaced(self, contents: Mapping[str, bytes]) -> Project:
         """The same project after an edit: `contents` has new bytes by `SourceFile.path`. Nothing is read again."""
         named = [replace(f, content=contents[f.path]) if f.path in contents else f for f in self.named]
-        return Project(named, dict(self._loaded), self._roots, self._names)
+        return Project(named, dict(self._loaded), self._roots, self._names, hidden=self.hidden)
+
+    def hiding(self, paths: frozenset[str]) -> Project:
+        """The same project as if these named files were not there."""
+        named = [file for file in self.named if file.path not in paths]
+        gone = frozenset(file.real for file in self.named if file.path in paths and file.real)
+        loaded = {**self._loaded, **dict.fromkeys(gone)}
+        return Project(named, loaded, self._roots, self._names, hidden=self.hidden | gone)
 
     def without(self, paths: frozenset[str]) -> Project:
         """The same project, in which these files are no longer named: followed for facts, not edited."""
         named = [file for file in self.named if file.path not in paths]
         others = {f.real: replace(f, named=False) for f in self.named if f.path in paths and f.real}
-        return Project(named, {**self._loaded, **others}, self._roots, self._names)
+        return Project(named, {**self._loaded, **others}, self._roots, self._names, hidden=self.hidden)
 
     def resolve(self, module_name: str, level: int, from_file: SourceFile) -> SourceFile | None:
         """The project's own file that `from <level dots><module_name> import ...` in `from_file` reads.

@@ -1,0 +1,178 @@
+"""Scripts that share a training function, each converted as the program that it is.
+
+What one script makes never meets what the others make, so each is looked at as if the others were not there. The code
+that they share must come out the same for all of them: otherwise, or if one of them is refused, all stay as they were.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from migrate.edits import Plan
+from migrate.edits.edit import AddImport, DropAlias
+from migrate.programs.loops import Loops
+from migrate.programs.scripts import Script, may_run, sharing
+from migrate.report.model import Finding, Kind, Outcome, Summary
+from migrate.rules import convert, convert_script, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.known import Tables
+    from migrate.edits.edit import Edit
+    from migrate.options import Options
+    from migrate.programs.handed import Ready
+    from migrate.source.project import Project, SourceFile
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One script: what the project is to it, and what would be done for it."""
+
+    script: Script
+    facts: Facts
+    plan: Plan
+    outcome: Outcome
+
+    @property
+    def converts(self) -> bool:
+        """Whether each of its training loops is converted."""
+        loops = [finding for finding in self.outcome.findings if finding.kind is Kind.LOOP]
+        return bool(loops) and all(loop.converts for loop in loops)
+
+
+def converted(
+    project: Project, facts: Facts, known: Tables, options: Options, ready: Sequence[Ready] = ()
+) -> tuple[Outcome, Plan]:
+    """What is said of a project and what is to be done to it."""
+    # A file without a word of PyTorch is not looked at for itself; where others import it, it may have to follow.
+    files = tuple(dict.fromkeys((*project.files, *(module.file for module in facts.editable))))
+    plan = Plan(files)
+    outcome = convert(facts, plan, options, ready)
+    groups = [group for group in sharing(facts, Loops(facts)) if _is_left(facts, group, outcome)]
+    together = outcome, plan
+    if not groups or facts.broken:
+        return together
+    apart = frozenset(node for group in groups for script in group for node in script.loops)
+    plan = Plan(files)
+    outcome = convert(facts, plan, options, ready, apart)
+    for group in groups:
+        views = [_view(project, files, known, options, ready, group, script) for script in group]
+        outcome = _with(outcome, _settled(views, plan), options)
+    told_of = {(finding.path, finding.line) for finding in outcome.findings if finding.kind is Kind.LOOP}
+    return (outcome, plan) if all(_places(facts, s) <= told_of for g in groups for s in g) else together
+
+
+def _is_left(facts: Facts, group: tuple[Script, ...], outcome: Outcome) -> bool:
+    """Whether a loop of some scripts is not converted as things are."""
+    places = {place for script in group for place in _places(facts, script)}
+    return any(f.kind is Kind.LOOP and not f.converts and (f.path, f.line) in places for f in outcome.findings)
+
+
+def _places(facts: Facts, script: Script) -> set[tuple[str, int]]:
+    return {(facts.file(loop).path, getattr(loop, "lineno", 0)) for loop in script.loops}
+
+
+def _view(
+    project: Project,
+    files: Sequence[SourceFile],
+    known: Tables,
+    options: Options,
+    ready: Sequence[Ready],
+    group: tuple[Script, ...],
+    script: Script,
+) -> View:
+    from migrate.analysis import analyse
+
+    facts = analyse(project.hiding(frozenset(each.path for each in group if each is not script)), known)
+    plan = Plan(files)
+    return View(script, facts, plan, convert_script(facts, plan, options, ready, script.loops))
+
+
+def _settled(views: Sequence[View], plan: Plan) -> Sequence[Outcome]:
+    """What is said of the scripts of a group; what is done for them is added to the plan."""
+    if left := [view for view in views if not view.converts]:
+        why = f"it shares code with {left[0].script.path}, which is left"
+        return [view.outcome if view in left else Outcome(summaries=_left_for(view, why)) for view in views]
+    if (found := next(_disagreements(views), None)) is not None:
+        return [_as_left(view, found) for view in views]
+    for view in views:
+        plan.absorb(view.plan)
+    return [view.outcome for view in views]
+
+
+def _with(outcome: Outcome, more: Sequence[Outcome], options: Options) -> Outcome:
+    findings = [*outcome.findings, *_loops_once(finding for each in more for finding in each.findings)]
+    summaries = dict.fromkeys((*outcome.summaries, *(summary for each in more for summary in each.summaries)))
+    return replace(outcome, findings=told(findings, options), summaries=tuple(summaries))
+
+
+def _loops_once(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings in which a loop that several scripts share is one, with the most that is said of it."""
+    loops: dict[tuple[str, int], Finding] = {}
+    for finding in findings:
+        if finding.kind is not Kind.LOOP:
+            yield finding
+        else:
+            place = finding.path, finding.line
+            loops[place] = max(loops.get(place, finding), finding, key=lambda each: len(each.message))
+    yield from loops.values()
+
+
+# --- code that is shared --------------------------------------------------------------------------------------------
+
+
+def _disagreements(views: Sequence[View]) -> Iterator[Finding]:
+    """Code that two scripts run, and that would have to become something else for each."""
+    for one in views:
+        for other in views:
+            for edit in one.plan.edits() if other is not one else ():
+                if not _is_made(edit, other) and _is_met(edit, other.facts):
+                    yield _refused(edit, one, other)
+
+
+def _is_made(edit: Edit, view: View) -> bool:
+    """Whether a script wants an edit, too, or does not mind: what is imported is there for all."""
+    if isinstance(edit.operation, (AddImport, DropAlias)):
+        return True
+    return any((e.address, e.operation) == (edit.address, edit.operation) for e in view.plan.edits(edit.path))
+
+
+def _is_met(edit: Edit, facts: Facts) -> bool:
+    """Whether the code of an edit runs in a script."""
+    module = next((module for module in facts.modules if module.file.path == edit.path), None)
+    if module is None:
+        return False
+    around = [n for n in ast.walk(module.tree) if isinstance(n, _FUNCTIONS) and _holds(n, edit.line)]
+    units = [unit for unit in facts.functions if around and unit.node is around[-1]]  # the innermost
+    return not units or any(may_run(facts, unit) for unit in units)
+
+
+def _holds(node: ast.FunctionDef | ast.AsyncFunctionDef, line: int) -> bool:
+    first = min((node.lineno, *(each.lineno for each in node.decorator_list)))
+    return first <= line <= (node.end_lineno or node.lineno)
+
+
+def _refused(edit: Edit, one: View, other: View) -> Finding:
+    why = f"this would change for {one.script.path}, and {other.script.path} runs it, too, where it must stay as it is"
+    way_out = "give each script a copy of the function, then run migrate again"
+    return Finding("MIG901", edit.path, edit.line, 1, edit.end_line, why, way_out, Kind.LEFT)
+
+
+def _left_for(view: View, why: str) -> tuple[Summary, ...]:
+    return tuple(replace(s, text=s.text and f"{s.text} Left as it is: {why}.") for s in view.outcome.summaries)
+
+
+def _as_left(view: View, why: Finding) -> Outcome:
+    message = f"training loop in plain PyTorch, not converted ({why.code})"
+    loops = [
+        replace(finding, message=message, hint="", converts=False)
+        for finding in view.outcome.findings
+        if finding.kind is Kind.LOOP
+    ]
+    return Outcome((*loops, why), _left_for(view, f"what it shares with others would change for it alone ({why.code})"))

@@ -1,0 +1,165 @@
+"""Scripts that share a training function: each is a program of its own."""
+
+import textwrap
+
+import pytest
+
+from migrate.options import Mode, Options
+from migrate.pipeline import run
+from migrate.report.model import Kind
+
+ENGINE = """
+    import torch
+
+
+    def fit(net, optimizer, batches, device):
+        for x, y in batches:
+            x, y = x.to(device), y.to(device)
+            loss = torch.nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+    def keep(net, path):
+        torch.save(net.state_dict(), path)
+        print("kept", path)
+"""
+SCRIPT = """
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    import engine
+
+
+    def main():
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        torch.manual_seed(0)
+        data = TensorDataset(torch.randn(40, 2), torch.randint(2, (40,)))
+        loader = DataLoader(data, batch_size=10, shuffle=True)
+        net = torch.nn.Linear(2, 2).to(device)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        engine.fit(net, optimizer, loader, device)
+        print("trained")
+
+
+    if __name__ == "__main__":
+        main()
+"""
+LEVEL = textwrap.dedent(SCRIPT).split("def main")[0] + textwrap.dedent(
+    textwrap.dedent(SCRIPT).split("def main():\n")[1].split("\n\nif __name__")[0]
+)
+CLASS = """
+    import torch
+
+
+    class Trainer:
+        def __init__(self, net, optimizer, device):
+            self.net, self.optimizer, self.device = net, optimizer, device
+
+        def fit(self, batches):
+            for x, y in batches:
+                loss = torch.nn.functional.cross_entropy(self.net(x.to(self.device)), y.to(self.device))
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+"""
+
+
+@pytest.fixture
+def converted(tmp_path, monkeypatch):
+    """Gives back the report and the files after a run over files by name."""
+    monkeypatch.chdir(tmp_path)
+
+    def convert(**files):
+        for name, text in files.items():
+            (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
+        report = run(["."], Options(mode=Mode.WRITE))
+        return report, {name: (tmp_path / f"{name}.py").read_text() for name in files}
+
+    return convert
+
+
+def reasons(report):
+    return [(finding.path, finding.code) for finding in report.of(Kind.LEFT)]
+
+
+def test_each_script_makes_an_accelerator_of_its_own(converted):
+    report, files = converted(engine=ENGINE, train=SCRIPT, train_small=SCRIPT.replace("SGD", "Adam"))
+    assert reasons(report) == []
+    assert len(report.of(Kind.LOOP)) == 1
+    assert report.of(Kind.LOOP)[0].converts
+    for name in ("train", "train_small"):
+        assert files[name].count("accelerator = Accelerator()") == 1
+        assert "loader, net, optimizer = accelerator.prepare(loader, net, optimizer)" in files[name]
+        assert "engine.fit(net, optimizer, loader, accelerator)" in files[name]
+    assert "def fit(net, optimizer, batches, accelerator):" in files["engine"]
+    assert files["engine"].count("accelerator.backward(loss)") == 1
+
+
+def test_one_of_them_at_module_level(converted):
+    report, files = converted(engine=ENGINE, train=SCRIPT, notebook=LEVEL)
+    assert reasons(report) == []
+    assert all(files[name].count("Accelerator()") == 1 for name in ("train", "notebook"))
+
+
+def test_a_trainer_that_they_share(converted):
+    script = SCRIPT.replace("engine.fit(net, optimizer, loader, device)", "trainer.fit(loader)")
+    make = "trainer = engine.Trainer(net, optimizer, device)\n        trainer.fit"
+    script = script.replace("trainer.fit", make)
+    report, files = converted(engine=CLASS, train=script, train_small=script.replace("SGD", "Adam"))
+    assert reasons(report) == []
+    assert "backward(loss)" in files["engine"].replace("loss.backward()", "")
+
+
+def test_what_only_one_of_them_uses_changes_for_that_one(converted):
+    keeping = SCRIPT.replace('print("trained")', 'engine.keep(net, "net.pth")')
+    report, files = converted(engine=ENGINE, train=SCRIPT, train_and_keep=keeping)
+    assert reasons(report) == []
+    assert "def keep(net, path, accelerator):" in files["engine"] or "accelerator" in files["engine"].split("keep")[1]
+
+
+def test_a_script_that_evaluates_stays(converted):
+    use = "import engine\nimport torch\nengine.keep(torch.nn.Linear(2, 2), 'fresh.pth')\n"
+    report, files = converted(engine=ENGINE, train=SCRIPT, train_small=SCRIPT.replace("SGD", "Adam"), make=use)
+    assert reasons(report) == []
+    assert files["make"] == use
+    assert "def keep(net, path):" in files["engine"]
+
+
+def test_different_edits_of_one_function_are_refused(converted):
+    few = SCRIPT.replace("engine.fit(net, optimizer, loader, device)", "engine.fit(net, optimizer, few, device)")
+    few = few.replace("loader = DataLoader(data, batch_size=10, shuffle=True)", "few = [data[:10], data[10:20]]")
+    report, files = converted(engine=ENGINE, train=SCRIPT, train_few=few)
+    assert [code for _, code in reasons(report)] == ["MIG901"]
+    assert "give each script a copy" in report.of(Kind.LEFT)[0].hint
+    assert all("ccelerator" not in text for text in files.values())
+
+
+def test_one_that_is_refused_keeps_the_others(converted):
+    fast = "import deepspeed\n        net, optimizer, _, _ = deepspeed.initialize(model=net)\n        engine.fit("
+    broken = SCRIPT.replace("engine.fit(", fast)
+    report, files = converted(engine=ENGINE, train=SCRIPT, train_fast=broken)
+    assert reasons(report)
+    assert all(path != "train.py" for path, _ in reasons(report))
+    assert all("ccelerator" not in text for text in files.values())
+    assert any("it shares code with train_fast.py, which is left" in s.text for s in report.summaries)
+
+
+def test_a_script_that_another_one_imports_is_no_program_of_its_own(converted):
+    both = "import train\nimport train_small\n\ntrain.main()\ntrain_small.main()\n"
+    report, files = converted(engine=ENGINE, train=SCRIPT, train_small=SCRIPT.replace("SGD", "Adam"), both=both)
+    assert reasons(report)
+    assert all("ccelerator" not in text for text in files.values())
+
+
+def test_only_what_a_script_says_of_its_processes_is_handed_to_it(converted):
+    several = SCRIPT.replace("torch.manual_seed(0)", 'torch.distributed.init_process_group("nccl")')
+    several = several.replace("shuffle=True", "sampler=torch.utils.data.DistributedSampler(data)")
+    several = several.replace(
+        ".to(device)", ".to(device)\n        net = torch.nn.parallel.DistributedDataParallel(net)"
+    )
+    report, files = converted(engine=ENGINE, train=SCRIPT, train_several=several)
+    assert reasons(report) == []
+    assert "use_seedable_sampler=True" in files["train_several"]
+    assert "accelerator = Accelerator()" in files["train"]
