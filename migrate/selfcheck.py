@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
+import warnings
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -35,14 +36,16 @@ def check(
 ) -> list[str]:
     """What is wrong with `after`; empty if nothing is.
 
-    It must parse; every comment must be there or be quoted as lost, and only edited places lose any; every line that no
-    edit touches must be there, byte for byte and in order (in another depth, where the statements around it changed);
-    and `rerun(after)`, where it is given, must say that a second run has nothing to do.
+    It must compile; every comment must be there or be quoted as lost, and only edited places lose any; every line
+    that no edit touches must be there, byte for byte and in order (in another depth, where the statements around it
+    changed); and `rerun(after)`, where it is given, must say that a second run has nothing to do.
     """
     try:
         ast.parse(after)
     except (SyntaxError, ValueError) as error:
         return [f"the result does not parse: {error}"]
+    if (wrong := _not_compiled(after)) and not _not_compiled(before):
+        return [f"the result does not compile: {wrong}"]
     edits = plan.edits(file.path)
     touched = _Touched(file, edits, plan)
     failures = [*_comments(before, after, plan.lost_comments.get(file.path, ()), touched)]
@@ -50,6 +53,17 @@ def check(
     if rerun is not None and not rerun(after):
         failures.append("a second run would change the result again")
     return failures
+
+
+def _not_compiled(content: bytes) -> str:
+    """Why Python would not run a text that parses: an argument that is repeated, a `return` outside of a function."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(content, "result", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        return str(error)
+    return ""
 
 
 def _comments(before: bytes, after: bytes, quoted: tuple[str, ...], touched: _Touched) -> Iterator[str]:

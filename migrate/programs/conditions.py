@@ -58,7 +58,18 @@ def as_handed(facts: Facts, test: ast.expr) -> ast.expr:
     return test
 
 
-_DEEPEST = 4  # calls that hand a flag on
+def first_named(facts: Facts, test: ast.expr) -> ast.expr:
+    """The flag that a name stands for: `args.cuda` of `cuda = args.cuda`, where nothing else gives it a value."""
+    for _ in range(_DEEPEST):
+        found = bindings_of(facts, test) if isinstance(test, (ast.Name, ast.Attribute)) else []
+        given = found[0].statement if len(found) == 1 else None
+        if not isinstance(given, ast.Assign) or not isinstance(given.value, (ast.Name, ast.Attribute)):
+            break
+        test = given.value
+    return test
+
+
+_DEEPEST = 4  # calls that hand a flag on, names that stand for one
 
 
 def asks_for_data(facts: Facts, test: ast.expr) -> bool:

@@ -202,12 +202,23 @@ class Loops:
 
     def fetched(self, loop: Loop) -> set[ast.AST]:
         """Where the loaders were made whose batches a loop takes one by one, with `next()`, to train on them."""
-        units = self.updates.functions(loop)
-        nodes = [node for root in (loop, *(unit.node for unit in units)) for node in ast.walk(root)]
+        nodes = [node for root in self._entered(loop) for node in ast.walk(root)]
         calls = {node: taken(self._facts, node) for node in nodes if isinstance(node, ast.Call)}
         trained = {n: found for n, found in calls.items() if found and not without_gradients(self._facts, n)}
         always = {o for node, found in trained.items() if not self._is_conditional(node, loop) for o in found}
         return always or {origin for found in trained.values() for origin in found}
+
+    def _entered(self, loop: Loop) -> list[ast.AST]:
+        """A loop and the functions that it enters, also by `next(batches)` of an object of the project."""
+        found: dict[ast.AST, None] = {}
+        waiting: list[ast.AST] = [loop]
+        while waiting:
+            root = waiting.pop()
+            if root not in found:
+                found[root] = None
+                waiting += [unit.node for unit in self.updates.functions(root)]
+                waiting += [unit.node for node in ast.walk(root) for unit in _nexts(self._facts, node)]
+        return list(found)
 
     def _is_conditional(self, node: ast.AST, loop: Loop) -> bool:
         """Whether a batch is only taken at times: to look at, or to evaluate on."""
@@ -290,6 +301,15 @@ def taken(facts: Facts, call: ast.Call) -> set[ast.AST]:
     if isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__"):
         return facts.loaders(facts.receiver(call))
     return set()
+
+
+def _nexts(facts: Facts, node: ast.AST) -> Iterator[Function]:
+    """The `__next__` of the project's that `next(x)` enters."""
+    if isinstance(node, ast.Call) and "builtins.next" in facts.called(node) and node.args:
+        for value in facts.values(node.args[0]):
+            for member in value.unit.lookup("__next__") if isinstance(value.unit, Class) else ():
+                if isinstance(member.unit, Function):
+                    yield member.unit
 
 
 def is_scaling(facts: Facts, call: ast.Call) -> bool:

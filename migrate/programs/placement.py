@@ -12,7 +12,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.choices import Choice, choices
-from migrate.programs.conditions import as_handed, flag, needs, negated, same_name
+from migrate.programs.conditions import as_handed, first_named, flag, needs, negated, same_name
 from migrate.programs.defaults import cpu_without_default
 from migrate.programs.devices import by_text, device_argument, guard_flag, is_move, is_users
 from migrate.programs.draws import Draws
@@ -71,7 +71,9 @@ def place(
         top = tree.root.body  # one stage stands under the main guard, and another one below it
     choice = next((c for c in choices(facts, program.start) if tree.in_block(c.statement, top) is not None), None)
     cpu, required = _cpu(facts, program, units, choice or _module_choice(facts, program))
-    arguments = (*((Argument("cpu", cpu, required),) if cpu is not None else ()), *asked)
+    on_cpu = [argument for argument in asked if argument.name == "cpu"][:1]  # whatever a flag says
+    chosen = on_cpu or ([Argument("cpu", cpu, required)] if cpu is not None else [])
+    arguments = (*chosen, *(argument for argument in asked if argument.name != "cpu"))
     accelerator, takes_choice = _accelerator_spot(facts, program, tree, top, choice, arguments)
     _check_before(accelerator, prepare if program.start is program.home else program.entry, asked)
     return Placement(accelerator, arguments, choice, stages, takes_choice)
@@ -130,6 +132,8 @@ def _cpu(
                 return None, frozenset()  # moved whatever the flags say
             if rest is not None:
                 guards[ast.unparse(rest)] = rest
+    if len(guards) > 1:  # `use_cuda = args.cuda`, and both are asked
+        guards = {ast.unparse(first): first for first in (first_named(facts, test) for test in guards.values())}
     if len(guards) != 1:
         return None, frozenset()
     given = next(iter(guards.values()))

@@ -21,6 +21,7 @@ from migrate.programs.naming import Named
 from migrate.programs.outer import widened
 from migrate.programs.outsiders import importing, outsiders
 from migrate.programs.self_training import wholes
+from migrate.programs.trained_again import joined
 from migrate.programs.turning import Turning, turnings
 from migrate.programs.unnamed import files, listed, unnamed, way_out
 from migrate.programs.wholes import trained
@@ -129,7 +130,7 @@ def programs(facts: Facts, loops: Loops, *, review: bool = False) -> list[Progra
     merged = _merged(facts, loops, found, review)
     for program in merged:
         program.refusals += _beside(program, merged)
-    return merged
+    return joined(facts, merged, lambda one, other: _joined(facts, loops, one, other, review), _split)
 
 
 def _keep_apart(facts: Facts, found: Sequence[Program]) -> None:
@@ -178,11 +179,21 @@ def _merged(facts: Facts, loops: Loops, found: list[Program], review: bool) -> l
         if other is None:
             merged.append(program)
             continue
-        joined = Program(other.training + program.training)
-        joined.refusals = [r for r in (*other.refusals, *program.refusals) if r.code != "MIG901"]
-        _settle(facts, loops, joined, review)
-        merged[merged.index(other)] = joined
+        merged[merged.index(other)] = _joined(facts, loops, other, program, review)
     return merged
+
+
+def _joined(facts: Facts, loops: Loops, one: Program, other: Program, review: bool) -> Program:
+    """One program of two."""
+    both = Program(one.training + other.training)
+    both.refusals = [r for r in (*one.refusals, *other.refusals) if r.code != "MIG901"]
+    _settle(facts, loops, both, review)
+    return both
+
+
+def _split(program: Program, why: str) -> Refusal:
+    way_out = "make the model and all of its optimizers in one function, and hand them on"
+    return Refusal(program.training[0].node, "MIG901", why, way_out)
 
 
 def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:

@@ -6,8 +6,9 @@
 
 A `device` variable goes away with its last use; where other tensors still need it, it is the accelerator's device.
 A flag such as --no-cuda goes on deciding: it becomes Accelerator(cpu=...). In a function that keeps a device of its
-own "cuda:0" becomes "cuda", the GPU of the process. Several statements that come to one choice (the same again, one in
-each branch of an `if`, a default and then another one) are one, which stands above the `if`.
+own "cuda:0" becomes "cuda", the GPU of the process; so it does in a file of settings, for whatever reads it besides
+moves. `with torch.cuda.device(0):` gives way to its block. Several statements that come to one choice (the same again,
+one in each branch of an `if`, a default and then another one) are one, which stands above the `if`.
 Safe: with the same flags the same kind of device is chosen.
 """
 
@@ -17,7 +18,7 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.devices import SET_DEVICE
+from migrate.analysis.known.devices import IN_DEVICE, SET_DEVICE
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module, Unit
@@ -66,12 +67,27 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     _redirect_parameters(conversion, draft)
     drop_idle_flags(conversion, draft)
     _visible(conversion, draft)
-    for use in conversion.facts.calls_to(SET_DEVICE):
+    _current(conversion, draft, inside)
+
+
+def _current(conversion: Conversion, draft: Draft, inside: set[int]) -> None:
+    """What makes one GPU the current one: for good, and for a block."""
+    for use in conversion.facts.calls_to(SET_DEVICE | IN_DEVICE):
         if use.unit not in conversion.units or id(use.node) in inside or is_in_left_branch(conversion.facts, use.node):
             continue
         statement = conversion.facts.tree(use.node).statement(use.node)
-        if isinstance(statement, ast.Expr):
+        if isinstance(statement, ast.With):
+            _leave_context(draft, statement, use.node)
+        elif isinstance(statement, ast.Expr):
             draft.remove(statement)
+
+
+def _leave_context(draft: Draft, statement: ast.With, call: ast.Call) -> None:
+    """`with torch.cuda.device(args.gpu):`, which would be the same GPU for every process."""
+    if len(statement.items) == 1 and statement.items[0].optional_vars is None:
+        draft.unwrap(statement)
+    else:
+        draft.note(call, "one GPU is made the current one of every process here", "take it out of the `with`")
 
 
 def _overwritten(conversion: Conversion, draft: Draft, choice: Choice) -> None:

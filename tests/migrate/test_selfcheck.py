@@ -53,6 +53,7 @@ def test_a_right_result_passes(planned):
     ("old", "new", "failure"),
     [
         (b"return y", b"return (y", "the result does not parse: "),
+        (b"y = g(y)", b"y = g(y, a=1, a=1)", "the result does not compile: "),
         (b"return y", b"return  y", "line 8 is not in the result as it was: return y"),
         (b"    return y\n", b"", "line 8 is not in the result as it was: return y"),
         (b"y = g(y)", b"y = g(y )", "line 7 is not in the result as it was: y = g(y)  # call"),

@@ -28,3 +28,5 @@ SET_DEVICE = frozenset(
         "torch.xpu.set_device",
     }
 )
+#: Make a device the current one for a block.
+IN_DEVICE = frozenset({"torch.cuda.device", "torch.xpu.device"})

@@ -23,7 +23,8 @@ WRITES = frozenset(
     numpy.save numpy.savez numpy.savetxt numpy.savez_compressed scipy.io.savemat scipy.io.wavfile.write
     torchvision.utils.save_image torchvision.utils.save_image_grid torchvision.io.write_png torchvision.io.write_jpeg
     torchvision.io.write_video torchaudio.save imageio.imwrite imageio.imsave imageio.mimsave imageio.mimwrite
-    cv2.imwrite skimage.io.imsave soundfile.write safetensors.torch.save_file safetensors.torch.save_model
+    cv2.imwrite skimage.io.imsave scipy.misc.imsave soundfile.write
+    safetensors.torch.save_file safetensors.torch.save_model
     tqdm.tqdm.write tqdm.auto.tqdm.write tqdm.std.tqdm.write tqdm.notebook.tqdm.write
     sys.stdout.write sys.stdout.flush sys.stderr.write sys.stderr.flush
     wandb.log wandb.init wandb.finish wandb.save wandb.watch wandb.unwatch wandb.alert wandb.define_metric
@@ -32,7 +33,7 @@ WRITES = frozenset(
     mlflow.log_figure mlflow.log_dict mlflow.log_text mlflow.set_tag mlflow.set_tags mlflow.set_experiment
     mlflow.start_run mlflow.end_run
     mlflow.pytorch.log_model mlflow.pytorch.save_model mlflow.log_input mlflow.set_tracking_uri
-    joblib.dump dill.dump torch.onnx.export torch.jit.save rich.print pprint.pprint traceback.print_exc
+    dill.dump torch.onnx.export rich.print pprint.pprint traceback.print_exc
     swanlab.log swanlab.init swanlab.finish""".split()
 )
 WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")

@@ -477,3 +477,61 @@ def test_a_device_of_a_file_that_is_not_named_is_noted(tmp_path, monkeypatch):
 
     assert [change.path for change in report.changes] == ["train.py"]
     assert any("settings.py, which was not named" in finding.message for finding in report.findings)
+
+
+FLAGGED = """\
+import argparse
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--cuda", action="store_true")
+parser.add_argument("--half-cuda", action="store_true")
+
+
+def main():
+    global args
+    args = parser.parse_args()
+    use_cuda = {flag}
+    loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+    model = nn.Linear(2, 1)
+    if use_cuda:
+        model = model.cuda()
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    train(model, loader, optimizer)
+
+
+def train(model, loader, optimizer):
+    for x, y in loader:
+        if args.cuda:
+            x, y = x.cuda(), y.cuda()
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+main()
+"""
+
+
+def test_a_flag_with_two_names_goes_on_deciding(convert_text):
+    _, result = convert_text(FLAGGED.format(flag="args.cuda"))
+
+    assert "Accelerator(cpu=not args.cuda)" in result
+
+
+def test_a_block_on_one_gpu_gives_way(changed):
+    block = "with torch.cuda.device({}):\n    shown = model(x)"
+    for gpu in ("0", "'cuda:0'"):
+        changed(
+            made=("model.cuda()", ""),
+            batch=("x, y = x.cuda(), y.cuda()", ""),
+            step=(block.format(gpu), "shown = model(x)"),
+        )
+
+
+def test_a_block_on_one_gpu_and_in_something_else_is_noted(unchanged):
+    report = unchanged(step="with torch.no_grad(), torch.cuda.device(0):\n    shown = model(x)")
+
+    assert any("made the current one" in finding.message for finding in report.findings)
