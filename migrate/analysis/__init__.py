@@ -1,5 +1,6 @@
 """What a program is made of, found without running it: roles of values, loops, who calls whom. `ast` only."""
 
+from migrate.analysis import by_use
 from migrate.analysis.facts import Facts
 from migrate.analysis.known import TABLES, Tables
 from migrate.analysis.solve import solve
@@ -13,7 +14,10 @@ def analyse(project: Project, known: Tables = TABLES) -> Facts:
     `known` is what is known of libraries: ours, or a user's rows before ours.
     """
     with uncollected():
-        return Facts(project, solve(project, known=known))
+        state = solve(project, known=known)
+        if rows := by_use.rows(state):
+            state = solve(project, known=known.beside(rows))
+        return Facts(project, state)
 
 
 __all__ = ["Facts", "analyse"]

@@ -68,6 +68,28 @@ def _getattr(state: State, arguments: Arguments, frame: Frame) -> Values:
     return members.properties(state, frozenset(found) | arguments.at(2, "default"))
 
 
+def _eval(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """eval("optim." + name): some name of the module, as getattr() gives it."""
+    found = NOTHING
+    for text in (value.name for value in arguments.at(0, "source") if value.role is Role.TEXT):
+        first, *rest = text.split(".")
+        if not first.isidentifier() or not all(name == ANY or name.isidentifier() for name in rest):
+            continue
+        values = frame.names.get(first) or members.lookup(state, first, frame)
+        for name in rest:
+            values = NOTHING.union(*(_named(state, value, name, frame) for value in values))
+        found |= values
+    return found or _computed(state, "builtins.eval", arguments)
+
+
+def _named(state: State, value: Value, name: str, frame: Frame) -> Values:
+    if name != ANY:
+        return members.attribute(state, value, name)
+    if isinstance(value.unit, Module):
+        return imports.anything(state, value.unit, frame)
+    return members.known_attribute(value, ANY) if value.role is Role.KNOWN else NOTHING
+
+
 def _setattr(state: State, arguments: Arguments, frame: Frame) -> Values:
     texts = [value.name for value in arguments.at(1, "name") if value.role is Role.TEXT]
     for value in arguments.at(0, "object"):
@@ -79,7 +101,8 @@ def _setattr(state: State, arguments: Arguments, frame: Frame) -> Values:
 def _vars(state: State, arguments: Arguments, frame: Frame) -> Values:
     """vars(x): the attributes of x under their names, the same that x holds."""
     given = arguments.at(0, "object")
-    return frozenset(v if v.role is Role.MODULE else _mapping_of(v) for v in given if v.origin is not None)
+    found = frozenset(v if v.role is Role.MODULE else _mapping_of(v) for v in given if v.origin is not None)
+    return found.union(*(members.known_attribute(v, "__dict__") for v in given if v.role is Role.KNOWN))
 
 
 def _mapping_of(value: Value) -> Value:
@@ -99,6 +122,7 @@ _SPECIAL: dict[str, Callable[[State, Arguments, Frame], Values]] = {
     "builtins.type": _type,
     "builtins.__import__": _import_module,
     "importlib.import_module": _import_module,
+    "builtins.eval": _eval,
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
     "builtins.vars": _vars,

@@ -73,6 +73,8 @@ def unanswered(facts: Facts, program: Program, package: str) -> Iterator[Refusal
 
 def _given(facts: Facts, program: Program) -> Iterator[tuple[ast.Call, ast.expr]]:
     """The steps of the program's optimizers that are given a closure."""
+    if not program.models:
+        return  # no process waits for another: each does the whole by itself
     mine = {origin for named in program.optimizers for origin in named.origins}
     modules = {loop.unit.module for loop in program.training}
     for use in facts.method_calls("step"):

@@ -14,6 +14,7 @@ from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function, Module
+from migrate.programs.loose import trained_alone
 from migrate.programs.outsiders import is_inside_model
 from migrate.programs.reached import reached
 from migrate.programs.seeds import ENVIRONMENT, GENERATOR, NUMBER, modules_of
@@ -64,7 +65,7 @@ class Draws:
 
         Fresh batches in each step may differ: the gradients are averaged.
         """
-        if self._keeps_weights:
+        if self._keeps_weights or trained_alone(self._facts, self._program):
             return True
         training = {loop.node for loop in self._program.training}
         around = training.union(*(loops.around(loop, self._facts.unit(loop)) for loop in training))

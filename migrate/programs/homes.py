@@ -73,7 +73,7 @@ def _names_all(facts: Facts, unit: Unit, wanted: Wanted, *, is_wide: bool) -> bo
     home = Home(unit, unit, None, is_wide, wanted.keys)
     return (
         covers(home.named(facts, Role.OPTIMIZER, wanted.optimizers), wanted.optimizers)
-        and bool(home.named(facts, Role.MODEL, wanted.models))
+        and (not wanted.models or bool(home.named(facts, Role.MODEL, wanted.models)))
         and covers(home.named(facts, Role.LOADER, wanted.loaders), wanted.loaders)
     )
 

@@ -22,7 +22,7 @@ from migrate.programs.metric_objects import twice_joined
 from migrate.programs.numerics import numerics
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
-from migrate.programs.replicas import other_sources, parting_replicas, recorded
+from migrate.programs.replicas import loose_tensors, other_sources, parting_replicas, recorded
 from migrate.programs.shares import decisions
 from migrate.programs.spread import foreign_devices, several_devices
 from migrate.programs.starters import is_users_choice, started
@@ -274,6 +274,7 @@ CHECKS: tuple[Check, ...] = (
     hidden_moves,
     parting_ways,
     _lone_decisions,
+    loose_tensors,
     other_sources,
     parting_replicas,
     recorded,

@@ -17,6 +17,7 @@ from migrate.programs.ascents import ascent
 from migrate.programs.flags import Flagged, flagged
 from migrate.programs.homeless import why_homeless
 from migrate.programs.homes import Wanted, find
+from migrate.programs.loose import is_alone
 from migrate.programs.naming import Named
 from migrate.programs.outer import widened
 from migrate.programs.outsiders import importing, outsiders
@@ -217,7 +218,8 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
         (program.doubts if review else program.refusals).append(_unseen(facts, first, likely))
         if not review:
             return
-    if not models:
+    is_bare = all(is_alone(facts, facts.source(origin)) for origin in optimizers) and not program.training_loaders
+    if not models and not is_bare:
         program.refusals.append(_unknown_model(facts, program))
         return
     program.turnings = turnings(facts, program.training)
@@ -316,17 +318,7 @@ def _unnamed_models(facts: Facts, program: Program, models: set[ast.AST]) -> lis
             "give each model that is trained a name where the optimizer is made",
         )
         for origin in left
-    ][:1] + [
-        Refusal(
-            facts.source(origin),
-            "MIG902",
-            "the optimizer also trains a tensor that belongs to no model: processes would not share its gradients",
-            "make it an nn.Parameter of the model",
-        )
-        for named in program.optimizers
-        for origin in named.origins
-        if facts.is_loose(origin)
-    ]
+    ][:1]
 
 
 def _without_optimizer(loops: Loops, program: Program) -> str:

@@ -11,10 +11,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import distributed
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Class, Module
 from migrate.programs.argument import Argument
 from migrate.programs.draws import Draws
+from migrate.programs.loose import trained_alone
 from migrate.programs.marker import is_main
 from migrate.programs.one_seed import OneSeed, possible
 from migrate.programs.program import Program, Refusal
@@ -71,6 +72,21 @@ def without_device(facts: Facts, loops: Loops, program: Program) -> Iterator[Arg
 def _names_device(module: Module) -> bool:
     text = module.file.content
     return b"device" in text or b"cuda" in text
+
+
+def loose_tensors(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """What is trained and belongs to no model, where the processes have other data."""
+    found = trained_alone(facts, program)
+    if not found or (not program.training_loaders and not differs(facts, loops, program)):
+        return
+    for node in found:
+        text = ast.unparse(node)
+        if Role.TENSOR in roles(facts.values(node)):
+            what, way = f"`{text}`, a tensor that belongs to no model", "make it an nn.Parameter of the model"
+        else:
+            what, way = f"`{text}`, of which nothing is known", "pass model.parameters() of a model made in named files"
+        why = f"the optimizer trains {what}: processes would not share its gradients"
+        yield Refusal(node, "MIG902", why, way if program.training_loaders else f"seed the program first, or {way}")
 
 
 def other_sources(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -239,6 +255,7 @@ __all__ = [
     "chance",
     "decide_seed",
     "differs",
+    "loose_tensors",
     "other_sources",
     "parting_replicas",
     "recorded",

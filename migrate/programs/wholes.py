@@ -26,7 +26,7 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
     models: set[ast.AST] = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
     if len(optimizers) != 1:
         return models
-    models = models or _around(facts, next(iter(optimizers)))
+    models = models or around(facts, next(iter(optimizers)))
     run = set(_run(facts, loops, training))
     wholes: set[ast.AST] = set()
     for model in models - run:
@@ -47,7 +47,7 @@ def _run(facts: Facts, loops: Loops, training: tuple[LoopFact, ...]) -> Iterator
                     yield from origins(facts.values(node.func), Role.MODEL)
 
 
-def _around(facts: Facts, optimizer: ast.AST) -> set[ast.AST]:
+def around(facts: Facts, optimizer: ast.AST) -> set[ast.AST]:
     """The models whose parts an optimizer is given in plain sight: `net[1].parameters()`; empty if not all are seen."""
     if not isinstance(optimizer, ast.Call):
         return set()

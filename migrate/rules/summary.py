@@ -11,6 +11,7 @@ from migrate.analysis.evidence import called
 from migrate.analysis.gaps import Gaps
 from migrate.analysis.roles import Role
 from migrate.analysis.units import Function
+from migrate.programs.loose import trained_alone
 from migrate.programs.schedulers import Pace, schedules
 from migrate.programs.scripts import begun_by
 from migrate.report.model import Summary
@@ -70,7 +71,9 @@ class Narrator:
     def _training(self, program: Program) -> str:
         optimizers = set().union(*(self._loops.trained_by(loop) for loop in program.training))
         models = set().union(*(self._facts.models_of.get(origin, set()) for origin in optimizers))
-        text = f"trains {self._objects(program, program.models, models, Role.MODEL) or 'what is not known'}"
+        alone = [ast.unparse(each) for each in dict.fromkeys(trained_alone(self._facts, program))]
+        trained = self._objects(program, program.models, models, Role.MODEL)
+        text = f"trains {_and(each for each in (trained, *map('`{}`'.format, alone)) if each) or 'what is not known'}"
         with_ = [self._objects(program, program.optimizers, optimizers, Role.OPTIMIZER), self._schedulers(program)]
         if used := _and(each for each in with_ if each):
             text += f" with {used}"

@@ -46,7 +46,7 @@ class Tables:
     """The rows of one run: a user's go before ours. Nothing changes them once they are made."""
 
     def __init__(self, *sources: Iterable[Row]) -> None:
-        every = [list(rows) for rows in sources]
+        every = self._rows = [list(rows) for rows in sources]
         self._layers = [_Layer(row for row in rows if not isinstance(row, (Calls, Enters))) for rows in every]
         #: By whole names, beside the rows that say what comes back: the functions that a name calls.
         self.calls: dict[str, tuple[Calls, ...]] = {}
@@ -58,6 +58,10 @@ class Tables:
                 self.entries[row.name] = row
         self.calling_methods = frozenset(name.rpartition(".")[2] for name in self.calls) | {"result", "get"}
         self._found: dict[str, Row | None] = {}  # what was asked before: every call expression asks
+
+    def beside(self, rows: Iterable[Row]) -> Tables:
+        """These tables with further rows behind them."""
+        return Tables(*self._rows, rows)
 
     def row(self, name: str) -> Row | None:
         """What is known of a dotted library name."""

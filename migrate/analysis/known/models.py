@@ -52,6 +52,18 @@ _ARCHITECTURES: tuple[Row, ...] = (
     Makes("pretrainedmodels.*", Role.MODEL),
     Other("pretrainedmodels.utils.*"),
     Makes("vit_pytorch.[A-Z]*", Role.MODEL),
+    *(
+        Makes(name, Role.MODEL)
+        for name in (
+            "TorchCRF.CRF axial_attention.Axial* conformer.Conformer facenet_pytorch.InceptionResnetV1 "
+            "facenet_pytorch.MTCNN geffnet.create_model linformer.Linformer* mlp_mixer_pytorch.MLPMixer "
+            "performer_pytorch.Performer* perceiver_pytorch.Perceiver* pytorchcv.model_provider.get_model "
+            "pytorch_tcn.TCN reformer_pytorch.Reformer* resnest.torch.resnest* resnet_pytorch.ResNet "
+            "routing_transformer.Routing* sinkhorn_transformer.Sinkhorn* sru.SRU torchcrf.CRF "
+            "torchreid.models.build_model x_transformers.*Transformer* x_transformers.Encoder "
+            "x_transformers.Decoder"
+        ).split()
+    ),
     Makes("monai.networks.nets.[A-Z]*", Role.MODEL),
     Makes("sentence_transformers.SentenceTransformer", Role.MODEL),
     Makes("open_clip.create_model", Role.MODEL),

@@ -79,11 +79,13 @@ _OTHERS: tuple[Row, ...] = (
     *(
         Makes(name, Role.OPTIMIZER, over=_PARAMS)
         for name in (
-            "adabelief_pytorch.AdaBelief adamp.AdamP adamp.SGDP dadaptation.DAdaptAdam dadaptation.DAdaptSGD "
-            "dadaptation.DAdaptAdaGrad deepspeed.ops.adam.DeepSpeedCPUAdam "
-            "deepspeed.ops.adam.FusedAdam deepspeed.ops.lamb.FusedLamb lion_pytorch.Lion madgrad.MADGRAD "
-            "prodigyopt.Prodigy schedulefree.AdamWScheduleFree schedulefree.RAdamScheduleFree "
-            "schedulefree.SGDScheduleFree"
+            "adabelief_pytorch.AdaBelief adabound.AdaBound adabound.AdaBoundW adamp.AdamP adamp.SGDP "
+            "dadaptation.DAdaptAdam dadaptation.DAdaptSGD dadaptation.DAdaptAdaGrad adan_pytorch.Adan "
+            "came_pytorch.CAME deepspeed.ops.adam.DeepSpeedCPUAdam deepspeed.ops.adam.FusedAdam "
+            "deepspeed.ops.lamb.FusedLamb lion_pytorch.Lion madgrad.MADGRAD prodigyopt.Prodigy "
+            "pytorch_ranger.Ranger pytorch_ranger.RangerVA pytorch_ranger.RangerQH ranger.Ranger ranger.RangerQH "
+            "ranger.RangerVA ranger_adabelief.RangerAdaBelief schedulefree.AdamWScheduleFree "
+            "schedulefree.RAdamScheduleFree schedulefree.SGDScheduleFree"
         ).split()
     ),
 )

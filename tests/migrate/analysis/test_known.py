@@ -284,6 +284,14 @@ PROGRAMS = {
         from torchvision import models
         net = models.__dict__[arch]()  #: model
         opt = getattr(torch.optim, name)(net.parameters())  #: optimizer
+        other = vars(torch.optim)[name](net.parameters())  #: optimizer
+    """,
+    "what a text names": """
+        import torch
+        from torchvision import models
+        net = eval("models." + arch)()  #: model
+        opt = eval(f"torch.optim.{name}")(net.parameters())  #: optimizer
+        same = eval("net")  #: model
     """,
     "gives arguments back": """
         import torch
