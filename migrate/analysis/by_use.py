@@ -7,6 +7,7 @@ that follow are those of one run.
 from __future__ import annotations
 
 import ast
+import sys
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.table import Makes
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from migrate.analysis.state import State
 
 _MODES = frozenset({"train", "eval"})
-#: What has tables of its own, or makes no models.
-_TABLED = ("torch.", "builtins.", "abc.", "typing.", "collections.")
 
 
 def rows(state: State) -> tuple[Makes, ...]:
@@ -64,7 +63,8 @@ def _made(state: State, node: ast.expr, depth: int = 6) -> Iterator[Value]:
 def _names(state: State, value: Value) -> Iterator[str]:
     """The library names by which something was made: its maker, or the unknown classes that its class derives from."""
     if value.role is Role.UNKNOWN and isinstance(value.origin, ast.Call) and value.unit is None:
-        if _is_unknown(state, value.name) and not _is_taken_apart(state, value.origin):
+        is_new = not _is_given_model(state, value.origin) and not _is_taken_apart(state, value.origin)
+        if is_new and _is_unknown(state, value.name):
             yield value.name
     elif value.role is Role.INSTANCE and isinstance(value.unit, Class):
         bases = value.unit.library_bases()
@@ -73,7 +73,16 @@ def _names(state: State, value: Value) -> Iterator[str]:
 
 
 def _is_unknown(state: State, name: str) -> bool:
-    return "." in name and ANY not in name and not name.startswith(_TABLED) and state.known.row(name) is None
+    library, *rest = name.split(".")
+    if not rest or ANY in name or library == "torch" or library in sys.stdlib_module_names:
+        return False
+    return state.known.row(name) is None
+
+
+def _is_given_model(state: State, call: ast.Call) -> bool:
+    """Whether a call may give back a model that it is given, or a part of it."""
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    return any(value.role is Role.MODEL for each in given for value in state.values.get(each, NOTHING))
 
 
 def _is_taken_apart(state: State, call: ast.Call) -> bool:
