@@ -10,6 +10,7 @@ from migrate.analysis.known import distributed
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import gives_up, reads
+from migrate.programs import backwards
 from migrate.programs.access import NAME
 from migrate.programs.agreement import depends_on_batch, parting_ways
 from migrate.programs.closures import closures
@@ -131,13 +132,8 @@ def _backward_forms(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
                     "a scaler of a library computes the gradients and steps here",
                     "write loss.backward() and optimizer.step(), and start it with --mixed_precision fp16",
                 )
-            elif call.args or any(keyword.arg in ("gradient", "inputs", None) for keyword in call.keywords):
-                yield Refusal(
-                    call,
-                    "MIG105",
-                    "backward(gradient=...) has no counterpart",
-                    "reduce to a scalar loss first, e.g. (loss * gradient).sum().backward()",
-                )
+            elif (unfit := backwards.unfit(facts, call)) is not None:
+                yield Refusal(call, "MIG105", *unfit)
 
 
 #: Always-on use of these means that the program distributes itself.

@@ -121,6 +121,12 @@ class Tour(Walk):
             if any(_is_weighted(value.origin) for value in called):
                 self.needs.append(Need(node, Reason.MIXED))
             return Where.DEVICE
+        if (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr == "backward"
+            and roles(self.facts.values(node.func.value))
+        ):
+            self._given(node)  # the gradient that it starts from
         return super(Tour, self)._call(node)
 
     def _takes_batch(self, node: ast.Call) -> bool:

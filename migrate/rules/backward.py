@@ -3,19 +3,22 @@
     loss.backward()                     ->   accelerator.backward(loss)
     (a + b).backward(retain_graph=True) ->   accelerator.backward(a + b, retain_graph=True)
     scaler.scale(loss).backward()       ->   accelerator.backward(loss)
+    loss.backward(torch.ones_like(loss))   ->   accelerator.backward(loss, gradient=torch.ones_like(loss))
 
 Scaling for fp16 and the division by accumulation steps then live in one place. A scaler that is kept by hand goes on
 scaling: `accelerator.backward(scaler.scale(loss))` (see MIG106).
-Left alone: `backward(gradient=...)` and `torch.autograd.backward`, which have no counterpart; the program is refused.
+A gradient to start from is one number (`minus_one = torch.tensor(-1.0)`), or has the shape of the loss.
+Left alone: a gradient of a fixed size, which would fit the whole batch and not a process's part of it, `inputs=`, and
+`torch.autograd.backward`; the program is refused.
 Safe: with full precision and no accumulation the accelerator calls `backward` on the same tensor.
 """
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
 from migrate.edits.parts import RECEIVER, argument
+from migrate.programs import backwards
 from migrate.programs.precision import Becomes
 from migrate.rules.rule import rule
 
@@ -23,12 +26,17 @@ if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
+_SUM = "if this loss has a value for each sample, they are summed up: N processes average gradients, which divides by N"
+
 
 @rule("MIG105", "backward-call")
 def backward_call(conversion: Conversion, draft: Draft) -> None:
     """Rewrite every backward call of the program's loops."""
     scaled = set(conversion.by_hand.mixed.of(Becomes.BACKWARD))
     for call in dict.fromkeys(call for loop in conversion.program.training for call in loop.backwards):
-        extra = "".join(f", {ast.unparse(keyword)}" for keyword in call.keywords)
+        given = backwards.arguments(call) or {}
+        extra = "".join(f", {name}={{{name}}}" for name in given)
         loss = RECEIVER.then(argument(0)) if call in scaled else RECEIVER
-        draft.rewrite(call, f"{conversion.access.name(call)}.backward({{loss}}{extra})", loss=loss)
+        if backwards.sums(conversion.facts, call):
+            draft.note(call, _SUM)
+        draft.rewrite(call, f"{conversion.access.name(call)}.backward({{loss}}{extra})", loss=loss, **given)

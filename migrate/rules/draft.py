@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.edits.plan import Plan
 
-Part = str | Selector
+Part = str | Selector | ast.expr
 
 
 @dataclass(slots=True)

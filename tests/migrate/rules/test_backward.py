@@ -34,6 +34,19 @@ CHANGED = {
         "loss.backward(retain_graph=True, create_graph=True)",
         "accelerator.backward(loss, retain_graph=True, create_graph=True)",
     ),
+    "from one of each": (
+        "loss.backward(torch.ones_like(loss), True)",
+        "accelerator.backward(loss, gradient=torch.ones_like(loss), retain_graph=True)",
+    ),
+    "from the size of the loss": (
+        "loss.backward(-torch.ones(loss.size()))",
+        "accelerator.backward(loss, gradient=-torch.ones(loss.size(), device=accelerator.device))",
+    ),
+    "from nothing": ("loss.backward(None, create_graph=True)", "accelerator.backward(loss, create_graph=True)"),
+    "from a number": (
+        "loss.backward(gradient=torch.tensor(-1.0))",
+        "accelerator.backward(loss, gradient=torch.tensor(-1.0, device=accelerator.device))",
+    ),
     "of a sum": ("(loss + output.mean()).backward()", "accelerator.backward(loss + output.mean())"),
     "of a call": ("criterion(output, y).backward()", "accelerator.backward(criterion(output, y))"),
     "of an element": ("[loss][0].backward()", "accelerator.backward([loss][0])"),
@@ -66,16 +79,66 @@ def test_in_a_function_of_its_own(changed):
     assert not report.of(next(f.kind for f in report.findings).LEFT)
 
 
+NAMED = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.zeros(8, 2)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+{setup}
+for (x,) in loader:
+    optimizer.zero_grad()
+    loss = model(x).mean()
+    loss.backward(minus_one)
+    optimizer.step()
+"""
 REFUSED = {
-    "a gradient by name": ("loss.backward(gradient=torch.ones(()))", "backward(gradient=...)"),
-    "a gradient by position": ("loss.backward(torch.ones(()))", "backward(gradient=...)"),
-    "inputs": ("loss.backward(inputs=list(model.parameters()))", "backward(gradient=...)"),
-    "unknown options": ("loss.backward(**options)", "backward(gradient=...)"),
-    "autograd": ("torch.autograd.backward([loss])", "torch.autograd.backward"),
+    "a gradient by name": ("loss.backward(gradient=torch.ones(8))", "`torch.ones(8)` may have the size of all of it"),
+    "a gradient by position": ("loss.backward(model.weight.sum())", "`model.weight.sum()` may have the size"),
+    "the size of something else": ("loss.backward(torch.ones_like(output))", "may have the size of all of it"),
+    "as many as a number says": ("loss.backward(torch.FloatTensor(8))", "may have the size of all of it"),
+    "inputs": ("loss.backward(inputs=list(model.parameters()))", "backward(inputs=...) has no counterpart"),
+    "unknown options": ("loss.backward(**options)", "what backward is given is not seen"),
+    "autograd": ("torch.autograd.backward([loss])", "torch.autograd.backward has no counterpart"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(refused, name):
     backward, mention = REFUSED[name]
-    refused("MIG105", backward, [mention, "no counterpart"], backward=backward)
+    refused("MIG105", backward, [mention], backward=backward)
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "one = torch.FloatTensor([1])\nminus_one = one * -1",
+        "one = torch.tensor(1.0)\nminus_one = -one",
+        "one, minus_one = torch.ones(1), torch.full((1,), -1.0)",
+        "minus_one = torch.ones((1, 1)).neg()\nminus_one = minus_one.clone()",
+    ],
+)
+def test_a_number_with_a_name(convert_text, setup):
+    _, result = convert_text(NAMED.format(setup=setup))
+
+    assert "accelerator.backward(loss, gradient=minus_one)" in result
+    assert "Accelerator(cpu=True)" in result  # nothing says that it would follow the model
+
+
+def test_a_number_that_is_given_another_size(convert_text):
+    report, result = convert_text(NAMED.format(setup="minus_one = torch.ones(1)\nminus_one.resize_(4)"))
+
+    assert "Accelerator" not in result
+    assert "may have the size of all of it" in str(report.findings)
+
+
+def test_one_gradient_for_each_value_of_the_loss_is_said(changed):
+    report = changed(
+        backward=(
+            "loss.backward(torch.ones_like(loss))",
+            "accelerator.backward(loss, gradient=torch.ones_like(loss))",
+        )
+    )
+    assert "N processes average gradients" in str([f.message for f in report.findings if f.code == "MIG105"])
