@@ -10,8 +10,9 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Class, Function
+from migrate.programs.devices import is_move
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -79,7 +80,9 @@ def _named(facts: Facts, call: Call) -> Holder | None:
     """`agent = Agent(env)`, once, and not in a loop."""
     tree = facts.tree(call.node)
     statement = tree.statement(call.node)
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or statement.value is not call.node:
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    if statement.value is not call.node and not _is_moved(facts, statement.value, call.node):
         return None
     target = statement.targets[0]
     if not isinstance(target, ast.Name) or next(tree.loops(statement), None) is not None:
@@ -87,6 +90,15 @@ def _named(facts: Facts, call: Call) -> Holder | None:
     if sum(binding.target == target.id for binding in facts.bindings_in(call.caller)) != 1:
         return None
     return Holder(target.id, tree.block(statement), statement.end_lineno or statement.lineno)
+
+
+def _is_moved(facts: Facts, node: ast.expr, made: ast.Call) -> bool:
+    """`Agent(env).to(device)`: a module gives itself back."""
+    while isinstance(node, ast.Call) and node is not made and isinstance(node.func, ast.Attribute):
+        if not is_move(facts, node) or Role.MODEL not in roles(facts.receiver(node)):
+            return False
+        node = node.func.value
+    return node is made
 
 
 def _reached(

@@ -15,7 +15,7 @@ from migrate.analysis.units import Module
 from migrate.programs.program import Program, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -39,10 +39,11 @@ def kept_raw(
     prepared = list(prepared)
     names = {ast.unparse(ast.parse(named.target, mode="eval")) for named in prepared}  # with the quotes of `unparse`
     names |= {named.target.partition("[")[0] for named in prepared}
+    holders = {origin: named.holders for named in prepared for origin in named.origins}
     kept = {origin for named in prepared if named.role in _KEPT for origin in named.origins}
     for stage in stages.each:
         mine, end = kept & stage.origins, stage.end
-        found = _in_objects(facts, program, mine, names, units, end)
+        found = _in_objects(facts, program, mine, names, units, end, holders)
         found = found or _in_names(facts, program, mine, names, units, stage)
         if found is not None:
             yield Refusal(
@@ -55,11 +56,20 @@ def kept_raw(
 
 
 def _in_objects(
-    facts: Facts, program: Program, mine: set[ast.AST], names: set[str], units: Collection[Unit], end: int
+    facts: Facts,
+    program: Program,
+    mine: set[ast.AST],
+    names: set[str],
+    units: Collection[Unit],
+    end: int,
+    holders: Mapping[ast.AST, Collection[ast.AST]],
 ) -> ast.AST | None:
     assert program.home is not None
     for node in facts.own(program.home):
-        if getattr(node, "lineno", end + 1) > end or not (held := _holds(facts, node, mine, names)):
+        if getattr(node, "lineno", end + 1) > end:
+            continue
+        kept = {origin for origin in mine if node not in holders[origin]}  # what it holds itself, prepare gives it
+        if not (held := _holds(facts, node, kept, names)):
             continue
         if isinstance(node, FUNCTIONS) or any(_takes(facts, unit, held, names, program, end) for unit in units):
             return node

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.roles import Role, only
 from migrate.analysis.syntax import is_main_guard, own_nodes
-from migrate.analysis.units import Module
+from migrate.analysis.units import Function, Module
 from migrate.programs.conditions import denied, flag, needs
 from migrate.programs.devices import (
     by_text,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Function, Unit
+    from migrate.analysis.units import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,26 @@ def choices(facts: Facts, unit: Unit) -> list[Choice]:
         for group in by_target.values()
         if len(group) > 1 or not _is_host(facts, group[0].statement)
     ]
+
+
+def handed_choice(facts: Facts, unit: Unit | None) -> str | None:
+    """The parameter by which a function is handed a device that a user's flag may have made the CPU; None: it is not.
+
+    A device that goes by what there is alone, the accelerator chooses as well.
+    """
+    if not isinstance(unit, Function) or "torch" not in unit.module.names:
+        return None
+    above: set[Unit] = {unit.module}
+    waiting: list[Unit] = [call.caller for call in facts.callers(unit)]
+    while waiting:
+        caller = waiting.pop()
+        if caller not in above:
+            above.add(caller)
+            waiting += [call.caller for call in facts.callers(caller)] if isinstance(caller, Function) else []
+    chosen = (choice for caller in above for choice in choices(facts, caller))
+    if not any(choice.cpu is not None or not choice.is_clear for choice in chosen):
+        return None
+    return next((p.arg for p in unit.positional if facts.is_device(unit.parameters.get(p.arg, frozenset()))), None)
 
 
 def _is_host(facts: Facts, statement: ast.stmt) -> bool:

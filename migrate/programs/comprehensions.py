@@ -23,7 +23,8 @@ def taken_apart(facts: Facts, program: Program, units: set[Unit], placement: Pla
                 continue
             loaders = facts.loaders(facts.values(node.iter)) & program.training_loaders
             unit = facts.unit(node.iter)
-            is_early = unit is program.home and node.iter.lineno <= placement.stages.of(loaders).end
+            stage = placement.stages.of(loaders)
+            is_early = unit is stage.unit and node.iter.lineno <= stage.end
             if loaders and unit in units and not is_early:
                 yield Refusal(
                     node.iter,

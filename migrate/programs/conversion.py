@@ -144,10 +144,10 @@ class Conversion:
         unit = self.facts.unit(node)
         if unit in self.access.around:
             return self.access.around[unit].is_there(self.facts, node)
-        if unit is not self.program.home:
+        stage = self.placement.stages.of(made)
+        if unit is not stage.unit:
             is_given = unit is self.program.start and bool(self.program.given & made)
             return not is_given and not only_before(self, unit, made)
-        stage = self.placement.stages.of(made)
         return _line(node) > stage.end or stage.is_of_last_round(self.facts.tree(node), node)
 
 
@@ -163,7 +163,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         shared, in_full = gathered_on_device(shared, in_full, where.on_host)
     loaders = prepared_loaders(program, in_full, handed_out)
     prepared = {origin for named in loaders for origin in named.origins}
-    program.refusals += evaluated_in_full(program, in_full)
+    program.refusals += evaluated_in_full(facts, program, loaders, in_full, handed_out)
     on_cpu = left_on_cpu(facts, loops, program, prepared - program.met_in_both)
     planned = tuple(schedules(facts, loops, program))
     units = units_of(facts, program)
@@ -187,7 +187,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
     program.refusals += kept_raw(facts, program, (*loaders, *program.models), units, placement.stages)
     program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
-    program.refusals += [*called_around(facts, program, units), *kept_given(facts, program, units)]
+    program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]
     program.refusals += [*taken_apart(facts, program, units, placement), *drawn_before(facts, program, placement)]
     if program.refusals:
         return None

@@ -56,7 +56,7 @@ def only_before(conversion: Conversion, unit: Unit, made: set[ast.AST], seen: fr
         call.handed is None
         and (
             not conversion.is_prepared_at(call.node, made)
-            if call.caller is conversion.program.home
+            if call.caller is conversion.placement.stages.of(made).unit
             else only_before(conversion, call.caller, made, seen | {id(unit)})
         )
         for call in calls

@@ -13,7 +13,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Function, Module, module_of
 from migrate.programs.naming import is_local
-from migrate.programs.outsiders import units_inside
+from migrate.programs.outsiders import is_inside_model, units_inside
 from migrate.programs.program import Program, Refusal
 
 if TYPE_CHECKING:
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
     from migrate.programs.naming import Named
 
 _KEPT = (Role.MODEL, Role.LOADER)
 _DATA = frozenset({"dataset"})  # attributes that a prepared loader has, too
 
 
-def kept_given(facts: Facts, program: Program, units: Collection[Unit]) -> Iterator[Refusal]:
+def kept_given(facts: Facts, loops: Loops, program: Program, units: Collection[Unit]) -> Iterator[Refusal]:
     """The raw object read by code that the home reaches, and loops beside it that train the raw one."""
     yield from _before(facts, program)
+    yield from _trained_raw(facts, loops, program)
     if program.home is program.start or program.hands_up:
         return
     inside = units_inside(facts, program)
@@ -46,6 +48,39 @@ def kept_given(facts: Facts, program: Program, units: Collection[Unit]) -> Itera
                 if named is not None and _is_raw(facts, program, unit, node, named):
                     yield _refusal(node, f"{ast.unparse(node)} is the {named.role.value} as it was before prepare")
                     return
+
+
+def _trained_raw(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """The raw model called by code that trains, where the home was given it and keeps the prepared one for itself."""
+    assert program.home is not None
+    mine = {o for o in program.model_origins if not facts.singles.is_made_in(program.home, o)}
+    if program.home is not program.start or not mine or not any(named.unit for named in program.loaders):
+        return
+    for loop in program.training:
+        units = [unit for unit in loops.updates.functions(loop.node) if not is_inside_model(facts, unit)]
+        for node in (n for root in (loop.node, *(unit.node for unit in units)) for n in ast.walk(root)):
+            if isinstance(node, ast.Call) and origins(facts.values(node.func), Role.MODEL) & mine:
+                if not _is_of_object(facts, node.func, 6):
+                    yield _refusal(node, f"{ast.unparse(node.func)} is the model as it was before prepare")
+                    return
+
+
+def _is_of_object(facts: Facts, node: ast.expr, depth: int) -> bool:
+    """Whether a model comes from an object of the program: an attribute, or a name or parameter that is given one."""
+    if isinstance(node, ast.Attribute):
+        return any(value.role is Role.INSTANCE for value in facts.values(node.value))
+    unit = facts.unit(node)
+    if not isinstance(node, ast.Name) or not isinstance(unit, Function) or depth == 0:
+        return False
+    given = [b.statement for b in facts.bindings_in(unit) if b.target == node.id]
+    if given:
+        values = [getattr(statement, "value", None) for statement in given]
+        return all(isinstance(value, ast.expr) and _is_of_object(facts, value, depth - 1) for value in values)
+    mine = origins(facts.values(node), Role.MODEL)
+    calls = [call.node for call in facts.callers(unit)] if node.id in unit.parameter_names else []
+    passed = [a for call in calls for a in (*call.args, *(k.value for k in call.keywords))]
+    passed = [a for a in passed if origins(facts.values(a), Role.MODEL) & mine]
+    return bool(passed) and all(_is_of_object(facts, each, depth - 1) for each in passed)
 
 
 def _before(facts: Facts, program: Program) -> Iterator[Refusal]:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data, same
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.units import Function
 from migrate.programs.lengths import is_after, reached
 from migrate.programs.outsiders import is_inside_model
 from migrate.programs.program import Program, Refusal
+from migrate.programs.repeats import may_follow
 from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -31,8 +33,15 @@ def after_the_first(
     yield from _copied(facts, program)
     yield from _untrained(facts, loops, program, stages)
     yield from _replaced(facts, program, units, stages)
+    used = max(stages.first.end, stages.used)
+
+    def is_late(node: ast.AST) -> bool:
+        return True in is_after(facts, program, node, used)
+
     for stage in stages.each[1:]:
-        yield from _drawn(facts, program, stage, stages.first.end, prepared)
+        yield from _drawn(facts, program, stage, is_late, prepared, used)
+    for stage in stages.elsewhere:
+        yield from _drawn(facts, program, stage, lambda node: may_follow(facts, loops, node), prepared, used)
 
 
 def _untrained(facts: Facts, loops: Loops, program: Program, stages: Stages) -> Iterator[Refusal]:
@@ -116,7 +125,14 @@ def _trained(facts: Facts, program: Program, node: ast.expr) -> set[ast.AST]:
     return origins(facts.values(node), Role.MODEL) & program.model_origins
 
 
-def _drawn(facts: Facts, program: Program, stage: Stage, used: int, prepared: Collection[ast.AST]) -> Iterator[Refusal]:
+def _drawn(
+    facts: Facts,
+    program: Program,
+    stage: Stage,
+    is_late: Callable[[ast.AST], bool],
+    prepared: Collection[ast.AST],
+    used: int,
+) -> Iterator[Refusal]:
     """Data that are drawn at random after a training: each process may be at another place of its random stream."""
     for named in stage.objects:
         made = [facts.source(origin) for origin in named.origins if origin in prepared]
@@ -126,7 +142,7 @@ def _drawn(facts: Facts, program: Program, stage: Stage, used: int, prepared: Co
         sets = [value.origin for each in given for value in facts.values(each) if value.origin is not None]
         sources = [*reached(facts, Sources(facts), given), *sets]
         for node in (inner for each in sources for inner in ast.walk(each)):
-            if isinstance(node, ast.Call) and _draws(facts, node) and True in is_after(facts, program, node, used):
+            if isinstance(node, ast.Call) and _draws(facts, node) and is_late(node):
                 if not _is_seeded(facts, program, node, used):
                     yield Refusal(
                         node,
@@ -145,8 +161,14 @@ def _draws(facts: Facts, call: ast.Call) -> bool:
 
 
 def _is_seeded(facts: Facts, program: Program, node: ast.Call, used: int) -> bool:
-    """Whether the home seeds its streams between the first use and a draw."""
+    """Whether the home seeds its streams between the first use and a draw, or the function that draws does."""
     assert program.home is not None
     seeds = same.SEEDS_ALL.union(*same.SEEDS.values())
+    unit = facts.unit(node)
+    if unit is not program.home and isinstance(unit, Function):
+        tree, own = facts.tree(node), [n for n in facts.own(unit) if isinstance(n, ast.Call) and n.lineno < node.lineno]
+        found = (tree.block(tree.statement(call)) for call in own if facts.called(call) & seeds)
+        if any(tree.in_block(node, block) is not None for block in found):
+            return True
     calls = (inner for inner in facts.own(program.home) if isinstance(inner, ast.Call))
     return any(used < call.lineno < node.lineno and facts.called(call) & seeds for call in calls)

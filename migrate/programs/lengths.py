@@ -39,7 +39,10 @@ class Moments:
     def after(self, length: ast.Call) -> set[bool]:
         """For each way in which the length is read, whether the loader is prepared then."""
         loaders = origins(self._facts.values(length.args[0]), Role.LOADER) & self._program.training_loaders
-        return is_after(self._facts, self._program, length, self._stages.of(loaders).end)
+        stage = self._stages.of(loaders)
+        if stage.unit is not self._program.home:
+            return {self._facts.unit(length) is not stage.unit or length.lineno > stage.end}
+        return is_after(self._facts, self._program, length, stage.end)
 
 
 def is_after(facts: Facts, program: Program, node: ast.AST, end: int, seen: frozenset[int] = frozenset()) -> set[bool]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.syntax import Tree
     from migrate.programs.placement import Placement
-    from migrate.programs.stages import Stages
+    from migrate.programs.stages import Stage, Stages
 
 
 class Fate(Enum):
@@ -62,7 +62,7 @@ def moves(
         fate = Fate.UNTOUCHED
         if _runs_in(facts, use.unit) in inside and not is_in_left_branch(facts, use.node):
             fate = _fate(facts, program, prepared, use.node, placement.stages)
-            if fate is Fate.BATCH and _is_before(facts, program, use, placement.stages):
+            if fate is Fate.BATCH and _is_before(facts, use, placement.stages):
                 fate = Fate.ELSEWHERE  # the loader is not prepared yet
                 if program.start is program.home and use.node.lineno < placement.accelerator.statement.lineno:
                     fate = Fate.UNTOUCHED  # nor is there an accelerator
@@ -74,10 +74,10 @@ def moves(
     return found
 
 
-def _is_before(facts: Facts, program: Program, use: Use, stages: Stages) -> bool:
+def _is_before(facts: Facts, use: Use, stages: Stages) -> bool:
     """Whether a batch is moved above the place where its loader is prepared."""
-    prepare = stages.of(origins(facts.receiver(use.node), *ROWS)).spot.statement
-    return use.unit is program.home and use.node.lineno < prepare.lineno
+    stage = stages.of(origins(facts.receiver(use.node), *ROWS))
+    return use.unit is stage.unit and use.node.lineno < stage.spot.statement.lineno
 
 
 def _runs_in(facts: Facts, unit: Unit) -> Unit:
@@ -122,20 +122,19 @@ def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call
     if found == {Role.CRITERION}:
         return Fate.CRITERION if not _holds_tensors(facts, node) else Fate.ELSEWHERE
     if found and found <= ROWS and origins(receiver, *ROWS) <= prepared:
-        prepare = stages.of(origins(receiver, *ROWS)).spot.statement
-        return Fate.ELSEWHERE if _is_early(facts, program, node, prepare) else Fate.BATCH
+        is_early = _is_early(facts, node, stages.of(origins(receiver, *ROWS)))
+        return Fate.ELSEWHERE if is_early else Fate.BATCH
     return Fate.ELSEWHERE
 
 
-def _is_early(facts: Facts, program: Program, node: ast.Call, prepare: ast.stmt) -> bool:
+def _is_early(facts: Facts, node: ast.Call, stage: Stage) -> bool:
     """Whether a batch may have been taken from its loader before that was prepared: `x, y = next(iter(loader))`."""
-    if facts.unit(node) is not program.home or any(True for _ in facts.tree(node).loops(node)):
+    if facts.unit(node) is not stage.unit or stage.call is not None or any(True for _ in facts.tree(node).loops(node)):
         return False
     read = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
-    end = prepare.end_lineno or prepare.lineno
-    return node.lineno <= end or any(
-        binding.target in read and binding.statement.lineno <= end
-        for binding in facts.bindings_in(program.home)
+    return node.lineno <= stage.end or any(
+        binding.target in read and binding.statement.lineno <= stage.end
+        for binding in facts.bindings_in(stage.unit)
         if roles(binding.values) & FROM_LOADER
     )
 

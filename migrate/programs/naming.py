@@ -37,6 +37,8 @@ class Named:
     module: Module | None = None  # of which it is a name: prepare gives it another value for all who read it there
     holders: frozenset[ast.AST] = frozenset()  # the objects of which it is an attribute
     filled: tuple[ast.stmt, ...] = ()  # those of the unit that put it under a name that the unit does not bind
+    unit: Unit | None = None  # where it is prepared, if not at home
+    call: ast.Call | None = None  # that makes it without a name: prepare stands around it
 
     @property
     def is_given(self) -> bool:

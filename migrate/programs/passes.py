@@ -15,6 +15,7 @@ from migrate.programs.evaluation import InFull, Shared, decide, gathered_first
 from migrate.programs.gradients import needed
 from migrate.programs.modes import Mode, Modes
 from migrate.programs.outsiders import raw_units
+from migrate.programs.places import evaluated_beside
 from migrate.programs.program import Program, Refusal
 
 if TYPE_CHECKING:
@@ -134,15 +135,20 @@ def handed_out_loaders(facts: Facts) -> set[ast.AST]:
     return found
 
 
-def evaluated_in_full(program: Program, in_full: list[InFull]) -> list[Refusal]:
+def evaluated_in_full(
+    facts: Facts, program: Program, prepared: tuple[Named, ...], in_full: list[InFull], handed_out: set[ast.AST]
+) -> list[Refusal]:
     """A loader that is trained on is prepared, so evaluating on it must be shared out."""
     return [
-        Refusal(
-            decision.loop.node,
-            "MIG114",
-            f"this loop evaluates on a loader that is also trained on, and cannot be shared out: {decision.why}",
-            "run it under torch.no_grad() in eval mode, or make a second DataLoader over the same data for it",
-        )
-        for decision in in_full
-        if decision.loop.loaders & (program.training_loaders - program.partly_prepared)
+        *(
+            Refusal(
+                decision.loop.node,
+                "MIG114",
+                f"this loop evaluates on a loader that is also trained on, and cannot be shared out: {decision.why}",
+                "run it under torch.no_grad() in eval mode, or make a second DataLoader over the same data for it",
+            )
+            for decision in in_full
+            if decision.loop.loaders & (program.training_loaders - program.partly_prepared)
+        ),
+        *evaluated_beside(facts, program, prepared, in_full, handed_out),
     ]

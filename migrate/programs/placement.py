@@ -11,7 +11,7 @@ from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit
-from migrate.programs.choices import Choice, choices
+from migrate.programs.choices import Choice, choices, handed_choice
 from migrate.programs.conditions import as_handed, first_named, flag, needs, negated, same_name
 from migrate.programs.defaults import cpu_without_default
 from migrate.programs.devices import by_text, device_argument, guard_flag, is_move, is_users
@@ -19,6 +19,7 @@ from migrate.programs.draws import Draws
 from migrate.programs.fetches import is_download
 from migrate.programs.marker import is_marked
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reached import reached
 from migrate.programs.setup import Argument
 from migrate.programs.stages import NoPlace, Spot, Stages, staged, tree_of
 
@@ -119,6 +120,8 @@ def _cpu(
                 )
             )
         return choice.cpu, choice.needs
+    if (handed := handed_choice(facts, program.start)) is not None:
+        return ast.unparse(by_text(ast.Name(handed))), frozenset({handed})
     guards: dict[str, ast.expr] = {}
     for use in facts.calls:
         if use.unit in units and is_move(facts, use.node):
@@ -302,8 +305,19 @@ def _after_names(
 
 
 def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:
-    """Whether the accelerator must be there before a statement runs: it speaks, or draws what all must have."""
-    return _speaks(facts, statement) or (program.one_seed is not None and Draws(facts, program).inside(statement))
+    """Whether the accelerator must be there before a statement runs: it speaks, draws what all must have, or makes
+    a loader that is prepared where it is made.
+    """
+    if _speaks(facts, statement) or _leads_to(facts, statement, {named.unit for named in program.loaders}):
+        return True
+    return program.one_seed is not None and Draws(facts, program).inside(statement)
+
+
+def _leads_to(facts: Facts, statement: ast.stmt, units: set[Unit | None]) -> bool:
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)) or units <= {None}:
+        return False
+    calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return not units.isdisjoint(reached(facts, (target for call in calls for target in facts.targets(call))))
 
 
 def _speaks(facts: Facts, statement: ast.stmt) -> bool:

@@ -14,6 +14,7 @@ from migrate.analysis.roles import Role, origins, stands_in
 from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.ascents import ascent
+from migrate.programs.elsewhere import parted
 from migrate.programs.flags import Flagged, flagged
 from migrate.programs.homeless import why_homeless
 from migrate.programs.homes import Wanted, find
@@ -228,7 +229,7 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     keys = {turning.origin: turning.key for turning in program.turnings}
     units = frozenset(loop.unit for loop in program.training)
     wanted = Wanted(optimizers, models, program.training_loaders, keys, units)
-    home = find(facts, wanted)
+    home, program.loaders = parted(facts, loops, wanted, find(facts, wanted))
     if home is None and (holding := wholes(facts, models)) != models:
         around = replace(wanted, models=holding)
         if (home := find(facts, around)) is not None:
@@ -245,7 +246,9 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     program.optimizers = home.named(facts, Role.OPTIMIZER, optimizers)
     program.models = home.named(facts, Role.MODEL, models)
     program.refusals += _unnamed_models(facts, program, models)
-    program.loaders = home.named(facts, Role.LOADER, None)
+    apart = {origin for named in program.loaders for origin in named.origins}
+    near = (named for named in home.named(facts, Role.LOADER, None) if named.origins.isdisjoint(apart))
+    program.loaders = (*near, *program.loaders)
     program.schedulers = tuple(
         named
         for named in home.named(facts, Role.SCHEDULER, None)

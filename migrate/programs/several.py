@@ -43,6 +43,9 @@ def _inside(facts: Facts, placement: Placement, origin: ast.AST) -> ast.stmt:
 def _maker(facts: Facts, program: Program, placement: Placement, origin: ast.AST) -> tuple[Unit, ast.AST]:
     """The unit of which one run makes one object, with a place in it: the home, or what hands it the object."""
     assert program.home is not None
+    elsewhere = next((s for s in placement.stages.elsewhere if origin in s.origins), None)
+    if elsewhere is not None:
+        return elsewhere.unit, elsewhere.call or elsewhere.spot.statement
     if program.start is None or program.entry is None or facts.singles.is_made_in(program.home, origin):
         return program.home, _inside(facts, placement, origin)
     return program.start, program.entry

@@ -15,6 +15,7 @@ from migrate.analysis.syntax import FUNCTIONS, Tree, blocks
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.choices import choices
 from migrate.programs.devices import is_move
+from migrate.programs.places import Unplaced, placed
 from migrate.programs.program import Program, Refusal
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Stage:
     unit: Unit
     spot: Spot
     objects: tuple[Named, ...]
+    call: ast.Call | None = None  # prepare stands around the one that makes its object, not at the spot
 
     @property
     def origins(self) -> set[ast.AST]:
@@ -50,6 +52,8 @@ class Stage:
     @property
     def end(self) -> int:
         """The line after which its objects are prepared."""
+        if self.call is not None:
+            return 0
         return self.spot.statement.end_lineno or self.spot.statement.lineno
 
     def is_of_last_round(self, tree: Tree, node: ast.AST) -> bool:
@@ -62,9 +66,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """The stages of a program in the order in which they stand; there is at least one."""
+    """The stages of a program at home, in the order in which they stand; there is at least one."""
 
     each: tuple[Stage, ...]
+    elsewhere: tuple[Stage, ...] = ()  # of loaders that are made in other units
+    used: int = 0  # the line of the home's first statement that trains or evaluates; 0: it has none
 
     @property
     def first(self) -> Stage:
@@ -73,17 +79,17 @@ class Stages:
 
     def only(self, kept: Sequence[Named]) -> Stages:
         """The stages without what is not prepared after all."""
-        return Stages(
-            tuple(
-                Stage(stage.unit, stage.spot, tuple(named for named in stage.objects if named in kept))
-                for stage in self.each
-            )
+        each, elsewhere = (
+            tuple(replace(stage, objects=tuple(named for named in stage.objects if named in kept)) for stage in stages)
+            for stages in (self.each, self.elsewhere)
         )
+        return Stages(each, tuple(stage for stage in elsewhere if stage.objects), self.used)
 
     def of(self, made: Iterable[ast.AST]) -> Stage:
         """The stage in which the last of some objects is prepared; the last of all where none of them is."""
         mine = set(made)
-        return next((stage for stage in reversed(self.each) if stage.origins & mine), self.each[-1])
+        stages = (*self.elsewhere, *reversed(self.each))
+        return next((stage for stage in stages if stage.origins & mine), self.each[-1])
 
 
 class NoPlace(Exception):
@@ -106,19 +112,36 @@ def staged(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Name
         NoPlace: something is used before it can be prepared, or made anew where it is prepared.
     """
     assert program.home is not None
-    walk = _Walk(facts, loops, program, list(prepared))
+    prepared = list(prepared)
+    walk = _Walk(facts, loops, program, [named for named in prepared if named.unit is None])
     walk.run()
     if walk.refused:
         raise NoPlace(walk.refused[0])
     return Stages(
-        tuple(Stage(program.home, _spot(facts, loops, program, group), tuple(group)) for group in walk.groups)
+        tuple(Stage(program.home, _spot(facts, loops, program, group), tuple(group)) for group in walk.groups),
+        _elsewhere(facts, program, [named for named in prepared if named.unit is not None]),
+        walk.used,
+    )
+
+
+def _elsewhere(facts: Facts, program: Program, prepared: list[Named]) -> tuple[Stage, ...]:
+    """The stages of loaders that are prepared where they are made."""
+    try:
+        found = placed(facts, program, prepared)
+    except Unplaced as error:
+        raise NoPlace(error.refusal) from error
+    units = [names[0].unit for _, names in found]
+    return tuple(
+        Stage(unit, Spot(last, "after", spaced=True), tuple(names), names[0].call)
+        for unit, (last, names) in zip(units, found, strict=True)
+        if unit is not None
     )
 
 
 def first_made(facts: Facts, loops: Loops, program: Program) -> int:
     """The line of the last statement that makes an object of the first stage."""
-    named = (*program.models, *program.optimizers, *program.loaders)
-    walk = _Walk(facts, loops, program, list(named))
+    named = [n for n in (*program.models, *program.optimizers, *program.loaders) if n.unit is None]
+    walk = _Walk(facts, loops, program, named)
     walk.run()
     first = named if len(walk.groups) < 2 else walk.groups[0]
     return max((s.end_lineno or s.lineno for each in first for s in each.statements), default=0)
@@ -126,11 +149,13 @@ def first_made(facts: Facts, loops: Loops, program: Program) -> int:
 
 def tell_apart(facts: Facts, loops: Loops, program: Program) -> None:
     """Tell objects of a program apart that have one name one after the other, where the one before is used between."""
-    named = (*program.models, *program.optimizers, *program.loaders, *program.schedulers)
+    elsewhere = [named for named in program.loaders if named.unit is not None]
+    at_home = (named for named in program.loaders if named.unit is None)
+    named = (*program.models, *program.optimizers, *at_home, *program.schedulers)
     each = _apart(facts, loops, program, named)
     program.models = tuple(one for one in each if one.role is Role.MODEL)
     program.optimizers = tuple(one for one in each if one.role is Role.OPTIMIZER)
-    program.loaders = tuple(one for one in each if one.role is Role.LOADER)
+    program.loaders = (*(one for one in each if one.role is Role.LOADER), *elsewhere)
     program.schedulers = tuple(one for one in each if one.role is Role.SCHEDULER)
 
 
@@ -190,6 +215,7 @@ class _Walk:
     groups: list[list[Named]] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     making: dict[ast.stmt, list[Named]] = field(default_factory=dict)
+    used: int = 0  # the line of the first statement that trains or evaluates
 
     def run(self) -> None:
         """Fill the groups of objects that are prepared together."""
@@ -212,6 +238,7 @@ class _Walk:
         for statement in block:
             made = inside.get(id(statement), [])
             is_used = _is_use(self.facts, self.loops, self.program, statement)
+            self.used = self.used or statement.lineno * is_used
             if is_used and any(named.is_made for named in pending):
                 self._end(pending)
                 pending = []

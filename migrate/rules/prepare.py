@@ -9,6 +9,11 @@ there, pins them) is prepared without moving them, and the program goes on movin
 
     loader, model, optimizer = accelerator.prepare(loader, model, optimizer, device_placement=[False, True, True])
 
+A loader that is made in another function than the model, anew for each epoch, say, is prepared there; where it has no
+name, prepare stands around its constructor:
+
+    return self.accelerator.prepare(DataLoader(self.data, batch_size=64))
+
 What is made and used only under a condition is prepared under it. A loader that a function finds in its module is
 prepared for all who read it there: `global train_loader` stands at the top of that function.
 Refused: programs that train or evaluate before everything is made.
@@ -23,7 +28,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import is_docstring
 from migrate.analysis.units import Function
 from migrate.programs.apart import apart
-from migrate.rules.layout import assignment, place
+from migrate.rules.layout import WIDTH, assignment, place
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -41,6 +46,11 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
     """Insert the call."""
     for stage in conversion.placement.stages.each:
         _prepare(conversion, draft, stage)
+    for stage in conversion.placement.stages.elsewhere:
+        if stage.call is None:
+            _prepare(conversion, draft, stage)
+        else:
+            _wrap(conversion, draft, stage, stage.call)
     for loader in conversion.loaders:
         for need in [conversion.on_host[o] for o in loader.origins if o in conversion.on_host][:1]:
             draft.note(
@@ -63,6 +73,17 @@ def _prepare(conversion: Conversion, draft: Draft, stage: Stage) -> None:
         assert not isinstance(unit.node, ast.Lambda)
         first = next((s for s in unit.node.body if not is_docstring(s)), unit.node.body[0])
         draft.before(first, f"global {', '.join(shared)}")
+
+
+def _wrap(conversion: Conversion, draft: Draft, stage: Stage, call: ast.Call) -> None:
+    """Put prepare around the constructor of a loader that has no name."""
+    function = f"{conversion.access.of(stage.unit)}.prepare"
+    statement = conversion.facts.tree(call).statement(call)
+    at = place(conversion.facts.file(call), statement)
+    is_short = call.lineno != call.end_lineno or (call.end_col_offset or 0) + len(function) + 2 <= WIDTH
+    kept = _placement(conversion, stage.objects)
+    given = ", ".join(["{it}", *kept])
+    draft.wrap(call, f"{function}({given})" if is_short else f"{function}(\n{at.unit}{given}\n)")
 
 
 def _globals(conversion: Conversion, unit: Unit, stage: Stage) -> list[str]:

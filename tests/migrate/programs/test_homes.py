@@ -100,7 +100,6 @@ def test_homes(decide, source, home, start, targets):
         ),
         (FIT + "net = nn.Linear(1, 1)\n" + RETRY + "else:\n    fit(net, 0.01)\n", "entered again with the same model"),
         (CLASS + "trainer = Trainer()\nfor i in range(2):\n    trainer.run()\n", "entered again with the same model"),
-        (HOLDER.replace("DataLoader(data)", "self.test = DataLoader(data)") + RUN, "none for the loader"),
     ],
 )
 def test_no_home(decide, source, says):
@@ -118,3 +117,58 @@ def test_what_is_given_must_be_what_is_trained(decide):
 
     assert conversion is None
     assert "as it was before prepare" in program.refusals[0].why
+
+
+METHODS = """
+class Trainer:
+    def __init__(self{given}):
+        self.net = {net}
+        self.opt = optim.SGD(self.net.parameters(), lr=0.1)
+
+    def fit(self, batches):
+        for x, y in batches:
+            self.net(x).sum().backward()
+            self.opt.step()
+"""
+MADE_INSIDE = METHODS.format(given="", net="nn.Linear(1, 1)").replace("(self, batches):", "(self):")
+BY_METHOD = """
+    def batches(self, part):
+        return DataLoader(part)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "home", "expected"),
+    [
+        (
+            MADE_INSIDE.replace("for x, y in batches", "batches = DataLoader(data)\n        for x, y in batches")
+            + "trainer = Trainer()\nfor epoch in range(2):\n    trainer.fit()\n",
+            "__init__",
+            [("fit", "batches")],
+        ),
+        (
+            MADE_INSIDE.replace("in batches", "in self.batches(data)") + BY_METHOD + "Trainer().fit()\n",
+            "__init__",
+            [("batches", "DataLoader")],
+        ),
+        (
+            METHODS.format(given=", net", net="net")
+            + "trainer = Trainer(nn.Linear(1, 1))\nloader = DataLoader(data)\ntrainer.fit(loader)\n",
+            "module",
+            [],
+        ),
+        (
+            METHODS.format(given=", net", net="net")
+            + "net = nn.Linear(1, 1)\nloader = DataLoader(data)\ntrainer = Trainer(net)\ntrainer.fit(loader)\n",
+            "__init__",
+            [("module", "loader")],
+        ),
+    ],
+)
+def test_a_loader_is_prepared_where_it_is_made(decide, body, home, expected):
+    program, conversion = decide(HEAD + body)
+
+    assert not program.refusals
+    assert _called(program.home) == home
+    stages = conversion.placement.stages.elsewhere
+    assert [(_called(stage.unit), named.target) for stage in stages for named in stage.objects] == expected

@@ -1,0 +1,31 @@
+"""Whether code runs once something was trained: in a loop that trains, below one, or called from there."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
+
+
+def may_follow(facts: Facts, loops: Loops, node: ast.AST, seen: frozenset[Unit] = frozenset()) -> bool:
+    """Whether a node may run after a training, or it is not seen that it does not."""
+    unit = facts.unit(node).original
+    if unit in seen:
+        return False
+    if any(loops.trains(loop) for loop in facts.tree(node).loops(node)):
+        return True
+    line = getattr(node, "lineno", 0)
+    if any(isinstance(n, ast.Call) and n.lineno < line and loops.trains(n) for n in facts.own(unit)):
+        return True
+    if not isinstance(unit, Function):
+        return False
+    calls = facts.callers(unit)
+    return not calls or any(
+        call.handed is not None or may_follow(facts, loops, call.node, seen | {unit}) for call in calls
+    )
