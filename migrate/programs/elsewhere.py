@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
 
 
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
 def parted(facts: Facts, loops: Loops, wanted: Wanted, together: Home | None) -> tuple[Home | None, tuple[Named, ...]]:
     """The home, and the loaders that are prepared elsewhere.
 
@@ -104,8 +107,10 @@ def _by_maker(facts: Facts, origin: ast.AST) -> Named | None:
     unit = facts.unit(source)
     if not facts.is_editable(unit) or (isinstance(unit, Function) and isinstance(unit.node, ast.Lambda)):
         return None
-    made = frozenset(facts.twins(origin))
-    statement = facts.tree(source).statement(source)
+    tree = facts.tree(source)
+    if any(isinstance(above, _COMPREHENSIONS) for above in tree.up(source)):
+        return None
+    made, statement = frozenset(facts.twins(origin)), tree.statement(source)
     if isinstance(statement, ast.Assign) and statement.value is source and len(statement.targets) == 1:
         target = statement.targets[0]
         if isinstance(target, (ast.Name, ast.Attribute)) and not _is_shared(unit, target):

@@ -229,11 +229,12 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     keys = {turning.origin: turning.key for turning in program.turnings}
     units = frozenset(loop.unit for loop in program.training)
     wanted = Wanted(optimizers, models, program.training_loaders, keys, units)
-    home, program.loaders = parted(facts, loops, wanted, find(facts, wanted))
+    home = find(facts, wanted)
     if home is None and (holding := wholes(facts, models)) != models:
         around = replace(wanted, models=holding)
         if (home := find(facts, around)) is not None:
             models, wanted = holding, around
+    home, program.loaders = parted(facts, loops, wanted, home)
     if home is None:
         program.refusals.append(_homeless(facts, loops, program, wanted))
         return

@@ -66,9 +66,13 @@ def is_itself(facts: Facts, node: ast.expr) -> bool:
 def wholes(facts: Facts, models: set[ast.AST]) -> set[ast.AST]:
     """Where the models were made that train themselves and hold these; without one, a model stands for itself."""
     training: set[ast.AST] = set()
+    unreached: set[ast.AST] = set()  # by an accelerator of their callers: torch calls `forward` with what it was given
     for step in steps(facts):
         if step.positional:
-            training |= origins(step.parameters.get(step.positional[0].arg, frozenset()), Role.MODEL)
+            mine = origins(step.parameters.get(step.positional[0].arg, frozenset()), Role.MODEL)
+            training |= mine
+            unreached |= mine if step.name == "forward" else set()
+    training -= unreached
     found: set[ast.AST] = set()
     for model in models:
         holding = {whole for whole in training if model in facts.parts([whole])}
