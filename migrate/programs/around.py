@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Class, Function
-from migrate.programs.devices import is_move
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
     from migrate.analysis.roles import Values
     from migrate.analysis.units import Call, Unit
     from migrate.programs.program import Program
+
+
+#: Methods of modules that give the module itself back.
+_GIVING_BACK = frozenset("to cuda cpu float double train eval requires_grad_".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,14 @@ def around(facts: Facts, program: Program, units: Container[Unit]) -> dict[Unit,
     while more := dict(_reached(facts, start.owner, units, found)):
         found |= more
     return found
+
+
+def is_around(facts: Facts, start: Unit, unit: Unit) -> bool:
+    """Whether a unit makes the one object of which `start` is the `__init__`, under a name."""
+    if not isinstance(start, Function) or start.owner is None or start.name != "__init__":
+        return False
+    calls = list(_making(facts, start))
+    return len(calls) == 1 and calls[0].caller is unit and _named(facts, calls[0]) is not None
 
 
 def _callers(facts: Facts, unit: Unit) -> Iterator[Call]:
@@ -95,7 +106,7 @@ def _named(facts: Facts, call: Call) -> Holder | None:
 def _is_moved(facts: Facts, node: ast.expr, made: ast.Call) -> bool:
     """`Agent(env).to(device)`: a module gives itself back."""
     while isinstance(node, ast.Call) and node is not made and isinstance(node.func, ast.Attribute):
-        if not is_move(facts, node) or Role.MODEL not in roles(facts.receiver(node)):
+        if node.func.attr not in _GIVING_BACK or Role.MODEL not in roles(facts.receiver(node)):
             return False
         node = node.func.value
     return node is made
@@ -140,4 +151,4 @@ def _global(facts: Facts, unit: Function, found: dict[Unit, Holder]) -> str | No
     return None if any(b.target == holder.name for b in facts.bindings_in(unit)) else holder.name
 
 
-__all__ = ["Holder", "around"]
+__all__ = ["Holder", "around", "is_around"]

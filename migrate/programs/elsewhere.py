@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function, Unit
+from migrate.programs.around import is_around
 from migrate.programs.homes import Home, Wanted, find
 from migrate.programs.naming import Named, bound
 from migrate.programs.outsiders import units_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
@@ -78,13 +79,14 @@ def _elsewhere(facts: Facts, loops: Loops, wanted: Wanted, home: Home) -> tuple[
     """The loaders that have no name at home, as they are prepared; none if not all of them can be."""
     near = _near(facts, home, wanted.loaders)
     found: dict[ast.AST, Named] = {}
+    inside = units_from(facts, home.start, home.unit)
     for origin in sorted(wanted.loaders - near, key=_place):
         if origin not in found:
-            named = _by_caller(facts, origin) or _by_maker(facts, origin)
+            named = next((n for n in _ways(facts, origin) if _can_reach(facts, home.start, n.unit, inside)), None)
             if named is None:
                 return ()
             found |= dict.fromkeys(named.origins, named)
-    for named in _beside(facts, loops, home, {*found, *near}, list(found.values())):
+    for named in _beside(facts, loops, home, inside, {*found, *near}):
         found |= dict.fromkeys(named.origins - found.keys(), named)
     return tuple({id(each): each for each in found.values()}.values())
 
@@ -97,6 +99,18 @@ def _near(facts: Facts, home: Home, wanted: set[ast.AST] | None) -> set[ast.AST]
 
 def _place(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _ways(facts: Facts, origin: ast.AST) -> Iterator[Named]:
+    """The ways in which a loader can be prepared, the best first."""
+    made, given = _by_maker(facts, origin), _by_caller(facts, origin)
+    several = len(facts.twins(origin)) > 1
+    yield from (named for named in ((given, made) if several else (made, given)) if named is not None)
+
+
+def _can_reach(facts: Facts, start: Unit, unit: Unit | None, inside: Container[Unit]) -> bool:
+    """Whether the accelerator can be brought to a unit: by a call, or by the object that has it."""
+    return unit is not None and (unit in inside or is_around(facts, start, unit))
 
 
 def _by_maker(facts: Facts, origin: ast.AST) -> Named | None:
@@ -126,8 +140,6 @@ def _is_shared(unit: Unit, target: ast.expr) -> bool:
 def _by_caller(facts: Facts, origin: ast.AST) -> Named | None:
     """A loader that a function makes for one of its callers, under the name that it has there."""
     source = facts.source(origin)
-    if source is origin and len(facts.twins(origin)) < 2:
-        return None
     maker = facts.unit(source)
     units = [unit for unit in _naming(facts, origin) if unit is not maker and facts.is_editable(unit)]
     if len(units) != 1 or _is_run_over(facts, maker, origin):
@@ -138,32 +150,21 @@ def _by_caller(facts: Facts, origin: ast.AST) -> Named | None:
     return replace(named[0], unit=units[0])
 
 
-def _beside(facts: Facts, loops: Loops, home: Home, known: set[ast.AST], trained: Sequence[Named]) -> Iterator[Named]:
-    """The loaders that are evaluated on, and are made beside those that are trained on or by what the home runs."""
-    for unit in {id(each.unit): each.unit for each in trained if each.unit is not None and each.call is None}.values():
-        for named in bound(facts, unit, Role.LOADER, None):
-            if named.origins.isdisjoint(known) and all(len(_naming(facts, o)) == 1 for o in named.origins):
-                if all(_is_given_plainly(facts, s) for s in named.statements) and "." not in named.target:
-                    known |= named.origins
-                    yield replace(named, unit=unit)
-    inside = units_from(facts, home.start, home.unit)
+def _beside(facts: Facts, loops: Loops, home: Home, inside: Container[Unit], known: set[ast.AST]) -> Iterator[Named]:
+    """The loaders that are evaluated on, and are made where the accelerator can be brought, too."""
     near = _near(facts, home, None)
     for loop in loops.evaluation:
-        for origin in sorted(loop.loaders - known - near, key=_place):
-            other = _by_maker(facts, origin)
-            if other is not None and other.unit in inside and other.unit is not home.unit:
-                if other.origins.isdisjoint(known):
-                    known |= other.origins
-                    yield other
+        for origin in sorted(loop.loaders - near, key=_place):
+            ways = (way for way in _ways(facts, origin) if _can_reach(facts, home.start, way.unit, inside))
+            other = next(ways, None)
+            if other is not None and other.unit is not home.unit and other.origins.isdisjoint(known):
+                known |= other.origins
+                yield other
 
 
 def _naming(facts: Facts, origin: ast.AST) -> list[Unit]:
     """The units that give a loader a name, and not only its batches."""
     return [unit for unit in facts.units_naming([origin]) if bound(facts, unit, Role.LOADER, {origin})]
-
-
-def _is_given_plainly(facts: Facts, statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
 
 
 def _is_handed_up(facts: Facts, origin: ast.AST) -> bool:
