@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+from pathlib import Path
 from typing import Any
 
+import saved
 import torch
 from torch.nn.modules import batchnorm
 from torch.optim import Optimizer
@@ -49,7 +51,9 @@ def _with_fixed_statistics(forward: Any) -> Any:
 def main() -> None:
     if os.environ.get("FROZEN"):
         freeze()
-    own = os.path.join(os.environ["RANKS"], f"rank{os.environ.get('RANK', '0')}.json")
+    ranks, rank = Path(os.environ["RANKS"]), os.environ.get("RANK", "0")
+    saved.record(ranks / f"saved{rank}.jsonl")
+    own = str(ranks / f"rank{rank}.json")
     script = sys.argv[1]
     sys.argv = [script, "--out", own, *sys.argv[2:]]
     sys.path.insert(0, os.path.dirname(script))

@@ -18,22 +18,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import saved
 from corpus import joined
 
 Record = dict[str, Any]
 HERE = Path(__file__).resolve().parent
-SECONDS = 100
+SECONDS = 300  # for one run
 TIMES = re.compile(r"\d+\.\d+ ?s\b|[Tt]ime\S* *\S+")  # what differs from run to run
-#: What a program prints about an evaluation, and what its run takes: nothing is learned, and the sizes are odd.
-EVALUATIONS = {
-    "ex-mnist": (r"Test set", ["--epochs", "1", "--no-accel", "--test-batch-size", "50"], 133),
-    "ex-mnist-rnn": (r"Test set", ["--epochs", "1", "--test-batch-size", "50"], 133),
-    "ex-siamese": (r"Test set", ["--epochs", "1", "--dry-run"], 133),
-    "tcn-adding": (r"Test set", None, 0),
-    "tcn-copy": (r"Validation|Test set|Average", None, 0),
-    "pyGAT": (r"Test set|loss_val", None, 0),
-    "informer-ett": (r"mse:|Vali Loss", None, 0),
-    "rasbt-cnn-basic": (r"accuracy|Accuracy", None, 0),
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """How a program is run to its end: nothing is learned, and the sizes are such that two does not divide them."""
+
+    printed: str = ""  # the lines about an evaluation
+    argv: tuple[str, ...] | None = None  # other options than those of the corpus
+    size: int = 0  # images in each synthetic set
+
+
+WHOLE = {
+    "ex-mnist": Whole(r"Test set", ("--epochs", "1", "--no-accel", "--test-batch-size", "50", "--save-model"), 133),
+    "ex-mnist-rnn": Whole(r"Test set", ("--epochs", "1", "--test-batch-size", "50", "--save-model"), 133),
+    "ex-siamese": Whole("", ("--epochs", "1", "--dry-run", "--save-model"), 1033),  # its test pairs are drawn anew
+    "ex-dcgan": Whole("", ("--dataset", "fake", "--batchSize", "8", "--niter", "1", "--manualSeed", "1"), 27),
+    "ex-wordlm": Whole(r"End of training|end of epoch"),
+    "pytorch-cifar": Whole("", None, 37),
+    "tcn-adding": Whole(r"Test set"),
+    "tcn-copy": Whole(r"Validation|Test set|Average"),
+    "pyGAT": Whole(r"Test set|loss_val"),
+    "informer-ett": Whole(r"mse:|Vali Loss"),
+    "rasbt-cnn-basic": Whole(r"accuracy|Accuracy"),
 }
 
 
@@ -49,6 +63,7 @@ class Result:
     is_same: bool | None = None  # E1: losses and parameters, to the last bit
     ranks_agree: bool | None = None  # the parameters after each step, on two processes
     evaluation: str = ""
+    saved: str = ""  # what stands in its files, on two processes
 
 
 def measure(tree: Path, corpus: Path, only: str = "") -> list[Result]:
@@ -97,9 +112,9 @@ class Bench:
         error = "" if after.get("ok") else f"stops: {after.get('error', '')[-200:]}"
         two = self._ranks(program)
         agree = len(two) == 2 and bool(two[0]["losses"]) and two[0]["steps"] == two[1]["steps"]
-        told = self._evaluated(program)
-        made = Result(name, script, True, error, len(before["losses"]), is_same, agree, told)
-        print(f"  same {is_same}, ranks agree {agree}, evaluation {told or '-'} {error}", flush=True)
+        told, files = self._run_whole(program)
+        made = Result(name, script, True, error, len(before["losses"]), is_same, agree, told, files)
+        print(f"  same {is_same}, ranks agree {agree}, evaluation {told}, files {files} {error}", flush=True)
         return made
 
     def _convert(self, program: Record) -> tuple[bool, str]:
@@ -138,28 +153,20 @@ class Bench:
         ranks = self._started(program, "after", 2, {})
         return [json.loads(path.read_text()) for path in sorted(ranks.glob("rank*.json"))]
 
-    def _evaluated(self, program: Record) -> str:
-        """What is printed about the evaluation, on one process of the original and on two of the converted program."""
-        if program["id"] not in EVALUATIONS:
-            return ""
-        pattern, argv, size = EVALUATIONS[program["id"]]
-        whole = {**program, "n": 10**6, "argv": argv or program["argv"]}
-        extra = ["--verbose", *(["--synth-n", str(size)] if size else [])]
-        whole["record_args"] = [*program.get("record_args", []), *extra]
-        printed = []
+    def _run_whole(self, program: Record) -> tuple[str, str]:
+        """What is printed about the evaluation and saved: by the original alone, and by two processes converted."""
+        if (whole := WHOLE.get(program["id"])) is None:
+            return "", ""
+        run = {**program, "n": 10**6, "argv": list(whole.argv or program["argv"])}
+        sizes = ["--synth-n", str(whole.size)] if whole.size else []
+        run["record_args"] = [*program.get("record_args", []), "--verbose", *sizes]
+        printed, files = [], []
         for side, processes in (("before", 1), ("after", 2)):
-            ranks = self._started(whole, side, processes, {"FROZEN": "1", "SYNTH_N": str(size or "")})
+            ranks = self._started(run, side, processes, {"FROZEN": "1", "SYNTH_N": str(whole.size or "")})
             lines = (ranks / "stdout").read_text().replace("\r", "\n").splitlines()
-            printed.append(
-                [re.sub(r"\d+\.\d+ ?s\b|[Tt]ime\S* *\S+", "", line) for line in lines if re.search(pattern, line)]
-            )
-        if not printed[0]:
-            return "nothing printed"
-        return (
-            f"same ({len(printed[0])} lines)"
-            if printed[0] == printed[1]
-            else f"DIFFERS: {printed[0][:1]} {printed[1][:1]}"
-        )
+            printed.append([TIMES.sub("", line) for line in lines if whole.printed and re.search(whole.printed, line)])
+            files.append(saved.files(ranks))
+        return _compared(printed, "lines"), _compared(files, "files")
 
     def _started(self, program: Record, side: str, processes: int, variables: dict[str, str]) -> Path:
         """Run `record.py` in every process; the folder with one record a process, and what was printed."""
@@ -198,6 +205,13 @@ class Bench:
             out.write_text("{}")
 
 
+def _compared(pair: Sequence[list[Any]], what: str) -> str:
+    before, after = pair
+    if not before and not after:
+        return ""
+    return f"same ({len(before)} {what})" if before == after else f"DIFFERS: {before[:1]} {after[:1]}"
+
+
 def _trace(record: Record) -> tuple[list[float], list[float]]:
     return record.get("losses", []), [step["norm"] for step in record.get("steps", [])]
 
@@ -209,20 +223,22 @@ def table(results: Sequence[Result]) -> Iterator[str]:
     yield "On one process: the losses of the first backward calls and the norm of the parameters after each step,"
     yield "original against converted, to the last bit. On two processes (gloo): both have the same parameters after"
     yield "each step; and, with every step undone and sizes that two does not divide, the evaluation prints what the"
-    yield "original prints on one."
+    yield "original prints on one, and the files that are saved are as many and hold the same: keys, classes, shapes,"
+    yield "dtypes and weights (of an optimizer's state the values go by the gradients and are not compared)."
     yield ""
     converted = [result for result in results if result.converts]
     yield f"{len(converted)} of {len(results)} convert; {sum(bool(r.is_same) for r in converted)} compute the same."
     yield ""
-    yield "| program | converts | E1 | same on both processes | evaluation on two |"
-    yield "|---|---|---|---|---|"
+    yield "| program | converts | E1 | same on both processes | evaluation on two | files of two |"
+    yield "|---|---|---|---|---|---|"
     for result in results:
         if not result.converts:
-            yield f"| {result.name} | no: {result.why.replace('|', ' ')} | | | |"
+            yield f"| {result.name} | no: {result.why.replace('|', ' ')} | | | | |"
             continue
         same = f"same, {result.losses} losses" if result.is_same else f"NO {result.why}"
         same = "not run: " + result.why if result.is_same is None else same
-        yield f"| {result.name} | yes | {same} | {_said(result.ranks_agree)} | {result.evaluation or 'none'} |"
+        whole = f"{result.evaluation or 'none'} | {result.saved or 'none'}"
+        yield f"| {result.name} | yes | {same} | {_said(result.ranks_agree)} | {whole} |"
 
 
 def _said(answer: bool | None) -> str:
