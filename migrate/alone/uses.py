@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter, defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -70,6 +71,9 @@ class Uses:
     def __init__(self, trees: Mapping[str, ast.Module], others: Mapping[str, ast.Module]) -> None:
         self.trees = trees  # that may be edited
         self._names: dict[str, dict[str, int]] = {}
+        self._reads: dict[ast.AST, dict[str, list[ast.Name]]] = {}
+        self._assigned: dict[ast.AST, dict[str, list[ast.expr | None]]] = {}
+        self._scopes: dict[str, dict[str, ast.AST]] = {}
         self._trees = {path: Tree(root) for path, root in {**others, **trees}.items()}
 
     def editable(self) -> Iterator[ast.AST]:
@@ -107,11 +111,12 @@ class Uses:
 
     def reads(self, tree: ast.AST, name: str) -> list[ast.Name]:
         """The reads of a name in a function or module, and in what it holds."""
-        return [
-            n
-            for n in ast.walk(tree)
-            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, (ast.Load, ast.Del))
-        ]
+        if tree not in self._reads:
+            found = self._reads[tree] = defaultdict(list)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Load, ast.Del)):
+                    found[node.id].append(node)
+        return self._reads[tree].get(name, [])
 
     def was_read(self, path: str, scope: str, name: str) -> bool:
         """Whether a scope of this name reads a name."""
@@ -131,11 +136,17 @@ class Uses:
         return any(isinstance(n, ast.Attribute) and n.attr == "module" for v in values if v for n in ast.walk(v))
 
     def _scope(self, path: str, scope: str) -> ast.AST | None:
-        root = self.trees.get(path)
-        return next((tree for name, tree in scopes(root) if name == scope), None) if root is not None else None
+        if path in self.trees and path not in self._scopes:
+            self._scopes[path] = dict(reversed(list(scopes(self.trees[path]))))  # the first of a name stands
+        return self._scopes[path].get(scope) if path in self.trees else None
 
     def assigned(self, tree: ast.AST) -> dict[str, list[ast.expr | None]]:
         """What a scope's own statements give its names; None: in another way than by a plain assignment."""
+        if tree not in self._assigned:
+            self._assigned[tree] = self._assigned_in(tree)
+        return self._assigned[tree]
+
+    def _assigned_in(self, tree: ast.AST) -> dict[str, list[ast.expr | None]]:
         found: dict[str, list[ast.expr | None]] = {}
         shared: set[str] = set()
         for node in _own(tree):
@@ -290,30 +301,36 @@ class Uses:
 
     def mentions(self, name: str) -> int:
         """How often a name is read, imported or spelled out, in any file."""
-        count = 0
+        return self._mentions[name]
+
+    @cached_property
+    def _mentions(self) -> Counter[str]:
+        found: Counter[str] = Counter()
         for path, node in self.nodes():
             if isinstance(node, ast.Name):
-                count += node.id == name
+                found[node.id] += 1
             elif isinstance(node, ast.Attribute):
-                count += node.attr == name and not is_marked(node.value)
+                found[node.attr] += not is_marked(node.value)
             elif isinstance(node, ast.ImportFrom):
-                count += any(name in (a.name, a.asname) for a in node.names)
-            elif isinstance(node, ast.Constant) and node.value == name:
-                count += self._is_exported(path, node)
-        return count
+                found.update({name for a in node.names for name in (a.name, a.asname) if name is not None})
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found[node.value] += self._is_exported(path, node)
+        return found
 
     def calls_of(self, name: str) -> list[ast.Call] | None:
         """The calls of a function; None if it is used in another way, or where nothing may be edited."""
-        if any(not self._is_own(call) for call in self.calls(name)):
-            return None
-        called = {id(call.func) for call in self.calls(name)}
-        for _, node in self.nodes():
-            is_use = (isinstance(node, ast.Name) and node.id == name) or (
-                isinstance(node, ast.Attribute) and node.attr == name
-            )
-            if is_use and id(node) not in called:
-                return None
-        return self.calls(name)
+        calls = self.calls(name)
+        return None if name in self._handed_on or any(not self._is_own(call) for call in calls) else calls
+
+    @cached_property
+    def _handed_on(self) -> frozenset[str]:
+        """The names and attributes that are more than called."""
+        called = {id(call.func) for calls in self._calls.values() for call in calls}
+        return frozenset(
+            node.id if isinstance(node, ast.Name) else node.attr
+            for _, node in self.nodes()
+            if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called
+        )
 
     def _is_own(self, call: ast.Call) -> bool:
         return call in self._own_calls

@@ -47,6 +47,7 @@ class Facts:
         self.modules = tuple(state.modules.values())
         self.editable = tuple(module for module in self.modules if module.file.named)
         self._trees: dict[Module, Tree] = {}
+        self._imported: dict[Module, frozenset[Module]] = {}
         self._tree_of: dict[ast.AST, Tree] = {}
         self._units: dict[ast.AST, Unit] = {module.tree: module for module in self.modules}
         self._units.update({unit.node: unit for unit in state.functions.values()})
@@ -91,17 +92,19 @@ class Facts:
     def _module_of(self) -> dict[ast.Module, Module]:
         return {module.tree: module for module in self.modules}
 
-    def imported(self, module: Module) -> set[Module]:
+    def imported(self, module: Module) -> frozenset[Module]:
         """The module, those of the project that it imports or has values of, those that they import, and so on."""
-        found: set[Module] = set()
-        waiting = [module]
-        while waiting:
-            module = waiting.pop()
-            if module not in found:
-                found.add(module)
-                waiting.extend(module.imports)
-                waiting.extend(v.unit.module for values in module.names.values() for v in values if v.unit is not None)
-        return found
+        if module not in self._imported:
+            found: set[Module] = set()
+            waiting = [module]
+            while waiting:
+                last = waiting.pop()
+                if last not in found:
+                    found.add(last)
+                    waiting.extend(last.imports)
+                    waiting.extend(v.unit.module for held in last.names.values() for v in held if v.unit is not None)
+            self._imported[module] = frozenset(found)
+        return self._imported[module]
 
     def holds(self, node: ast.AST) -> bool:
         """Whether a node stands in one of the files."""
