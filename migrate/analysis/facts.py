@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from migrate.analysis.expressions import constant
 from migrate.analysis.handing import entries
 from migrate.analysis.known import tensors
+from migrate.analysis.reach import reach
 from migrate.analysis.roles import NOTHING, Role, Values, origins
 from migrate.analysis.signatures import Signatures
 from migrate.analysis.singles import Singles
@@ -95,15 +96,7 @@ class Facts:
     def imported(self, module: Module) -> frozenset[Module]:
         """The module, those of the project that it imports or has values of, those that they import, and so on."""
         if module not in self._imported:
-            found: set[Module] = set()
-            waiting = [module]
-            while waiting:
-                last = waiting.pop()
-                if last not in found:
-                    found.add(last)
-                    waiting.extend(last.imports)
-                    waiting.extend(v.unit.module for held in last.names.values() for v in held if v.unit is not None)
-            self._imported[module] = frozenset(found)
+            self._imported[module] = reach(module)
         return self._imported[module]
 
     def holds(self, node: ast.AST) -> bool:
