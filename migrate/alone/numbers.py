@@ -62,6 +62,8 @@ def rewrite(world: World, scales: Scales, pen: Pen, node: ast.expr) -> list[ast.
         if (truth := world.truth(node)) is not None:
             pen.rewrite(node, f"{_COUNT} {'==' if truth else '>'} 1" if _is_shown(world, node) else str(truth))
             return []
+        if world.questions.stays(node):
+            return []
         if (text := world.process(node)) is not None:
             pen.rewrite(node, text)
             return []

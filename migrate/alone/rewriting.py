@@ -76,6 +76,8 @@ class Rewriting:
                     return
 
     def _statement(self, statement: ast.stmt) -> None:
+        if isinstance(statement, _NESTED) and self._world.questions.is_asked(statement):
+            return
         if isinstance(statement, _NESTED) and self._setups.is_gone(statement):
             self._pen.remove(statement)
         elif (text := self._sums.instead(statement)) is not None:

@@ -132,6 +132,8 @@ class Samplers:
                 shuffle = _argument(use.node, "shuffle", 2)
                 if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
                     yield _refused(use.node, "this loader draws its order in another way than a DistributedSampler")
+        for loader in dict.fromkeys(self._repeated_beside()):
+            yield _refused(loader, "nobody tells the sampler of this loader the epoch, in code that others share")
         for loader, seed in self.seeds.items():
             if len({seed, *self._beside(facts.unit(loader))}) > 1:
                 yield _refused(loader, "the samplers have different seeds")
@@ -233,8 +235,7 @@ class Samplers:
 
     def repeated(self) -> list[tuple[ast.For, str]]:
         """Loops over loaders that draw the same order each time, as nobody tells their sampler the epoch."""
-        told = self._told()
-        silent = {loader for loader, order in self._orders.items() if order.shuffles and loader not in told}
+        silent = self._silent()
         found = []
         for module in self._world.modules:
             for node in self._world.facts.tree(module.tree).nodes:
@@ -244,6 +245,20 @@ class Samplers:
                             found.append((node, ast.unparse(inner)))
                             break
         return found
+
+    def _silent(self) -> set[ast.Call]:
+        told = self._told()
+        return {loader for loader, order in self._orders.items() if order.shuffles and loader not in told}
+
+    def _repeated_beside(self) -> Iterator[ast.Call]:
+        """Such loaders that a loop runs over that cannot be told: with others, or in a file that does not change."""
+        facts, silent = self._world.facts, self._silent()
+        for module in facts.editable if silent else ():
+            for node in facts.tree(module.tree).nodes:
+                if isinstance(node, (ast.For, ast.comprehension)):
+                    made = {facts.source(origin) for origin in facts.loaders(facts.values(node.iter))}
+                    if made & silent and (module not in self._world.modules or not made <= silent):
+                        yield from (loader for loader in silent if loader in made)
 
     def _is_never_told(self, loader: ast.Call, order: Order) -> bool:
         """Whether a loader that nobody trains on draws one order again and again: it need not be prepared."""

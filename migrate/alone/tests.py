@@ -37,6 +37,8 @@ def choose(world: World, pen: Pen, node: ast.IfExp) -> ast.expr | None:
 
 def ask(world: World, pen: Pen, test: ast.expr) -> list[ast.expr]:
     """Make the questions in a test those to the accelerator; what is left of it to be looked at is given back."""
+    if world.questions.stays(test):
+        return []
     if (text := world.process(test)) is not None:
         pen.rewrite(test, text)
         return []
@@ -65,7 +67,7 @@ def _ask_parts(world: World, pen: Pen, test: ast.BoolOp) -> list[ast.expr]:
     kept: list[ast.expr] = []
     seen: set[str] = set()
     for value in test.values:
-        text = world.process(value)
+        text = world.process(value) if not world.questions.stays(value) else None
         if world.truth(value) is not None or text in seen:
             continue
         kept.append(value)

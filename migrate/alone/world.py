@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.alone.missing import Attributes
+from migrate.alone.questions import Questions
 from migrate.alone.ways import certain, ends
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
@@ -59,6 +60,7 @@ class World:
         self._attributes = Attributes(self)
         self.kept: set[ast.expr] = set()  # tests of branches that stay, whatever they ask
         self._learn_flags()
+        self.questions = Questions(self)
 
     def keep(self, tests: set[ast.expr]) -> None:
         """Leave branches open, since what is in them is done on several processes."""

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Values
     from migrate.analysis.units import Function
 
 
 def has_other_device(facts: Facts, node: ast.AST) -> bool:
-    """Whether the file of a node also chooses a device that is not the CPU."""
+    """Whether the file of a node also chooses a device that is not the CPU, or its functions are handed one."""
     module = facts.unit(node).module
-    return any(
+    handed = (values for unit in facts.functions if unit.module is module for values in unit.parameters.values())
+    return any(facts.is_device(values) and not _are_cpu(facts, values) for values in handed) or any(
         isinstance(binding.statement, ast.Assign)
         and facts.is_device(facts.values(binding.statement.value))
         and not only_cpu(facts, binding.statement.value)
@@ -40,7 +42,10 @@ def names_cpu(node: ast.Call) -> bool:
 
 def only_cpu(facts: Facts, node: ast.expr) -> bool:
     """Whether an expression is the CPU and can be no other device."""
-    values = facts.values(node)
+    return _are_cpu(facts, facts.values(node))
+
+
+def _are_cpu(facts: Facts, values: Values) -> bool:
     return bool(values) and all(
         value.name == "cpu"
         if value.role is Role.TEXT

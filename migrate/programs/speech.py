@@ -64,7 +64,7 @@ def speech(conversion: Conversion) -> Speech:
         else:
             _listen_inside(conversion, voice, said, unit)
     for unit in {*conversion.program.outsiders, *_beside(conversion)}:
-        if voice.speaks(unit) and not voice.is_guarded_outside(unit):
+        if voice.speaks_unasked(unit) and not voice.is_guarded_outside(unit):
             said.unreached.append(unit)
     said.logs = [use.node for use in conversion.speaking_uses if _logs(conversion, use.node)]
     _find_single(conversion, voice, said)

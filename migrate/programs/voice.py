@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.syntax import FUNCTIONS, own_nodes, writes
 from migrate.analysis.units import Class, Function
+from migrate.programs.branches import Branches, Side
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.evaluation import is_draw
 from migrate.programs.fetches import is_download, own_class
@@ -213,6 +214,28 @@ class Voice:
                 if id(target) not in seen and self.speaks(target, seen | {id(unit)}):
                     return True
         return False
+
+    def speaks_unasked(self, unit: Function) -> bool:
+        """Whether a function writes anything where it does not ask which process this is."""
+        calls = [node for node in own_nodes(unit.node) if isinstance(node, ast.Call)]
+        return any(self._says(call) and not self._is_asked(call) for call in calls)
+
+    def _says(self, call: ast.Call) -> bool:
+        is_output = output.PRINT in self._facts.called(call) or self.outputs.writes(call)
+        return is_output or any(self.speaks(target) for target in self._facts.targets(call))
+
+    def _is_asked(self, call: ast.Call) -> bool:
+        """Whether a call stands in a branch on the main process."""
+        return any(
+            isinstance(above, ast.If)
+            and any(call in ast.walk(statement) for statement in above.body)
+            and any(meaning.holds is Side.MAIN for meaning in self._branches.meanings(above.test))
+            for above in self._facts.tree(call).up(call)
+        )
+
+    @cached_property
+    def _branches(self) -> Branches:
+        return Branches(self._facts)
 
     def speaks_besides(self, unit: Function, calls: Sequence[ast.Call]) -> bool:
         """Whether a function writes something else than these calls do."""

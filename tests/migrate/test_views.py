@@ -156,6 +156,7 @@ def test_a_script_that_another_one_imports_is_no_program_of_its_own(converted):
 def test_only_what_a_script_says_of_its_processes_is_handed_to_it(converted):
     several = SCRIPT.replace("torch.manual_seed(0)", 'torch.distributed.init_process_group("nccl")')
     several = several.replace("shuffle=True", "sampler=torch.utils.data.DistributedSampler(data)")
+    several = several.replace("engine.fit", "loader.sampler.set_epoch(1)\n        engine.fit")
     several = several.replace(
         ".to(device)", ".to(device)\n        net = torch.nn.parallel.DistributedDataParallel(net)"
     )
@@ -163,3 +164,133 @@ def test_only_what_a_script_says_of_its_processes_is_handed_to_it(converted):
     assert reasons(report) == []
     assert "use_seedable_sampler=True" in files["train_several"]
     assert "accelerator = Accelerator()" in files["train"]
+    assert "loader.set_epoch(1)" in files["train_several"]
+    assert "set_epoch" not in files["train"] + files["engine"]
+
+
+def test_a_sampler_that_draws_one_order_again_and_again_beside_one_that_does_not(converted):
+    several = SCRIPT.replace("torch.manual_seed(0)", 'torch.distributed.init_process_group("nccl")')
+    several = several.replace("shuffle=True", "sampler=torch.utils.data.DistributedSampler(data)")
+    report, files = converted(engine=ENGINE, train=SCRIPT, train_several=several)
+    assert ("train_several.py", "MIG113") in reasons(report)
+    assert all("ccelerator" not in text for text in files.values())
+
+
+ASKING = """
+    import torch
+    import torch.distributed as dist
+
+
+    def is_started():
+        return dist.is_available() and dist.is_initialized()
+
+
+    def get_rank():
+        if not is_started():
+            return 0
+        return dist.get_rank()
+
+
+    def is_main_process():
+        return get_rank() == 0
+
+
+    class Scores:
+        def __init__(self):
+            self.right = 0
+
+        def add(self, output, target):
+            self.right += (output.argmax(1) == target).sum().item()
+
+        def write(self):
+            if is_main_process():
+                print("right", self.right)
+                with open("scores.txt", "w") as file:
+                    file.write(str(self.right))
+
+
+    def fit(net, optimizer, batches, device):
+        for x, y in batches:
+            x, y = x.to(device), y.to(device)
+            loss = torch.nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+    @torch.no_grad()
+    def evaluate(net, batches, device):
+        host = torch.device("cpu")
+        net.eval()
+        scores = Scores()
+        for x, y in batches:
+            output = net(x.to(device)).to(host)
+            scores.add(output, y)
+        scores.write()
+        if is_main_process():
+            print("evaluated")
+        return scores.right
+"""
+SEVERAL = """
+    import torch
+    from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+    import engine
+
+
+    def main():
+        torch.distributed.init_process_group("nccl")
+        torch.manual_seed(0)
+        data = TensorDataset(torch.randn(40, 2), torch.randint(2, (40,)))
+        loader = DataLoader(data, batch_size=10, sampler=DistributedSampler(data))
+        device = torch.device("cuda")
+        net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2).to(device))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        engine.fit(net, optimizer, loader, device)
+        engine.evaluate(net, DataLoader(data, batch_size=10), device)
+
+
+    if __name__ == "__main__":
+        main()
+"""
+LOOK = """
+    import torch
+
+    import engine
+
+    scores = engine.Scores()
+    scores.add(torch.zeros(2, 2), torch.zeros(2))
+    scores.write()
+"""
+
+
+def test_code_that_runs_without_an_accelerator_goes_on_asking_torch(converted):
+    report, files = converted(engine=ASKING, train=SEVERAL, look=LOOK)
+    assert reasons(report) == []
+    write = files["engine"].split("def write")[1].split("def fit")[0]
+    assert "if is_main_process():" in write
+    assert "def get_rank():\n    if not is_started():" in files["engine"]
+    assert "if accelerator.is_main_process:\n        print" in files["engine"].split("def evaluate")[1]
+    assert not any("write()" in finding.message for finding in report.findings)
+
+
+def test_without_such_code_all_ask_the_accelerator(converted):
+    report, files = converted(engine=ASKING, train=SEVERAL)
+    assert reasons(report) == []
+    assert "is_main_process()" not in files["engine"]
+    assert "get_rank" not in files["engine"]
+
+
+@pytest.mark.parametrize("answer", ["dist.get_rank() == 0", "RANK == 0"])
+def test_what_cannot_be_asked_without_an_accelerator_is_refused(converted, answer):
+    engine = ASKING.replace("return get_rank() == 0", f"return {answer}").replace(
+        "import torch.distributed as dist", "import torch.distributed as dist\n\n    RANK = dist.get_rank()"
+    )
+    report, files = converted(engine=engine, train=SEVERAL, look=LOOK)
+    assert reasons(report)
+    assert all("ccelerator" not in text for text in files.values())
+
+
+def test_the_cpu_beside_a_device_that_is_handed_over_stays_the_cpu(converted):
+    _, files = converted(engine=ASKING, train=SEVERAL)
+    assert 'host = torch.device("cpu")' in files["engine"] or ".cpu()" in files["engine"]
