@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import reads, same, writes
+from migrate.analysis.units import Function
+from migrate.programs.kept import divisors_of, is_place, is_read, sets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +37,7 @@ class Joined(Enum):
 class Accumulator:
     """A name that a training loop adds up, or a list that it fills."""
 
-    name: str
+    name: str  # as it is written; an attribute or an item, too: `self.total`, `log['loss']`
     loop: LoopFact
     after: ast.stmt  # the loop, or the outer one over which it goes on growing: where the shares are joined
     is_number: bool | None  # a Python number, a tensor (False), or not known (None)
@@ -44,7 +46,7 @@ class Accumulator:
 
 
 def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
-    """The plain names that the loop itself adds up from its batches, and the lists of numbers that it fills."""
+    """The names that the loop itself adds up from its batches, and the lists of numbers that it fills."""
     yield from _sums(facts, loop)
     yield from _lists(facts, loop)
 
@@ -103,6 +105,9 @@ def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
         numbers = {is_number(facts, addition) for addition in additions}
         anchor = _set_up_before(facts, loop, name)
         later = statements_after(facts, anchor) if anchor is not None else []
+        if not name.isidentifier():
+            yield from _kept(facts, loop, name, anchor, numbers)
+            continue
         yield Accumulator(
             name,
             loop,
@@ -111,6 +116,22 @@ def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
             _joined(facts, loop, name, later),
             _is_read_inside(anchor if anchor is not None else loop.node, name),
         )
+
+
+def _kept(
+    facts: Facts, loop: LoopFact, name: str, anchor: ast.stmt | None, numbers: set[bool | None]
+) -> Iterator[Accumulator]:
+    """An attribute or an item, if it begins anew before the loop, which alone adds to it, and is read after it."""
+    if anchor is not loop.node or len(numbers) > 1 or None in numbers:
+        return
+    around, parents = list(ast.walk(facts.tree(loop.node).root)), facts.tree(loop.node).parents
+    within = {id(node) for node in ast.walk(loop.node)}
+    later = [node for statement in statements_after(facts, anchor) for node in ast.walk(statement)]
+    if any(id(node) not in within and is_read(parents, node, name) for node in (later if "[" in name else around)):
+        divided = [*divisors_of(later if "[" in name else around, name), *_by_callers(facts, loop, name)]
+        how = Joined.MEAN if any(_counts_own_batches(facts, loop, d) for d in divided) else Joined.SUM
+        inside = any(id(node) in within and is_read(parents, node, name) for node in around)
+        yield Accumulator(name, loop, anchor, numbers.pop(), how, inside)
 
 
 def _grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
@@ -123,10 +144,10 @@ def _grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
             if same(node.targets[0], node.value.left):
                 added = node.targets[0], node.value.right
-        if added is None or not isinstance(added[0], ast.Name):
+        if added is None or not is_place(added[0]):
             continue
         if roles(facts.values(added[1])) & (FROM_LOADER | {Role.TENSOR}):
-            grown.setdefault(added[0].id, []).append(added[1])
+            grown.setdefault(ast.unparse(added[0]), []).append(added[1])
     return grown
 
 
@@ -145,7 +166,7 @@ def _set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
     while True:
         block = tree.block(inner)
         position = next(i for i, statement in enumerate(block) if statement is inner)
-        if any(isinstance(s, (ast.Assign, ast.AnnAssign)) and name in writes(s) for s in block[:position]):
+        if any(isinstance(s, (ast.Assign, ast.AnnAssign)) and sets(s, name) for s in block[:position]):
             return inner
         parent = tree.parents[inner]
         if not isinstance(parent, ast.stmt) or isinstance(parent, _DEFINITIONS):
@@ -188,7 +209,38 @@ def _joined(facts: Facts, loop: LoopFact, name: str, later: Sequence[ast.stmt]) 
             break
     if not is_read:
         return None
+    divisors += _by_callers(facts, loop, name)
     return Joined.MEAN if any(_counts_own_batches(facts, loop, d) for d in divisors) else Joined.SUM
+
+
+def _by_callers(facts: Facts, loop: LoopFact, name: str) -> Iterator[ast.expr]:
+    """What callers divide a number by that the function of the loop returns as it is."""
+    base, _, item = name.partition("[")
+    if not isinstance(loop.unit, Function):
+        return
+    given = [n.value for n in facts.own(loop.unit) if isinstance(n, ast.Return) and n.value is not None]
+    for value in given:
+        parts = value.elts if isinstance(value, ast.Tuple) else [value]
+        for position, part in enumerate(parts):
+            if ast.unparse(part) not in (base, name):
+                continue
+            behind = f"[{item}" if item and ast.unparse(part) == base else ""
+            for caller in facts.callers(loop.unit):
+                yield from _divided_there(facts, caller.node, position if len(parts) > 1 else None, behind)
+
+
+def _divided_there(facts: Facts, call: ast.AST, position: int | None, behind: str) -> Iterator[ast.expr]:
+    """What a caller divides the result of a call by, or a part of it, or an item."""
+    above = facts.tree(call).parents[call]
+    if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div) and above.left is call and position is None:
+        yield above.right
+    target = above.targets[0] if isinstance(above, ast.Assign) and above.value is call else None
+    if isinstance(target, ast.Tuple) and position is not None and position < len(target.elts):
+        target = target.elts[position]
+    if target is not None and isinstance(above, ast.Assign):
+        name = f"{ast.unparse(target)}{behind}"
+        later = [node for statement in statements_after(facts, above) for node in ast.walk(statement)]
+        yield from divisors_of(later, name)
 
 
 def _divisors(statement: ast.stmt, name: str) -> Iterator[ast.expr]:
@@ -207,7 +259,7 @@ def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool
     for node in ast.walk(divisor):
         if isinstance(node, ast.Call) and _is_length_of_loader(facts, node):
             return True
-        if isinstance(node, ast.Name) and node.id in counted:
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) in counted:
             return True
         if isinstance(node, ast.Name) and node.id in counters and Role.NUMBER in roles(facts.values(node)):
             return True
@@ -222,9 +274,8 @@ def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool
 def _counted(loop: ast.AST) -> Iterator[str]:
     """The names that go up by a number in a loop: `steps += 1`."""
     for node in ast.walk(loop):
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
-            if isinstance(node.value, ast.Constant):
-                yield node.target.id
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.value, ast.Constant):
+            yield ast.unparse(node.target)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
             if isinstance(node.value.right, ast.Constant) and same(node.targets[0], node.value.left):
                 yield from writes(node.targets[0])

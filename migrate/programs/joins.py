@@ -68,9 +68,18 @@ def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]
         receiver = node.func.value
         is_named = isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(receiver) != "self"
         if is_named and any(_classes(facts, node)) and any(map(_changes, facts.targets(node))):
-            if any(is_own(facts, loop, given) for given in (*node.args, *(k.value for k in node.keywords))):
+            if any(_holds_own(facts, loop, given) for given in (*node.args, *(k.value for k in node.keywords))):
                 found.setdefault(ast.unparse(receiver), []).append(node)
     return found
+
+
+def _holds_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
+    """Whether an argument, or a part of a list or dictionary that is written there, is of the process's own batches."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return any(_holds_own(facts, loop, part) for part in node.elts)
+    if isinstance(node, ast.Dict):
+        return any(_holds_own(facts, loop, part) for part in node.values)
+    return is_own(facts, loop, node)
 
 
 def _classes(facts: Facts, call: ast.Call) -> Iterator[Class]:

@@ -187,7 +187,7 @@ def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
     ground = Ground(facts, loops)
     told: set[ast.AST] = set()
     for loop in program.training:
-        for decision in decisions(ground, loop, loops.accumulated(loop), loops.joined(loop)):
+        for decision in decisions(ground, loop, loops.accumulated(loop), loops.joined(loop), loops.averaged(loop)):
             if decision.node in told:
                 continue
             told.add(decision.node)

@@ -19,9 +19,11 @@ from migrate.analysis.syntax import Loop, reads
 from migrate.analysis.units import Class, Function, Unit
 from migrate.programs.accumulators import Accumulator, accumulators
 from migrate.programs.frameworks import Frameworks
+from migrate.programs.ground import Ground
 from migrate.programs.joins import Join, joins
 from migrate.programs.meters import Meters
 from migrate.programs.modes import without_gradients
+from migrate.programs.shares import averages
 from migrate.programs.updates import How, Updates
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.roles import Value
+    from migrate.programs.averages import Averages
     from migrate.programs.updates import Update
 
 #: A receiver of these roles has a `backward` of its own meaning.
@@ -63,6 +66,7 @@ class Loops:
         self._stepped: dict[Loop, tuple[Update, ...]] = {}
         self._accumulated: dict[Loop, tuple[Accumulator, ...]] = {}
         self._joined: dict[Loop, tuple[Join, ...]] = {}
+        self._averaged: dict[Loop, Averages] = {}
         self._meters = Meters(facts)
 
     @cached_property
@@ -280,6 +284,13 @@ class Loops:
         if loop.node not in self._joined:
             self._joined[loop.node] = tuple(joins(self._facts, self._meters, loop))
         return self._joined[loop.node]
+
+    def averaged(self, loop: LoopFact) -> Averages:
+        """What of a training loop's own numbers decides, and is joined for that."""
+        if loop.node not in self._averaged:
+            ground = Ground(self._facts, self)
+            self._averaged[loop.node] = averages(ground, loop, self.accumulated(loop), self.joined(loop))
+        return self._averaged[loop.node]
 
     def trained_by(self, loop: LoopFact) -> set[ast.AST]:
         """Where the optimizers were made that step in a training loop, functions it calls, or loops around it."""

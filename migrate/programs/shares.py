@@ -7,28 +7,34 @@ To print them is harmless; to stop, to save or to set a learning rate by them le
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from migrate.analysis.syntax import reads, writes
+from migrate.analysis.units import Function
 from migrate.programs.accumulators import appended, is_own, statements_after
+from migrate.programs.averages import Averages, Averaging
 from migrate.programs.joins import apart, fed
-from migrate.programs.trail import FILLING, Trail
+from migrate.programs.trail import FILLING, Trail, filled
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterator
+    from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Function
     from migrate.programs.accumulators import Accumulator
     from migrate.programs.ground import Decision, Ground
     from migrate.programs.joins import Join
     from migrate.programs.loops import LoopFact
 
+_NOTHING = Averages()
 _DEEPEST = 4  # calls between a training loop and what it leaves in attributes
 
 
 def left_over(
-    facts: Facts, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
+    facts: Facts,
+    loop: LoopFact,
+    accumulated: Collection[Accumulator],
+    joined: Collection[Join],
+    averaged: Averages,
 ) -> list[str]:
     """Names that are not joined, hold something of the process's own batches, and are read after the loop."""
     read: set[str] = set()
@@ -39,31 +45,132 @@ def left_over(
             continue
         read |= reads(statement) - writes(statement) - new
         read |= {ast.unparse(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Subscript))}
-    return sorted(_own_names(facts, loop, accumulated, joined) & read)
+    return sorted((_own_names(facts, loop, accumulated, joined) - averaged.names) & read)
 
 
 def decisions(
-    ground: Ground, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
+    ground: Ground,
+    loop: LoopFact,
+    accumulated: Collection[Accumulator],
+    joined: Collection[Join],
+    averaged: Averages = _NOTHING,
 ) -> Iterator[Decision]:
     """What is decided by one process's own values after the loop, in whatever code they come to."""
     facts = ground.facts
-    yield from Trail(ground, loop.unit, _own_names(facts, loop, accumulated, joined)).after(loop.node)
-    feeding = {call for calls in fed(facts, loop, loop.node).values() for call in calls}
-    for unit in _entered(facts, loop.node, feeding):
-        held = _own_places(facts, loop, unit.node) | fed(facts, loop, unit.node).keys()
-        yield from Trail(ground, unit, held).elsewhere()
+    own = _own_names(facts, loop, accumulated, joined) - averaged.names
+    yield from Trail(ground, loop.unit, own).after(loop.node)
+    for name in apart(facts, loop, joined).keys() - averaged.names:
+        yield from _fed_from_outside(ground, loop, name)
+    for unit in _entered(ground, loop, loop.node, averaged):
+        yield from Trail(ground, unit, _held(facts, loop, unit, averaged)).elsewhere()
 
 
-def _entered(facts: Facts, node: ast.AST, but: Container[ast.AST]) -> set[Function]:
+def _fed_from_outside(ground: Ground, loop: LoopFact, name: str) -> Iterator[Decision]:
+    """By an object that others hold, too: what the methods that the loop feeds it with leave in it."""
+    root, unit = name.partition(".")[0].partition("[")[0], loop.unit
+    if not isinstance(unit, Function) or any(
+        isinstance(node, ast.Name) and node.id == root and isinstance(node.ctx, ast.Store)
+        for node in ground.facts.own(unit)
+    ):
+        return
+    for call in fed(ground.facts, loop, loop.node)[name]:
+        for method in ground.facts.targets(call):
+            yield from Trail(ground, method, _held(ground.facts, loop, method, _NOTHING)).elsewhere()
+
+
+def averages(
+    ground: Ground, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
+) -> Averages:
+    """What of a process's own decides, and can be joined so that it does not differ any more."""
+    found = _NOTHING
+    if not any(True for _ in decisions(ground, loop, accumulated, joined)):
+        return found
+    averaging = Averaging(ground, loop)
+    fed_apart = apart(ground.facts, loop, joined)
+    for name in sorted(_own_names(ground.facts, loop, accumulated, joined)):
+        ground.left.clear()
+        is_asked = any(True for _ in Trail(ground, loop.unit, {name}).after(loop.node))
+        if is_asked or (name in fed_apart and any(True for _ in _fed_from_outside(ground, loop, name))):
+            found |= averaging.name(name) or _NOTHING
+    feeding = _feeding(ground.facts, loop)
+    for call in [n for n in ast.walk(loop.node) if isinstance(n, ast.Call) and n not in feeding | found.calls]:
+        if decisive := _decisive(ground, loop, call, found):
+            given = averaging.call(call)
+            if given is not None and not _decisive(ground, loop, call, found | given):
+                found |= given
+                continue
+            for unit, name in decisive:
+                found |= averaging.place(unit, name) or _NOTHING
+    return found
+
+
+def _decisive(ground: Ground, loop: LoopFact, call: ast.Call, averaged: Averages) -> list[tuple[Function, str]]:
+    """What of a process's own a call leaves somewhere by which something is decided."""
+    found: list[tuple[Function, str]] = []
+    for unit in _entered(ground, loop, call, averaged):
+        for name in sorted(_held(ground.facts, loop, unit, averaged)):
+            ground.left.clear()
+            if any(True for _ in Trail(ground, unit, {name}).elsewhere()):
+                found.append((unit, name))
+    return found
+
+
+def _feeding(facts: Facts, loop: LoopFact) -> set[ast.Call]:
+    """The calls whose objects are followed by their names."""
+    return {call for calls in fed(facts, loop, loop.node).values() for call in calls}
+
+
+def _held(facts: Facts, loop: LoopFact, unit: Function, averaged: Averages) -> set[str]:
+    held = _own_places(facts, loop, unit.node) | fed(facts, loop, unit.node).keys()
+    return {name for name in held if (unit.node, name) not in averaged.places}
+
+
+def _entered(ground: Ground, loop: LoopFact, node: ast.AST, averaged: Averages) -> set[Function]:
     """The functions of the project that code comes to; not by calls whose objects are followed by their names."""
+    facts = ground.facts
+    feeding = _feeding(facts, loop)
     found: set[Function] = set()
     level: set[ast.AST] = {node}
     for _ in range(_DEEPEST):
-        calls = [n for code in level for n in ast.walk(code) if isinstance(n, ast.Call) and n not in but]
-        new = {target for call in calls for target in facts.targets(call)} - found
+        calls = [n for code in level for n in ast.walk(code) if isinstance(n, ast.Call)]
+        entering = [call for call in calls if call not in feeding and _hands_on(ground, loop, call, averaged)]
+        new = {target for call in entering for target in facts.targets(call)} - found
         found |= new
         level = {target.node for target in new}
     return found
+
+
+def _hands_on(ground: Ground, loop: LoopFact, call: ast.Call, averaged: Averages) -> bool:
+    """Whether what a call enters has something of the batches: from the call, or from elsewhere."""
+    targets = ground.facts.targets(call)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    parts = [inner for each in given for inner in ast.walk(each) if isinstance(inner, ast.expr)]
+    if targets and call not in averaged.calls and any(is_own(ground.facts, loop, part) for part in parts):
+        return True
+    return bool(targets) and (
+        ground.reaches_model(call) or any(_finds(ground.facts, loop, target, _DEEPEST) for target in targets)
+    )
+
+
+def _finds(facts: Facts, loop: LoopFact, unit: Function, depth: int) -> bool:
+    """Whether a function takes something of the batches from elsewhere than its callers, and what it fills itself."""
+    nodes = list(facts.own(unit))
+    local = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} | set(
+        unit.parameter_names
+    )
+    kept = {_base(n) for n in nodes if isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store)}
+    kept |= {_base(filled(node)) for node in nodes if _is_filling(node)}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) or (isinstance(node, ast.Name) and node.id not in local):
+            if is_own(facts, loop, node) and _base(node) not in kept:
+                return True
+    return depth > 0 and any(
+        _finds(facts, loop, target, depth - 1)
+        for node in nodes
+        if isinstance(node, ast.Call)
+        for target in facts.targets(node)
+        if target is not unit
+    )
 
 
 def _own_names(
@@ -79,11 +186,24 @@ def _own_names(
     return kept - {accumulator.name for accumulator in accumulated if not _is_read_early(accumulator)}
 
 
+def _is_filling(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING
+
+
+def _base(node: ast.expr) -> str:
+    """What an item is one of, as it is written."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return ast.unparse(node)
+
+
 def _is_read_early(accumulator: Accumulator) -> bool:
     """Whether it goes on growing over an outer loop, and is read there before the shares are joined."""
     within = {id(node) for node in ast.walk(accumulator.loop.node)}
     return any(
-        isinstance(node, ast.Name) and node.id == accumulator.name and isinstance(node.ctx, ast.Load)
+        isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+        and isinstance(node.ctx, ast.Load)
+        and ast.unparse(node) == accumulator.name
         for node in ast.walk(accumulator.after)
         if id(node) not in within
     )
@@ -97,8 +217,8 @@ def _own_places(facts: Facts, loop: LoopFact, root: ast.AST) -> set[str]:
             pairs = [(target, node.value) for target in node.targets]
         elif isinstance(node, ast.AugAssign):
             pairs = [(node.target, node.value)]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
-            pairs = [(node.func.value, argument) for argument in node.args]
+        elif _is_filling(node) and not facts.targets(node):
+            pairs = [(filled(node), argument) for argument in node.args]
         else:
             continue
         found |= {

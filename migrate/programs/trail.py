@@ -257,7 +257,7 @@ class Trail:
     def _filled(self, call: ast.Call) -> None:
         """`history["loss"].append(loss)`."""
         if isinstance(call.func, ast.Attribute) and call.func.attr in FILLING and not self.facts.targets(call):
-            self.own |= _place(call.func.value)
+            self.own |= _place(filled(call))
         elif self.facts.called(call) & _INTO_FIRST and call.args:
             self.own |= _place(call.args[0])
 
@@ -343,6 +343,16 @@ class Trail:
         return self.ground.left.setdefault(key, trail) is not trail
 
 
+def filled(call: ast.Call) -> ast.expr:
+    """What a method puts something into; `log` of `log.setdefault(key, []).append(x)`."""
+    assert isinstance(call.func, ast.Attribute)
+    inner = call.func.value
+    is_default = isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute)
+    if is_default and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        return inner.func.value if inner.func.attr == "setdefault" else inner
+    return inner
+
+
 def _place(node: ast.expr) -> set[str]:
     """A name, attribute or item, as it is written; of an item whose key is not written out, what it is one of."""
     if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
@@ -366,7 +376,7 @@ def _set_in(statement: ast.stmt) -> set[str]:
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
             found |= _place(node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
-            found |= _place(node.func.value)
+            found |= _place(filled(node))
     return found
 
 

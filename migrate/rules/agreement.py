@@ -9,8 +9,14 @@ optimizer that decides by the loss (LBFGS) return the mean over the processes:
 
     return loss   ->   return accelerator.reduce(loss.detach(), reduction="mean")
 
-Refused: a decision that not all processes come to, a schedule or a checkpoint by one process's last batch.
-Safe: on one process the condition and the loss are what they were.
+What is decided after the batches goes by a number of all processes. What the last step left is joined after the loop
+(`best = min(best, loss.item())`: by the least); what goes on growing is given the mean:
+
+    losses.append(loss.item())   ->   losses.append(accelerator.reduce(loss.item(), reduction="mean"))
+
+So it is where such a number stops the training, saves, steps a scheduler or sets a rate, and nowhere else.
+Refused: a decision that not all processes come to, or that goes by what has no mean: outputs, the last batch's hits.
+Safe: on one process the condition, the loss and the numbers are what they were.
 """
 
 from __future__ import annotations
@@ -18,9 +24,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.programs.averages import Joint
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from migrate.programs.averages import Average
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -35,9 +43,35 @@ def agreement(conversion: Conversion, draft: Draft) -> None:
         else:
             value = "{it}" if _is_bool(each.test) else "bool({it})"
             draft.wrap(each.test, f"{each.word}({accelerator}.gather_for_metrics([{value}]))")
+    for loop in conversion.program.training:
+        for average in conversion.loops.averaged(loop).edits:
+            _average(conversion, draft, average)
     for loss in conversion.returned_losses:
         accelerator = conversion.access.name(loss)
         draft.wrap(loss, draft.quoted(loss, f"{accelerator}.reduce({{it}}.detach(), reduction='mean')"))
+
+
+def _average(conversion: Conversion, draft: Draft, average: Average) -> None:
+    code = draft.quoted(average.at, _joined(conversion, average))
+    if isinstance(average.at, ast.expr):
+        draft.wrap(average.at, code)
+    else:
+        draft.after(average.at, f"{average.name} = {code.format(it=average.name)}")
+
+
+def _joined(conversion: Conversion, average: Average) -> str:
+    """A number made one over the processes, as code with a hole; Accelerate reduces tensors only."""
+    accelerator = conversion.access.name(average.at)
+    if average.joint in (Joint.LEAST, Joint.MOST):
+        if average.is_tensor:
+            return f"{accelerator}.gather({{it}}).{average.joint.value}()"
+        return f"{average.joint.value}({accelerator}.gather_for_metrics([{{it}}]))"
+    is_mean = average.joint is Joint.MEAN
+    if average.is_tensor or conversion.package == "runtime":
+        how = ", reduction='mean'" if is_mean else ""
+        return f"{accelerator}.reduce({{it}}{how})"
+    share = f" / {accelerator}.num_processes" if is_mean else ""
+    return f"sum({accelerator}.gather_for_metrics([{{it}}])){share}"
 
 
 def _is_bool(test: ast.expr) -> bool:

@@ -68,11 +68,12 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
             shown = [accumulator.name for accumulator in found if accumulator.read_inside]
             joined = conversion.loops.joined(loop)
             shown += [join.target for join in joined if join.shown_inside]
-            shown += apart(conversion.facts, loop, joined)
+            averaged = conversion.loops.averaged(loop)
+            shown += [name for name in apart(conversion.facts, loop, joined) if name not in averaged.names]
             if shown:
                 verb = "shows" if len(shown) == 1 else "show"
                 draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
-            for name in left_over(conversion.facts, loop, found, joined):
+            for name in left_over(conversion.facts, loop, found, joined, averaged):
                 draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
             turn = _turn(conversion, loop)
             if turn is not None:
@@ -128,7 +129,7 @@ def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> Non
             f"join it after the loop: {name} = accelerator.reduce({name}), if it is a tensor",
         )
         return
-    draft.after(accumulator.after, _joining(accumulator, conversion.access.name(loop)))
+    draft.after(accumulator.after, _joining(accumulator, conversion.access.name(loop), draft))
 
 
 def _join_where_training(
@@ -143,7 +144,9 @@ def _join_where_training(
     draft.note(loop, f"every process runs this loop in full where it evaluates: only {turn.trained_on} is shared out")
     accelerator = conversion.access.name(loop)
     for after in dict.fromkeys([*(each.after for each in found), *(join.after for join in joined)]):
-        lines = [_joining(each, accelerator) for each in found if each.joined is not None and each.after is after]
+        lines = [
+            _joining(each, accelerator, draft) for each in found if each.joined is not None and each.after is after
+        ]
         lines += _meters_joined(conversion, after, [join for join in joined if join.after is after])
         later = next((b for a, b in pairwise(conversion.facts.tree(loop).block(after)) if a is after), None)
         if lines and isinstance(later, ast.If) and ast.unparse(later.test) == turn.trains:
@@ -197,8 +200,8 @@ def _and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _joining(accumulator: Accumulator, accelerator: str) -> str:
-    name = accumulator.name
+def _joining(accumulator: Accumulator, accelerator: str, draft: Draft) -> str:
+    name = draft.quoted(accumulator.loop.node, accumulator.name)
     if not accumulator.is_number:
         assert accumulator.joined is not None
         return f'{name} = {accelerator}.reduce({name}, reduction="{accumulator.joined.value}")'

@@ -224,6 +224,9 @@ AROUND = {
     ("model-attributes", 'torch.save({"net": model}, path)'): put("end"),
     ("agreement", "if torch.isnan(loss):"): put("step", "{}\n    continue"),
     ("agreement", "if loss.item() > 100:"): put("step", "{}\n    break"),
+    ("agreement", "losses.append(loss.item())"): put(
+        "step", made='losses = []\nwanted = {"low": 0.0, "high": 1.0}', epoch="if losses[-1] < 0.0:\n    break"
+    ),
     ("agreement", "return loss"): closed,
     ("schedulers", "adjust_learning_rate(optimizer, step)"): counted,
     ("saving", "torch.save(model.state_dict(), path)"): put("end"),

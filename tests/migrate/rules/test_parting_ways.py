@@ -8,15 +8,94 @@ PLATEAU = {
 }
 COLLECTED = {"start": "found = []", "step": "found.append(output)"}
 
+MEAN = "loss = accelerator.reduce(loss, reduction='mean')\n"
+DOUBLE = MEAN.replace("'", '"')
+LOG = 'log["loss"] = sum(accelerator.gather_for_metrics([log["loss"]]))\n'
+SAVE = 'best = {0}\n    {1}save(best, "b.pt")'
+LAST = {
+    "a schedule by the last loss": {
+        **PLATEAU,
+        "epoch": ("schedule.step(loss.item())", MEAN + "schedule.step(loss.item())"),
+    },
+    "stopping early": {"epoch": ("if loss.item() < 0.3:\n    break", MEAN + "if loss.item() < 0.3:\n    break")},
+    "saving the best": {
+        "made": "best = 9.0",
+        "epoch": (
+            f"if loss.item() < best:\n    {SAVE.format('loss.item()', 'torch.')}",
+            f"{DOUBLE}if loss.item() < best:\n    {SAVE.format('loss.item()', 'accelerator.')}",
+        ),
+    },
+    "a number that goes on over all epochs": {
+        **PLATEAU,
+        "made": "smooth = 0.0",
+        "step": "smooth = 0.9 * smooth + 0.1 * loss.item()",
+        "epoch": (
+            "schedule.step(smooth)",
+            "smooth = accelerator.reduce(smooth, reduction='mean')\nschedule.step(smooth)",
+        ),
+    },
+    "the least loss": {
+        **PLATEAU,
+        "start": "low = 9.0",
+        "step": "low = min(low, loss.item())",
+        "epoch": ("schedule.step(low)", "low = min(accelerator.gather_for_metrics([low]))\nschedule.step(low)"),
+    },
+    "a list over all epochs": {
+        "made": "found = []",
+        "step": (
+            "found.append(loss.item())",
+            "found.append(accelerator.reduce(loss.item(), reduction='mean'))",
+        ),
+        "epoch": "if found[-1] < 0.3:\n    break",
+    },
+    "items": {
+        **PLATEAU,
+        "start": 'log = {"loss": 0.0, "n": 0}',
+        "step": 'log["loss"] += loss.item() * x.size(0)\nlog["n"] += x.size(0)',
+        "epoch": (
+            'schedule.step(log["loss"] / log["n"])',
+            LOG + 'log["n"] = sum(accelerator.gather_for_metrics([log["n"]]))\nschedule.step(log["loss"] / log["n"])',
+        ),
+    },
+    "items that are divided by the steps": {
+        **PLATEAU,
+        "start": 'log = {"loss": 0.0, "steps": 0}',
+        "step": 'log["loss"] += loss.item()\nlog["steps"] += 1',
+        "epoch": (
+            'schedule.step(log["loss"] / log["steps"])',
+            LOG.replace("\n", " / accelerator.num_processes\n") + 'schedule.step(log["loss"] / log["steps"])',
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("name", LAST)
+def test_a_number_that_decides_is_joined(changed, name):
+    changed(**LAST[name])
+
+
 LONE = {
-    "a schedule by the last loss": ("schedule.step(loss", {**PLATEAU, "epoch": "schedule.step(loss.item())"}),
-    "through a variable": ("schedule.step(last", {**PLATEAU, "epoch": "last = loss.item()\nschedule.step(last)"}),
-    "stopping early": ("if loss.item()", {"epoch": "if loss.item() < 0.3:\n    break"}),
-    "saving the best": (
-        "if loss.item()",
-        {"made": "best = 9.0", "epoch": 'if loss.item() < best:\n    best = loss.item()\n    torch.save(best, "b.pt")'},
-    ),
     "outputs that are collected": ("if sum(", {**COLLECTED, "epoch": "if sum(f.sum() for f in found) > 9:\n    break"}),
+    "a count of the last batch": (
+        "if hits",
+        {"step": "hits = (output > 0).sum().item()", "epoch": "if hits > 3:\n    break"},
+    ),
+    "a list that the batch itself decides about": (
+        "if found",
+        {
+            "made": "found = [1.0]",
+            "step": "if loss.item() > 0.1:\n    found.append(loss.item())",
+            "epoch": "if found[-1] < 0.3:\n    break",
+        },
+    ),
+    "numbers that a comprehension puts together": (
+        "if found",
+        {
+            "made": "found = [1.0]",
+            "step": "found.extend([row.item() for row in output])",
+            "epoch": "if found[-1] < 0.3:\n    break",
+        },
+    ),
 }
 
 
@@ -49,8 +128,17 @@ for epoch in range(2):
 
 
 @pytest.mark.parametrize("body", ["mean, last = train()\n    schedule.step(last)", "schedule.step(train()[1])"])
-def test_a_value_that_a_function_returns(refused_text, body):
-    refused_text(f"{TRAIN}    {body}\n", "MIG122", "schedule.step(")
+def test_a_value_that_a_function_returns(convert_text, body):
+    _, result = convert_text(f"{TRAIN}    {body}\n".lstrip())
+
+    assert "    loss = accelerator.reduce(loss, reduction=" in result
+
+
+def test_a_sum_that_the_caller_divides_by_its_batches(convert_text):
+    text = TRAIN.replace("total / len(loader), loss.item()", "total")
+    _, result = convert_text(f"{text}    schedule.step(train() / len(loader))\n".lstrip())
+
+    assert "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes" in result
 
 
 def test_the_joined_part_of_what_a_function_returns(convert_text):
@@ -169,9 +257,18 @@ BY_METERS = {
 
 
 @pytest.mark.parametrize("name", BY_METERS)
-def test_a_meter_that_cannot_be_joined(refused_text, name):
+def test_a_meter_that_cannot_be_joined_is_given_what_is(convert_text, name):
+    result, use, _ = BY_METERS[name]
+    _, converted = convert_text(METERS.format(made="Smooth", result=result, use=use).lstrip())
+
+    assert '    meter.update(accelerator.reduce(loss.item(), reduction="mean"))\n' in converted
+
+
+@pytest.mark.parametrize("name", BY_METERS)
+def test_a_meter_that_is_given_what_cannot_be_joined(refused_text, name):
     result, use, at = BY_METERS[name]
-    refused_text(METERS.format(made="Smooth", result=result, use=use), "MIG122", at)
+    text = METERS.format(made="Smooth", result=result, use=use).replace("loss.item()", "y")
+    refused_text(text, "MIG122", at)
 
 
 @pytest.mark.parametrize("name", BY_METERS)
