@@ -17,7 +17,7 @@ from migrate.analysis.units import Function, Module
 from migrate.programs.loose import trained_alone
 from migrate.programs.outsiders import is_inside_model
 from migrate.programs.reached import reached
-from migrate.programs.seeds import ENVIRONMENT, GENERATOR, NUMBER, modules_of
+from migrate.programs.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, modules_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ class Draws:
         """Whether each process draws something of its own, if nobody seeds what is missing."""
         if not missing:
             return False
-        if {ENVIRONMENT, GENERATOR, NUMBER} & set(missing):
+        if {ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, BESIDE} & set(missing):
             return True
         if any(b"ropout" in module.file.content for module in self.modules):
             return True

@@ -10,11 +10,10 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known import same as known
 from migrate.programs.draws import Draws
 from migrate.programs.environments import environments
 from migrate.programs.program import Refusal
-from migrate.programs.seeds import ENVIRONMENT, GENERATOR, NUMBER
+from migrate.programs.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, seeds_itself
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 #: What the code that seeds is written with; a program that has such names of its own seeds itself.
 _NAMES = frozenset({"set_seed", "broadcast_object_list"})
-#: What takes a seed from the system.
-_RESEEDING = frozenset({"torch.seed", "torch.random.seed", "torch.cuda.seed", "torch.cuda.seed_all"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +38,14 @@ class OneSeed:
 def possible(facts: Facts, program: Program, sameness: Sameness, missing: list[str]) -> OneSeed | None:
     """One seed for what a program draws and does not seed; None where that cannot be seeded from one place."""
     draws = Draws(facts, program)
-    if program.start is None or {GENERATOR, NUMBER} & set(missing) or not draws.own(missing):
+    if program.start is None or {GENERATOR, NUMBER, OWN_SEED, BESIDE} & set(missing) or not draws.own(missing):
         return None
     if any(unit.name in _NAMES for unit in facts.functions if unit.module is program.start.module):
         return None
-    if any(_seeds_itself(facts, sameness, use.node) for use in draws.uses):
+    if any(seeds_itself(facts, sameness, use.node) for use in draws.uses):
         return None
     played = environments(facts, program.start, draws.modules, draws.uses) if ENVIRONMENT in missing else ()
     return OneSeed(played) if played is not None else None
-
-
-def _seeds_itself(facts: Facts, sameness: Sameness, call: ast.Call) -> bool:
-    """Whether a call seeds a generator with what is another thing on each process, whatever is seeded before."""
-    names = facts.called(call)
-    seeds = known.STREAMS | known.SEEDS_ALL | frozenset().union(*known.SEEDS.values())
-    is_method = not names and isinstance(call.func, ast.Attribute) and call.func.attr in ("seed", "manual_seed")
-    if not (is_method or names & seeds):
-        return bool(names & _RESEEDING)
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    is_given = any(not (isinstance(each, ast.Constant) and each.value is None) for each in given)
-    return not is_given or not all(map(sameness.same, given)) or not sameness.alike(call, deep=True)
 
 
 def drawn_before(facts: Facts, program: Program, placement: Placement) -> Iterator[Refusal]:

@@ -11,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import distributed
+from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Class, Module
 from migrate.programs.argument import Argument
@@ -21,7 +22,7 @@ from migrate.programs.one_seed import OneSeed, possible
 from migrate.programs.program import Program, Refusal
 from migrate.programs.sameness import Sameness
 from migrate.programs.schedulers import schedules
-from migrate.programs.seeds import ENVIRONMENT, GENERATOR, NUMBER, unseeded
+from migrate.programs.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, unseeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +57,8 @@ def differs(facts: Facts, loops: Loops, program: Program) -> bool:
 
 def chance(facts: Facts, loops: Loops, program: Program) -> list[str]:
     """What a program draws without having seeded it."""
-    return unseeded(facts, loops, program, Sameness(facts, program, trusting=False))
+    sameness, clocks = (Sameness(facts, program, trusting=trusting) for trusting in (False, True))
+    return unseeded(facts, loops, program, sameness, clocks)
 
 
 ON_CPU = "True"
@@ -134,6 +136,7 @@ def _parting(
             if test not in told and not _is_dissolved(test, sameness):
                 told.add(test)
                 yield test
+    yield from (use.node for use in facts.calls_to(known.ALARMS))
     for schedule in schedules(facts, loops, program):
         for step in schedule.on_metric:
             if not all(map(sameness.same, step.args)):
@@ -219,9 +222,11 @@ def _refusal(node: ast.AST, missing: list[str]) -> Refusal:
     if NUMBER in missing:
         why = f"{what} by {text}, which may differ between processes (each goes by its number): they would part ways"
         return Refusal(node, "MIG122", why, "decide by what all have summed up, or by a number of steps")
-    named = " and ".join([", ".join(missing[:-1]), missing[-1]] if len(missing) > 1 else missing)
-    why = f"{what} by {text}, which may differ between processes ({named} not seeded): they would part ways"
-    return Refusal(node, "MIG122", why, _way_out(missing))
+    own, plain = [each for each in missing if each in _OWN], [each for each in missing if each not in _OWN]
+    named = " and ".join([", ".join(plain[:-1]), plain[-1]] if len(plain) > 1 else plain)
+    told = ", ".join([f"{named} not seeded"] * bool(plain) + own)
+    why = f"{what} by {text}, which may differ between processes ({told}): they would part ways"
+    return Refusal(node, "MIG122", why, ", and ".join([_way_out(plain)] * bool(plain) + [_OWN[each] for each in own]))
 
 
 def _decided(node: ast.AST) -> tuple[str, str]:
@@ -229,6 +234,8 @@ def _decided(node: ast.AST) -> tuple[str, str]:
         return "whether training goes on is decided here", ast.unparse(node.test)
     if isinstance(node, (ast.For, ast.AsyncFor)):
         return "how often this loop runs is decided", ast.unparse(node.iter)
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("alarm", "setitimer")):
+        return "the training is stopped", ast.unparse(node)
     if isinstance(node, ast.Call):
         return "the learning rate is set here", ", ".join(map(ast.unparse, node.args))
     if isinstance(node, (ast.Assign, ast.AugAssign)):
@@ -236,6 +243,11 @@ def _decided(node: ast.AST) -> tuple[str, str]:
     return "whether training goes on is decided here", ast.unparse(node).partition("\n")[0]
 
 
+#: What no seed of a library reaches, and what to do instead.
+_OWN = {
+    OWN_SEED: "seed with a number that is the same in every run",
+    BESIDE: "draw in the program itself, or decide by a number of steps",
+}
 #: How each source of chance is seeded.
 _SEEDED = {
     "random": "random.seed(0)",

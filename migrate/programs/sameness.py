@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import PLACE, Role, origins, roles
-from migrate.analysis.syntax import FUNCTIONS, own_nodes
+from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.fillings import Fillings, shares
 from migrate.programs.marker import asks_accelerator, is_of_all
 from migrate.programs.modes import Mode, Modes
+from migrate.programs.parting import parting
 from migrate.programs.seeds import forward_draws
 from migrate.programs.sources import Sources, called_by_name, parts_given, passed
 from migrate.programs.unsteady import unsteady
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
     from migrate.programs.program import Program
 
+_FUNCTIONS = (Role.FUNCTION, Role.METHOD)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -44,7 +46,7 @@ class Sameness:
         self._trained = frozenset() if forward_draws(facts, program) else program.model_origins
         self._modes = Modes(facts, program)
         self._is_steady = not unsteady(facts, program)
-        self._trusting = trusting
+        self.trusting = trusting
         self._sources = Sources(facts)
         self._fillings = Fillings(facts)
         self._known: dict[tuple[ast.AST, str], bool] = {}
@@ -84,31 +86,41 @@ class Sameness:
             return all(self.same(g.iter) and all(map(self.same, g.ifs)) for g in node.generators) and all(
                 self.same(part) for part in ast.iter_child_nodes(node) if not isinstance(part, ast.comprehension)
             )
-        if isinstance(node, (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom)):
-            return self._trusting
+        if isinstance(node, ast.Lambda):
+            return self.trusting and self.same(node.body)
+        if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom)):
+            return self.trusting
         return all(self.same(part) for part in ast.iter_child_nodes(node) if _is_expression(part))
 
     def _call(self, node: ast.Call) -> bool:
         names = called_by_name(self._facts, node)
         if any(name.startswith(known.OWN) for name in names):
             return False
-        if self._trusting:
-            return all(self.same(part) for part in (*node.args, *(k.value for k in node.keywords)))
         if "builtins.len" in names and node.args:
             return self.even(node.args[0])
         if isinstance(node.func, ast.Attribute) and node.func.attr in known.SIZES and not names:
             return self.even(node.func.value)
         given = all(self.same(part) for part in (*node.args, *(k.value for k in node.keywords)))
+        if self.trusting:
+            return given and self._trusts(node, names)
         if names:
             return given and all(name.startswith(known.PURE) and not known.draws(name) for name in names)
         if targets := self._facts.targets(node):
-            return given and all(self._gives_same(target) for target in targets)
+            return given and all(self.gives_same(target) for target in targets)
         if self._evaluates(node):
             return given
         values = self._facts.receiver(node)
         if not isinstance(node.func, ast.Attribute) or roles(values) & {Role.MODEL, Role.INSTANCE}:
             return False
         return given and self.same(node.func.value)
+
+    def _trusts(self, node: ast.Call, names: set[str]) -> bool:
+        """Whether no clock and nothing of the system comes into a call whose arguments are the same."""
+        entered = {v.unit for part in (node.func, *node.args) for v in self._facts.values(part) if v.role in _FUNCTIONS}
+        entered.update(self._facts.targets(node) if Role.MODEL not in roles(self._facts.values(node.func)) else ())
+        if not all(self.gives_same(unit) for unit in entered if isinstance(unit, Function)):
+            return False
+        return bool(names) or not isinstance(node.func, ast.Attribute) or self.same(node.func.value)
 
     def _evaluates(self, node: ast.Call) -> bool:
         """Whether a call computes a loss, or runs a trained model that drops nothing out."""
@@ -118,7 +130,7 @@ class Sameness:
         is_trained = is_model and origins(called, Role.MODEL) <= self._trained
         return is_trained and (self._is_steady or self._modes.at(node) is Mode.EVAL)
 
-    def _gives_same(self, unit: Function) -> bool:
+    def gives_same(self, unit: Function) -> bool:
         """Whether a function of the project gives the same, for what all of its callers pass."""
         if isinstance(unit.node, ast.Lambda):
             return self.same(unit.node.body)
@@ -129,12 +141,15 @@ class Sameness:
 
     def even(self, node: ast.expr) -> bool:
         """Whether something has equally many items on all processes."""
-        if self._trusting:
-            return self.same(node)
+        if self.trusting and Role.INSTANCE not in roles(self._facts.values(node)) and self.same(node):
+            return True
         return self._asked((node, "even"), lambda: self._is_even(node))
 
     def _is_even(self, node: ast.expr) -> bool:
         values = self._facts.values(node)
+        classes = {value.unit for value in values if value.role is Role.INSTANCE and isinstance(value.unit, Class)}
+        if not all(map(self._gives_items_evenly, classes)):
+            return False
         if self._facts.loaders(values) or roles(values) & {Role.FEED, Role.PARAMETERS}:
             return True  # a loader has equally many steps for each process, and all have the same model
         if isinstance(node, ast.Attribute) and node.attr == "param_groups":
@@ -181,7 +196,7 @@ class Sameness:
             return all(self.same(part) for part in node.args)
         if names:
             counts = all(self.same(part) or self.even(part) for part in given)
-            return counts and all(name.startswith((*known.PURE, *known.DRAWN)) for name in names)
+            return counts and (self.trusting or all(name.startswith((*known.PURE, *known.DRAWN)) for name in names))
         if targets := self._facts.targets(node):
             hidden: list[ast.expr] = [part for part in node.args if isinstance(part, ast.Starred)]
             hidden += [k.value for k in node.keywords if k.arg is None]  # the others are asked where they are used
@@ -193,6 +208,12 @@ class Sameness:
             return self.even(node.func.value) and all(self.same(part) or self.even(part) for part in given)
         return self.same(node)
 
+    def _gives_items_evenly(self, cls: Class) -> bool:
+        """Whether objects of a class of the project have, or yield, equally many items."""
+        return all(map(self._gives_evenly, _members(cls, "__iter__", "__next__"))) and all(
+            map(self.gives_same, _members(cls, "__len__"))
+        )
+
     def _gives_evenly(self, unit: Function) -> bool:
         """Whether a function of the project gives, or yields, equally many items."""
         nodes = list(self._facts.own(unit))
@@ -201,10 +222,6 @@ class Sameness:
             return all(self.alike(node, deep=False) for node in yields)
         if isinstance(unit.node, ast.Lambda):
             return self.even(unit.node.body)
-        if unit.owner is not None and unit.name == "__init__":
-            return all(self._gives_evenly(member) for member in _iterating(unit.owner, "__iter__", "__next__")) and all(
-                self._gives_same(member) for member in _iterating(unit.owner, "__len__")
-            )
         returned = [node for node in nodes if isinstance(node, ast.Return) and node.value is not None]
         return all(self.even(node.value) and self.alike(node, deep=False) for node in returned if node.value)
 
@@ -217,9 +234,9 @@ class Sameness:
             if isinstance(filling, (ast.Assign, ast.AugAssign)):
                 if value and not (self.same(filling.value) and self.alike(filling, deep=True)):
                     return False
-            elif (value and not (given and all(map(self.same, given))) and not self._trusting) or not self.alike(
-                filling, deep=True
-            ):
+            elif value and not ((given or self.trusting) and all(map(self.same, given))):
+                return False
+            elif not self.alike(filling, deep=True):
                 return False
         return True
 
@@ -272,32 +289,46 @@ class Sameness:
             return given.complete and all(map(self.same, given.expressions))
         found = roles(self._facts.values(node))
         plain = {Role.KNOWN, Role.FUNCTION, Role.CLASS, Role.MODULE, Role.HOLDER, Role.AVAILABLE, Role.TEXT}
-        return self._trusting or (bool(found) and found <= plain)
+        return self.trusting or (bool(found) and found <= plain)
 
     def _parameter(self, unit: Function, name: str, *, value: bool) -> bool:
         if name == "self" and unit.owner is not None:
             return True
         found = [(passed(call, unit, name), call.handed) for call in self._facts.callers(unit)]
         if any(handed is not None for _, handed in found):
-            return self._trusting
+            return self.trusting
         ask = self.same if value else self.even
         return all(argument is None or ask(argument) for argument, _ in found)
 
     def _attribute(self, node: ast.Attribute, *, value: bool) -> bool:
         facts = self._facts
-        if facts.names(node) or node.attr in known.FORMS:
+        if names := facts.names(node):
+            return not any(name.startswith(known.OWN) for name in names)
+        if node.attr in known.FORMS:
             return True
         if value and node.attr in known.SIZE_ATTRIBUTES and not roles(facts.values(node.value)) & {Role.HOLDER}:
             return self.even(node.value)
+        owners = facts.values(node.value)
         found = list(self._fillings.setting(node))
-        holder = Role.HOLDER in roles(facts.values(node.value))
-        if not found:
-            return (
-                holder
-                or self._trusting
-                or (Role.INSTANCE not in roles(facts.values(node.value)) and self.same(node.value))
-            )
-        return all(self._bound(binding, value=value, deep=True) for binding in found)
+        if not all(self._bound(binding, value=value, deep=True) for binding in found):
+            return False
+        if Role.HOLDER in roles(owners):
+            return self._is_option(node)
+        classes = [v.unit for v in owners if v.role is Role.INSTANCE and isinstance(v.unit, Class)]
+        if computed := [m.unit for cls in classes for m in cls.lookup(node.attr) if isinstance(m.unit, Function)]:
+            return all(map(self.gives_same, computed))
+        if not found and any(cls.sets(node.attr) for cls in classes):
+            return False  # in a method that only Python calls
+        return bool(found) or ((self.trusting or Role.INSTANCE not in roles(owners)) and self.same(node.value))
+
+    def _is_option(self, node: ast.Attribute) -> bool:
+        """Whether an attribute of parsed arguments, or of what a call makes of keywords, is the same."""
+        option = self._sources.option(node)
+        if option is not None and not all(self.same(k.value) for k in option.keywords if k.arg == "default"):
+            return False
+        made = [v.origin for v in self._facts.values(node.value) if v.role is Role.HOLDER]
+        given = [k.value for call in made if isinstance(call, ast.Call) for k in call.keywords if k.arg == node.attr]
+        return all(map(self.same, given))
 
     def _bound(self, binding: Binding, *, value: bool, deep: bool) -> bool:
         """Whether a statement gives its target the same (or as many), and equally often."""
@@ -313,7 +344,7 @@ class Sameness:
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
             is_given = all(self.same(item.context_expr) for item in statement.items)
         else:
-            is_given = self._trusting
+            is_given = self.trusting
         return is_given and self.alike(statement, deep=deep)
 
     def _counts(self, loop: ast.For | ast.AsyncFor, target: str) -> bool:
@@ -329,72 +360,17 @@ class Sameness:
         key = (node, "deep" if deep else "here")
         return self._asked(key, lambda: next(self.parting(node, deep=deep), None) is None)
 
-    def parting(self, node: ast.AST, *, deep: bool = True, seen: frozenset[int] = frozenset()) -> Iterator[ast.AST]:
+    def parting(self, node: ast.AST, *, deep: bool = True) -> Iterator[ast.AST]:
         """The tests and loops by which one process may come to a node, and another not."""
-        unit = self._facts.unit(node)
-        yield from self._around(node, None)
-        loops = {above for above in self._facts.tree(node).up(node) if isinstance(above, (ast.For, ast.While))}
-        line = getattr(node, "lineno", 0)
-        for inner in self._facts.own(unit):
-            if (
-                isinstance(inner, ast.Return)
-                and inner.lineno < line
-                and loops.isdisjoint(self._facts.tree(inner).up(inner))
-            ):
-                yield from self._around(inner, None)
-        if deep and isinstance(unit, Function) and id(unit) not in seen:
-            for call in self._facts.callers(unit):
-                yield from self.parting(call.node, seen=seen | {id(unit)})
-
-    def _around(self, node: ast.AST, stop: ast.AST | None) -> Iterator[ast.AST]:
-        """What decides whether a node runs, in its function and up to a loop around it."""
-        tree = self._facts.tree(node)
-        below = node
-        for above in tree.up(node):
-            if above is stop or isinstance(above, (*FUNCTIONS, ast.Module)):
-                return
-            if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
-                if not self.same(above.test):
-                    yield above
-            elif isinstance(above, ast.While):
-                if not self.same(above.test):
-                    yield above
-                yield from self._leaving(above)
-            elif isinstance(above, (ast.For, ast.AsyncFor)) and below is not above.iter:
-                if not self.even(above.iter):
-                    yield above
-                yield from self._leaving(above)
-            elif isinstance(above, ast.BoolOp) and below is not above.values[0]:
-                if not all(self.same(value) for value in above.values[: above.values.index(below)]):  # type: ignore[arg-type]
-                    yield above
-            elif isinstance(above, ast.ExceptHandler) and not self._trusting and not _is_shared_trouble(above):
-                yield above
-            below = above
-
-    def _leaving(self, loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[ast.AST]:
-        """What decides whether a loop is left before its end, or a round of it."""
-        tree = self._facts.tree(loop)
-        for inner in own_nodes(loop):
-            if isinstance(inner, (ast.Break, ast.Continue)):
-                if next(tree.loops(inner), None) is loop:
-                    yield from self._around(inner, loop)
-            elif isinstance(inner, ast.Return) or (
-                isinstance(inner, ast.Call) and bool(self._facts.called(inner) & known.EXITS)
-            ):
-                yield from self._around(inner, loop)
+        return parting(self._facts, self, node, deep=deep)
 
 
 def _is_expression(node: ast.AST) -> bool:
     return isinstance(node, (ast.expr, ast.keyword, ast.FormattedValue, ast.Slice))
 
 
-def _iterating(cls: Class, *names: str) -> Iterator[Function]:
+def _members(cls: Class, *names: str) -> Iterator[Function]:
     for name in names:
         for member in cls.lookup(name):
             if isinstance(member.unit, Function):
                 yield member.unit
-
-
-def _is_shared_trouble(handler: ast.ExceptHandler) -> bool:
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return all(kind is not None and ast.unparse(kind).rpartition(".")[2] in known.SHARED_TROUBLE for kind in kinds)

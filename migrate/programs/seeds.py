@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known import output
+from migrate.analysis.known import callers, output
 from migrate.analysis.known import same as known
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Module, module_of
 from migrate.programs.environments import plays, seeds_environment
 from migrate.programs.marker import NUMBERS, marks
+from migrate.programs.reached import reached
 from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
@@ -24,21 +25,80 @@ if TYPE_CHECKING:
 ENVIRONMENT = "the environment"
 GENERATOR = "a random generator of its own"
 NUMBER = "the number of the process"
+OWN_SEED = "a seed that a clock or the system gives"
+BESIDE = "what processes or threads of the program's own draw"
 
 
-def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness) -> list[str]:
-    """The sources of chance that a program uses and does not seed, or not always, or not alike on all processes."""
+def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness, clocks: Sameness) -> list[str]:
+    """The sources of chance that a program uses and does not seed, or not always, or not alike on all processes.
+
+    `clocks` tells what is another on each process even if all is seeded.
+    """
     modules = modules_of(facts, program)
     uses = [use for use in facts.calls_anywhere if use.unit.module in modules]
     drawn = {library for use in uses for library in _drawn(facts, use)} | {"torch"}
     missing = [library for library in sorted(drawn) if not any(_seeds(facts, loops, sameness, uses, library))]
-    if any(facts.called(use.node) & known.STREAMS and not (use.node.args or use.node.keywords) for use in uses):
-        missing.append(GENERATOR)
+    own = [use.node for use in uses if seeds_itself(facts, clocks, use.node)]
+    streams = {call for call in own if facts.called(call) & known.STREAMS and not _is_given(call)}
+    missing += [GENERATOR] if streams else []
+    missing += [OWN_SEED] if streams.symmetric_difference(own) else []
+    missing += [BESIDE] if any(_draw_beside(facts, modules)) else []
     if plays(facts, modules, uses) and not seeds_environment(sameness, uses):
         missing.append(ENVIRONMENT)
     if any(_goes_by_number(facts, module) for module in modules):
         missing.append(NUMBER)
     return missing
+
+
+def seeds_itself(facts: Facts, clocks: Sameness, call: ast.Call) -> bool:
+    """Whether a call seeds a library or a generator with what is another thing on each process."""
+    names = facts.called(call)
+    seeds = known.STREAMS | known.SEEDS_ALL.union(*known.SEEDS.values())
+    is_method = not names and isinstance(call.func, ast.Attribute) and call.func.attr in ("seed", "manual_seed")
+    if not (is_method or names & seeds):
+        return bool(names & known.RESEEDING)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if not _is_given(call) or not all(map(clocks.same, given)) or not clocks.alike(call, deep=True):
+        return True
+    sources = Sources(facts)
+    return names.isdisjoint(known.SEEDS["torch"]) and not _is_under_test(facts, call) and _may_be_none(sources, given[0])
+
+
+def _is_given(call: ast.Call) -> bool:
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(not (isinstance(each, ast.Constant) and each.value is None) for each in given)
+
+
+def _is_under_test(facts: Facts, call: ast.Call) -> bool:
+    return any(isinstance(above, (ast.If, ast.IfExp)) for above in facts.tree(call).up(call))
+
+
+def _may_be_none(sources: Sources, node: ast.expr, depth: int = 4) -> bool:
+    """Whether a seed is an option without a default, or what a function is given if nobody says more."""
+    if isinstance(node, ast.Constant):
+        return node.value is None
+    option = sources.option(node)
+    if option is not None and not sources.given(node).expressions:
+        words = {keyword.arg: keyword.value for keyword in option.keywords}
+        is_asked_for = "required" in words or "action" in words or not ast.unparse(option.args[0])[1:].startswith("-")
+        return not is_asked_for and _may_be_none(sources, words.get("default", ast.Constant(None)))
+    given = sources.given(node).expressions if depth and isinstance(node, (ast.Name, ast.Attribute)) else ()
+    return any(_may_be_none(sources, each, depth - 1) for each in given)
+
+
+def _draw_beside(facts: Facts, modules: set[Module]) -> Iterator[Use]:
+    """What functions draw that run in processes or threads of the program's own."""
+    for unit in facts.functions:
+        handed = [call.handed for call in facts.callers(unit) if call.caller.module in modules]
+        if any(each is not None and each.by in callers.BESIDE for each in handed):
+            reach = reached(facts, [unit])
+            yield from (use for use in facts.calls_anywhere if use.unit in reach and _draws(facts, use))
+
+
+def _draws(facts: Facts, use: Use) -> bool:
+    libraries = ("random", "numpy")
+    names = facts.called(use.node)
+    return any(known.draws(name) or any(known.draws_from(each, name) for each in libraries) for name in names)
 
 
 def _goes_by_number(facts: Facts, module: Module) -> bool:

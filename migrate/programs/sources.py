@@ -243,10 +243,22 @@ def default(unit: Function, name: str) -> ast.expr | None:
 
 
 def called_by_name(facts: Facts, node: ast.Call) -> set[str]:
-    """The library functions that are called; in code that only Python calls (`__len__`), those of Python by name."""
-    is_unknown = isinstance(node.func, ast.Name) and not facts.values(node.func)
-    name = ast.unparse(node.func)
-    return {f"builtins.{name}"} if is_unknown and hasattr(builtins, name) else facts.called(node)
+    """The library functions that are called; in code that only Python calls (`__len__`), as they are written."""
+    if facts.values(node.func):
+        return facts.called(node)
+    root, dot, rest = ast.unparse(node.func).partition(".")
+    if not dot and hasattr(builtins, root):
+        return {f"builtins.{root}"}
+    return {f"{name}{dot}{rest}" for name in _imported_as(facts, node, root)}
+
+
+def _imported_as(facts: Facts, node: ast.AST, root: str) -> Iterator[str]:
+    """The dotted names that a name stands for by the imports of its file."""
+    for each in facts.tree(node).nodes:
+        for alias in each.names if isinstance(each, (ast.Import, ast.ImportFrom)) else ():
+            if (alias.asname or alias.name.partition(".")[0]) == root:
+                is_whole = isinstance(each, ast.Import)
+                yield (alias.name if alias.asname else root) if is_whole else f"{each.module}.{alias.name}"
 
 
 def given_by(statement: ast.Assign | ast.AnnAssign | ast.AugAssign, target: str) -> ast.expr | None:

@@ -48,7 +48,26 @@ OWN = (
     "secrets.",
     "os.urandom",
     "os.getpid",
+    "os.getppid",
+    "os.popen",
+    "os.system",
+    "os.times",
+    "os.getloadavg",
+    "os.uname",
+    "platform.",
+    "socket.",
+    "subprocess.",
+    "sys.stdin",
+    "threading.",
+    "os.stat",
+    "multiprocessing.current_process",
+    "tempfile.",
+    "timeit.",
+    "tracemalloc.",
+    "gc.",
     "psutil.",
+    "pynvml.",
+    "GPUtil.",
     "resource.",
     "builtins.input",
     "builtins.id",
@@ -57,6 +76,15 @@ OWN = (
     "torch.cuda.memory",
     "torch.cuda.max_memory",
     "torch.cuda.mem_get_info",
+    "torch.cuda.Event",
+    "torch.cuda.utilization",
+    "torch.cuda.temperature",
+    "concurrent.futures.as_completed",
+    *(
+        f"{library}.{name}"
+        for library in ("multiprocessing", "torch.multiprocessing")
+        for name in "Queue SimpleQueue JoinableQueue Pipe Manager Event Value Array Condition".split()
+    ),
 )
 
 #: What draws from the stream of each library; `torch` also draws whenever a layer is made or drops units out.
@@ -82,7 +110,11 @@ SEEDS_ALL = frozenset(
     fastai.torch_core.set_seed ignite.utils.manual_seed monai.utils.set_determinism""".split()
 )
 #: Streams of their own, which draw from the system unless they are given a seed.
-STREAMS = frozenset({"random.Random", "numpy.random.RandomState", "numpy.random.default_rng"})
+STREAMS = frozenset({"random.Random"}) | frozenset(
+    f"numpy.random.{name}" for name in "RandomState default_rng SeedSequence PCG64 PCG64DXSM MT19937 Philox SFC64".split()
+)
+#: What takes a seed from the system.
+RESEEDING = frozenset({"torch.seed", "torch.random.seed", "torch.cuda.seed", "torch.cuda.seed_all"})
 
 #: Libraries of environments, by what is imported, and the calls that seed one.
 ENVIRONMENTS = frozenset(
@@ -98,6 +130,10 @@ UNEVEN = frozenset(
     for name in "nonzero where unique masked_select argwhere flatnonzero extract".split()
 )
 
+#: What is true of a file at the time of asking.
+PRESENCE = frozenset({f"os.path.{name}" for name in "exists lexists isfile isdir getmtime getsize".split()})
+#: What ends a program, or what it does, after a time.
+ALARMS = frozenset({"signal.alarm", "signal.setitimer"})
 EXITS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit"})
 SIZES = frozenset({"size", "dim", "numel", "nelement", "ndimension", "element_size"})
 SIZE_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size", "T"})
@@ -120,6 +156,9 @@ DRAWING = (
     "numpy.random.",
     "scipy.stats.",
     "torch.rand",
+    "torch.initial_seed",
+    "torch.get_rng_state",
+    "torch.cuda.initial_seed",
     "torch.normal",
     "torch.bernoulli",
     "torch.multinomial",
