@@ -71,7 +71,8 @@ def _holder(state: State, arguments: Arguments, frame: Frame) -> Values:
 
 _HOLDERS = """types.SimpleNamespace argparse.Namespace easydict.EasyDict munch.Munch munch.munchify addict.Dict box.Box
     dotmap.DotMap omegaconf.OmegaConf.create ml_collections.ConfigDict yacs.config.CfgNode fvcore.common.config.CfgNode
-    attrdict.AttrDict""".split()
+    attrdict.AttrDict tyro.cli simple_parsing.parse pyrallis.parse draccus.parse omegaconf.OmegaConf.load
+    omegaconf.OmegaConf.structured omegaconf.OmegaConf.merge omegaconf.OmegaConf.from_cli""".split()
 
 SPECIAL: dict[str, Callable[[State, Arguments, Frame], Values]] = {
     "builtins.list": _ordered,

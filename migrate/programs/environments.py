@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Unit
-    from migrate.programs.sameness import Sameness
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +35,8 @@ _MADE_BY_NAME = frozenset(
     mujoco_py procgen""".split()
 )
 _MAKERS = frozenset({"gym.make", "gymnasium.make", "gym_super_mario_bros.make"})
+#: What only says what an environment is like.
+_DESCRIBING = tuple(f"{library}.{part}" for library in ("gym", "gymnasium") for part in ("spaces.", "Env", "register"))
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -44,8 +45,9 @@ def plays(facts: Facts, modules: set[Module], uses: list[Use]) -> bool:
     libraries = _libraries(modules)
     if not libraries <= _MADE_BY_NAME:
         return True
-    called = {name.partition(".")[0] for use in uses for name in facts.called(use.node)} if libraries else set()
-    return bool(called & libraries) or (bool(libraries) and _has_own(facts, modules))
+    called = {name for use in uses for name in facts.called(use.node)} if libraries else set()
+    played = {name.partition(".")[0] for name in called if not name.startswith(_DESCRIBING)}
+    return bool(played & libraries) or (bool(libraries) and _has_own(facts, modules))
 
 
 def _libraries(modules: Iterable[Module]) -> set[str]:
@@ -60,28 +62,9 @@ def _imported(node: ast.AST) -> Iterator[str]:
         yield node.module or ""
 
 
-# --- seeds that are there -------------------------------------------------------------------------------------------
-
-
-def seeds_environment(sameness: Sameness, uses: list[Use]) -> bool:
-    """`env.seed(0)` or `env.reset(seed=0)`; whoever lets the environment choose actions must seed that, too."""
-    calls = [use.node for use in uses if isinstance(use.node.func, ast.Attribute)]
-    seeded = [c for c in calls if _gives_seed(c) and all(map(sameness.same, [*c.args, *(k.value for k in c.keywords)]))]
-    choosing = [c for c in seeded if "action_space" in ast.unparse(c.func)]
-    return bool([c for c in seeded if c not in choosing]) and (not _chooses(uses) or bool(choosing))
-
-
 def _chooses(uses: list[Use]) -> bool:
     """Whether a program lets an environment choose actions, which has another generator for that."""
     return any(ast.unparse(use.node.func).endswith("action_space.sample") for use in uses)
-
-
-def _gives_seed(call: ast.Call) -> bool:
-    assert isinstance(call.func, ast.Attribute)
-    owner = ast.unparse(call.func.value)
-    if call.func.attr == "reset":
-        return any(keyword.arg == "seed" for keyword in call.keywords)
-    return call.func.attr == "seed" and bool(call.args) and "random" not in owner
 
 
 # --- seeds that can be given ----------------------------------------------------------------------------------------
@@ -93,6 +76,8 @@ def environments(facts: Facts, start: Unit, modules: set[Module], uses: list[Use
     `start` is where the accelerator is made: that runs once.
     """
     if not _libraries(modules) <= _MADE_BY_NAME or _has_own(facts, modules):
+        return None
+    if any(ast.unparse(use.node.func).endswith("observation_space.sample") for use in uses):
         return None
     is_new = _is_new(facts, modules, uses)
     makers = [use for use in uses if facts.called(use.node) & _MAKERS]
@@ -134,7 +119,11 @@ def _given_up(facts: Facts, modules: set[Module], made: ast.Call, depth: int = 4
 
 
 def _has_own(facts: Facts, modules: set[Module]) -> bool:
-    """Whether a program has environments of its own, with the generator that the library gives them."""
+    """Whether a program has environments of its own that draw from the generator that the library gives them."""
+    if not any(
+        word in module.file.content for module in modules for word in (b"np_random", b"seeding", b"_space.sample")
+    ):
+        return False
     owners = {unit.owner for unit in facts.functions if unit.module in modules and unit.owner is not None}
     return any(base.endswith((".Env", ".core.Env")) for owner in owners for base in owner.library_bases())
 

@@ -16,6 +16,7 @@ from migrate.programs.agreement import depends_on_batch, parting_ways
 from migrate.programs.closures import closures
 from migrate.programs.defaults import hidden_defaults
 from migrate.programs.devices import is_unknown_move
+from migrate.programs.films import recorded
 from migrate.programs.ground import Ground
 from migrate.programs.lambdas import hidden_moves
 from migrate.programs.loops import LoopFact, Loops, is_scaling
@@ -23,7 +24,7 @@ from migrate.programs.metric_objects import twice_joined
 from migrate.programs.numerics import numerics
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
-from migrate.programs.replicas import loose_tensors, other_sources, parting_replicas, recorded
+from migrate.programs.replicas import loose_tensors, other_sources, parting_replicas
 from migrate.programs.shares import decisions
 from migrate.programs.spread import foreign_devices, several_devices
 from migrate.programs.starters import is_users_choice, started

@@ -85,9 +85,7 @@ def _leaving(facts: Facts, sameness: Sameness, loop: ast.For | ast.AsyncFor | as
             if next(tree.loops(inner), None) is loop:
                 yield from _around(facts, sameness, inner, loop)
                 yield from _stopped_by_file(facts, inner, loop)
-        elif isinstance(inner, ast.Return) or (
-            isinstance(inner, ast.Call) and bool(facts.called(inner) & known.EXITS)
-        ):
+        elif isinstance(inner, ast.Return) or (isinstance(inner, ast.Call) and bool(facts.called(inner) & known.EXITS)):
             yield from _around(facts, sameness, inner, loop)
 
 

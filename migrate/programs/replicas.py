@@ -146,19 +146,6 @@ def _parting(
             yield statement
 
 
-def recorded(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """Environments that write films or logs of what is played, on every process to the same folder."""
-    for use in facts.calls_anywhere if without_loader(program) else ():
-        for name in facts.called(use.node):
-            if name.startswith(_GAMES) and name.endswith(_RECORDERS):
-                why = f"{name} records what is played: every process would write the same files"
-                yield Refusal(use.node, "MIG117", why, "play without it in training, and record games afterwards")
-
-
-_GAMES = ("gym.", "gymnasium.")
-_RECORDERS = (".Monitor", ".RecordVideo", ".VideoRecorder", ".monitoring.Monitor")
-
-
 def _is_dissolved(test: ast.AST, sameness: Sameness) -> bool:
     """Whether nothing but a branch on the main process keeps the others away: it goes where all must enter it."""
     if not isinstance(test, ast.If) or not is_main(test.test) or test.orelse:
@@ -270,7 +257,6 @@ __all__ = [
     "loose_tensors",
     "other_sources",
     "parting_replicas",
-    "recorded",
     "without_device",
     "without_loader",
 ]

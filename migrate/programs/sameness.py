@@ -10,16 +10,18 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import callers
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import PLACE, Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.fillings import Fillings, shares
+from migrate.programs.films import is_recorder
 from migrate.programs.marker import asks_accelerator, is_of_all
 from migrate.programs.modes import Mode, Modes
 from migrate.programs.parting import parting
 from migrate.programs.seeds import forward_draws
-from migrate.programs.sources import Sources, called_by_name, parts_given, passed
+from migrate.programs.sources import Sources, called_by_name, hidden, parts_given, passed
 from migrate.programs.unsteady import unsteady
 
 if TYPE_CHECKING:
@@ -100,9 +102,9 @@ class Sameness:
             return self.even(node.args[0])
         if isinstance(node.func, ast.Attribute) and node.func.attr in known.SIZES and not names:
             return self.even(node.func.value)
-        given = all(self.same(part) for part in (*node.args, *(k.value for k in node.keywords)))
         if self.trusting:
-            return given and self._trusts(node, names)
+            return self._trusts(node, names)
+        given = all(self.same(part) for part in (*node.args, *(k.value for k in node.keywords)))
         if names:
             return given and all(name.startswith(known.PURE) and not known.draws(name) for name in names)
         if targets := self._facts.targets(node):
@@ -115,7 +117,14 @@ class Sameness:
         return given and self.same(node.func.value)
 
     def _trusts(self, node: ast.Call, names: set[str]) -> bool:
-        """Whether no clock and nothing of the system comes into a call whose arguments are the same."""
+        """Whether no clock and nothing of the system comes into a call."""
+        given: list[ast.expr] = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if any(map(is_recorder, names)):
+            given = given[:1]  # where a film is written changes nothing in the game
+        elif self._facts.targets(node) and not names and Role.MODEL not in roles(self._facts.values(node.func)):
+            given = hidden(node)  # the others are asked for where they are used
+        if not all(map(self.same, given)):
+            return False
         entered = {v.unit for part in (node.func, *node.args) for v in self._facts.values(part) if v.role in _FUNCTIONS}
         entered.update(self._facts.targets(node) if Role.MODEL not in roles(self._facts.values(node.func)) else ())
         if not all(self.gives_same(unit) for unit in entered if isinstance(unit, Function)):
@@ -198,9 +207,7 @@ class Sameness:
             counts = all(self.same(part) or self.even(part) for part in given)
             return counts and (self.trusting or all(name.startswith((*known.PURE, *known.DRAWN)) for name in names))
         if targets := self._facts.targets(node):
-            hidden: list[ast.expr] = [part for part in node.args if isinstance(part, ast.Starred)]
-            hidden += [k.value for k in node.keywords if k.arg is None]  # the others are asked where they are used
-            return all(map(self._gives_evenly, targets)) and all(self.same(part) or self.even(part) for part in hidden)
+            return all(map(self._gives_evenly, targets)) and all(self.same(p) or self.even(p) for p in hidden(node))
         found = roles(self._facts.values(node.func))
         if Role.MODEL in found and found <= {Role.MODEL, Role.TENSOR}:
             return all(self.same(part) or self.even(part) for part in given)
@@ -234,11 +241,12 @@ class Sameness:
             if isinstance(filling, (ast.Assign, ast.AugAssign)):
                 if value and not (self.same(filling.value) and self.alike(filling, deep=True)):
                     return False
-            elif value and not ((given or self.trusting) and all(map(self.same, given))):
-                return False
-            elif not self.alike(filling, deep=True):
+            elif not (self.alike(filling, deep=True) and (not value or self._gives_alike(given))):
                 return False
         return True
+
+    def _gives_alike(self, given: list[ast.expr]) -> bool:
+        return (self.trusting or bool(given)) and all(map(self.same, given))
 
     def _named(self, node: ast.Name | ast.Attribute, *, value: bool) -> bool:
         given = self._name(node, value=value) if isinstance(node, ast.Name) else self._attribute(node, value=value)
@@ -295,7 +303,7 @@ class Sameness:
         if name == "self" and unit.owner is not None:
             return True
         found = [(passed(call, unit, name), call.handed) for call in self._facts.callers(unit)]
-        if any(handed is not None for _, handed in found):
+        if any(handed is not None and handed.by not in callers.COMMAND_LINES for _, handed in found):
             return self.trusting
         ask = self.same if value else self.even
         return all(argument is None or ask(argument) for argument, _ in found)
@@ -328,7 +336,13 @@ class Sameness:
             return False
         made = [v.origin for v in self._facts.values(node.value) if v.role is Role.HOLDER]
         given = [k.value for call in made if isinstance(call, ast.Call) for k in call.keywords if k.arg == node.attr]
-        return all(map(self.same, given))
+        return all(map(self.same, given)) and all(map(self._is_default, self._sources.fields(node)))
+
+    def _is_default(self, field: ast.expr) -> bool:
+        """Whether an option of a class has a default that is the same."""
+        calls = [call for call in ast.walk(field) if isinstance(call, ast.Call)]
+        names = {name for call in calls for name in called_by_name(self._facts, call)}
+        return not any(name.startswith((*known.OWN, "random.")) or known.draws(name) for name in names)
 
     def _bound(self, binding: Binding, *, value: bool, deep: bool) -> bool:
         """Whether a statement gives its target the same (or as many), and equally often."""

@@ -9,9 +9,11 @@ from migrate.analysis.known import callers, output
 from migrate.analysis.known import same as known
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Module, module_of
-from migrate.programs.environments import plays, seeds_environment
+from migrate.programs.always import is_always_run
+from migrate.programs.environments import plays
 from migrate.programs.marker import NUMBERS, marks
 from migrate.programs.reached import reached
+from migrate.programs.seeded_games import seeds_environments
 from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness, c
     missing += [GENERATOR] if streams else []
     missing += [OWN_SEED] if streams.symmetric_difference(own) else []
     missing += [BESIDE] if any(_draw_beside(facts, modules)) else []
-    if plays(facts, modules, uses) and not seeds_environment(sameness, uses):
+    if plays(facts, modules, uses) and not seeds_environments(facts, sameness, program, modules):
         missing.append(ENVIRONMENT)
     if any(_goes_by_number(facts, module) for module in modules):
         missing.append(NUMBER)
@@ -60,8 +62,8 @@ def seeds_itself(facts: Facts, clocks: Sameness, call: ast.Call) -> bool:
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     if not _is_given(call) or not all(map(clocks.same, given)) or not clocks.alike(call, deep=True):
         return True
-    sources = Sources(facts)
-    return names.isdisjoint(known.SEEDS["torch"]) and not _is_under_test(facts, call) and _may_be_none(sources, given[0])
+    is_plain = names.isdisjoint(known.SEEDS["torch"]) and not _is_under_test(facts, call)
+    return is_plain and _may_be_none(Sources(facts), given[0])
 
 
 def _is_given(call: ast.Call) -> bool:
@@ -82,6 +84,8 @@ def _may_be_none(sources: Sources, node: ast.expr, depth: int = 4) -> bool:
         words = {keyword.arg: keyword.value for keyword in option.keywords}
         is_asked_for = "required" in words or "action" in words or not ast.unparse(option.args[0])[1:].startswith("-")
         return not is_asked_for and _may_be_none(sources, words.get("default", ast.Constant(None)))
+    if isinstance(node, ast.Attribute) and not sources.given(node).expressions:
+        return any(_may_be_none(sources, each) for each in sources.fields(node))
     given = sources.given(node).expressions if depth and isinstance(node, (ast.Name, ast.Attribute)) else ()
     return any(_may_be_none(sources, each, depth - 1) for each in given)
 
@@ -139,36 +143,9 @@ def _seeds(facts: Facts, loops: Loops, sameness: Sameness, uses: list[Use], libr
         if not facts.called(use.node) & (known.SEEDS[library] | known.SEEDS_ALL):
             continue
         given = [*use.node.args, *(keyword.value for keyword in use.node.keywords)]
-        if given and all(map(sameness.same, given)) and _is_always_run(facts, use.node, frozenset()):
+        if given and all(map(sameness.same, given)) and is_always_run(facts, use.node):
             if not _draws_before(facts, loops, use, library):
                 yield use
-
-
-def _is_always_run(facts: Facts, node: ast.AST, seen: frozenset[int]) -> bool:
-    """Whether a call is made in every run of the program: at its top level, or in functions that are called there."""
-    for above in facts.tree(node).up(node):
-        if isinstance(above, (ast.If, ast.IfExp)) and not _holds_by_default(facts, above.test):
-            return False
-        if isinstance(above, (ast.For, ast.While, ast.ExceptHandler)):
-            return False
-    unit = facts.unit(node)
-    if isinstance(unit, Module):
-        return True
-    calls = facts.callers(unit)
-    return id(unit) not in seen and any(_is_always_run(facts, c.node, seen | {id(unit)}) for c in calls)
-
-
-def _holds_by_default(facts: Facts, test: ast.expr) -> bool:
-    """`if args.seed is not None` with a default, the main guard."""
-    if "__name__" in ast.unparse(test):
-        return True
-    asked = test
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        if isinstance(test.ops[0], (ast.IsNot, ast.Gt, ast.GtE, ast.NotEq)):
-            asked = test.left
-    option = Sources(facts).option(asked)
-    default = next((k.value for k in option.keywords if k.arg == "default"), None) if option is not None else None
-    return isinstance(default, ast.Constant) and isinstance(default.value, int) and default.value > 0
 
 
 def _draws_before(facts: Facts, loops: Loops, use: Use, library: str) -> bool:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.units import Function, Module
+from migrate.analysis.units import Class, Function, Module
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -159,6 +159,11 @@ class Sources:
             return
         yield from (node.value for node in self._facts.own(unit) if isinstance(node, ast.Return))
 
+    def fields(self, node: ast.Attribute) -> list[ast.expr]:
+        """The defaults of an option that a class describes."""
+        made = [v.origin for v in self._facts.values(node.value) if v.role is Role.HOLDER]
+        return list(_fields(self._facts, (call for call in made if isinstance(call, ast.Call)), node.attr))
+
     # --- the command line -------------------------------------------------------------------------------------------
 
     def option(self, node: ast.expr) -> ast.Call | None:
@@ -234,6 +239,12 @@ def passed(call: Call, unit: Function, name: str) -> ast.expr | None:
     return call.args[position] if 0 <= position < len(call.args) else None
 
 
+def hidden(call: ast.Call) -> list[ast.expr]:
+    """The arguments of a call that do not say for which parameter they are: `*args`, `**kwargs`."""
+    starred: list[ast.expr] = [argument for argument in call.args if isinstance(argument, ast.Starred)]
+    return starred + [keyword.value for keyword in call.keywords if keyword.arg is None]
+
+
 def default(unit: Function, name: str) -> ast.expr | None:
     """The default of a parameter."""
     arguments = unit.node.args
@@ -256,9 +267,23 @@ def _imported_as(facts: Facts, node: ast.AST, root: str) -> Iterator[str]:
     """The dotted names that a name stands for by the imports of its file."""
     for each in facts.tree(node).nodes:
         for alias in each.names if isinstance(each, (ast.Import, ast.ImportFrom)) else ():
-            if (alias.asname or alias.name.partition(".")[0]) == root:
-                is_whole = isinstance(each, ast.Import)
-                yield (alias.name if alias.asname else root) if is_whole else f"{each.module}.{alias.name}"
+            if (alias.asname or alias.name.partition(".")[0]) != root:
+                continue
+            if isinstance(each, ast.ImportFrom):
+                yield f"{each.module}.{alias.name}"
+            else:
+                yield alias.name if alias.asname else root
+
+
+def _fields(facts: Facts, calls: Iterable[ast.Call], name: str) -> Iterator[ast.expr]:
+    """The defaults of an option in the classes that calls are given: `tyro.cli(Args)`."""
+    classes = [v.unit for call in calls for argument in call.args for v in facts.values(argument)]
+    bodies = [part for cls in classes if isinstance(cls, Class) for each in cls.mro() for part in each.node.body]
+    for part in bodies:
+        if isinstance(part, (ast.AnnAssign, ast.Assign)):
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            if name in map(ast.unparse, targets):
+                yield part.value or ast.Constant(0)
 
 
 def given_by(statement: ast.Assign | ast.AnnAssign | ast.AugAssign, target: str) -> ast.expr | None:

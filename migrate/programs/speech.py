@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.syntax import FUNCTIONS, blocks
 from migrate.analysis.units import Class, Function, Module
+from migrate.programs.films import put_around
 from migrate.programs.folders import if_missing, may_be_there
 from migrate.programs.guards import is_asked, keeps
 from migrate.programs.voice import Voice
@@ -67,6 +68,7 @@ def speech(conversion: Conversion) -> Speech:
         if voice.speaks_unasked(unit) and not voice.is_guarded_outside(unit):
             said.unreached.append(unit)
     said.logs = [use.node for use in conversion.speaking_uses if _logs(conversion, use.node)]
+    said.guarded += [[statement] for statement in put_around(conversion.facts, conversion.program)]
     _find_single(conversion, voice, said)
     _find_prints(conversion, voice, said)
     _find_bars(conversion, voice, said)

@@ -147,6 +147,8 @@ _COMMAND_LINES: tuple[Row, ...] = (
 
 ROWS = (*_PROCESSES, *_WORKERS, *_PYTHON, *_TORCH, *_SEARCHES, *_COMMAND_LINES)
 
+#: What calls a function with what the command line says.
+COMMAND_LINES = frozenset(row.name for row in _COMMAND_LINES if isinstance(row, Calls))
 #: What runs a function in another process or thread.
 BESIDE = frozenset(row.name for row in (*_PROCESSES, *_WORKERS) if isinstance(row, Calls))
 #: What calls a function with settings that nobody else knows.

@@ -19,6 +19,15 @@ PURE = (
     "glob.",
     "pathlib.",
     "argparse.",
+    "dataclasses.",
+    "types.",
+    "enum.",
+    *(
+        f"{name}."
+        for name in """tyro omegaconf hydra absl click fire typer toml tomllib tomli configparser configargparse
+        yacs rich simple_parsing pyrallis draccus dacite jsonargparse munch easydict addict box ml_collections
+        docopt""".split()
+    ),
     "json.",
     "yaml.",
     "pickle.",
@@ -111,7 +120,8 @@ SEEDS_ALL = frozenset(
 )
 #: Streams of their own, which draw from the system unless they are given a seed.
 STREAMS = frozenset({"random.Random"}) | frozenset(
-    f"numpy.random.{name}" for name in "RandomState default_rng SeedSequence PCG64 PCG64DXSM MT19937 Philox SFC64".split()
+    f"numpy.random.{name}"
+    for name in "RandomState default_rng SeedSequence PCG64 PCG64DXSM MT19937 Philox SFC64".split()
 )
 #: What takes a seed from the system.
 RESEEDING = frozenset({"torch.seed", "torch.random.seed", "torch.cuda.seed", "torch.cuda.seed_all"})

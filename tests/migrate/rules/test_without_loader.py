@@ -452,7 +452,7 @@ def test_an_environment_gets_the_seed(convert_text, name):
         "for i in range(2):\n    env = gym.make('A-v0')",
         "env = (lambda: gym.make('A-v0'))()",
         "import vizdoom\nenv = gym.make('A-v0')",
-        "class Own(gym.Env):\n    def reset(self):\n        return 0\nenv = gym.make('A-v0')",
+        "class Own(gym.Env):\n    def reset(self):\n        return self.np_random.random()\nenv = gym.make('A-v0')",
     ],
 )
 def test_an_environment_out_of_reach_is_refused(convert_text, made):

@@ -1,0 +1,59 @@
+"""Environments that write films or logs of what is played: the main process alone does so."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.programs.program import Program, Refusal
+from migrate.programs.seeds import modules_of
+from migrate.programs.sources import called_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import Loops
+
+_GAMES = ("gym.", "gymnasium.")
+_RECORDERS = (".Monitor", ".RecordVideo", ".VideoRecorder", ".monitoring.Monitor")
+
+
+def is_recorder(name: str) -> bool:
+    """Whether a function of a library makes an environment that records what is played in another."""
+    return name.startswith(_GAMES) and name.endswith(_RECORDERS)
+
+
+def recorded(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Recorders that are more than put around an environment in a statement of their own."""
+    for call in _recorders(facts, program):
+        if _around(facts, call) is None:
+            why = f"{ast.unparse(call.func)} records what is played: every process would write the same files"
+            way_out = "put it around the environment in a statement of its own: env = RecordVideo(env, folder)"
+            yield Refusal(call, "MIG117", why, way_out)
+
+
+def put_around(facts: Facts, program: Program) -> list[ast.stmt]:
+    """The statements that put a recorder around an environment: the other processes play without it."""
+    found = [_around(facts, call) for call in _recorders(facts, program)]
+    return [statement for statement in found if statement is not None]
+
+
+def _recorders(facts: Facts, program: Program) -> Iterator[ast.Call]:
+    """The calls that make recorders: also in functions that only a library of environments calls."""
+    for module in modules_of(facts, program) if any(not loop.loaders for loop in program.training) else ():
+        if not any(word in module.file.content for word in (b"Record", b"Monitor")):
+            continue
+        for node in facts.tree_of(module).nodes:
+            if isinstance(node, ast.Call) and any(map(is_recorder, called_by_name(facts, node))):
+                yield node
+
+
+def _around(facts: Facts, call: ast.Call) -> ast.stmt | None:
+    """`env = RecordVideo(env, folder)`."""
+    statement = facts.tree(call).statement(call)
+    if not isinstance(statement, ast.Assign) or statement.value is not call or len(statement.targets) != 1:
+        return None
+    given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "env"), None)
+    is_same = isinstance(given, (ast.Name, ast.Attribute)) and ast.unparse(given) == ast.unparse(statement.targets[0])
+    return statement if is_same else None
