@@ -99,6 +99,10 @@ class Facts:
             self._imported[module] = reach(module)
         return self._imported[module]
 
+    def are_near(self, one: Module, other: Module) -> bool:
+        """Whether one of two files leads to the other."""
+        return other in self.imported(one) or one in self.imported(other)
+
     def holds(self, node: ast.AST) -> bool:
         """Whether a node stands in one of the files."""
         return any(node in self.tree_of(module) for module in self.modules)

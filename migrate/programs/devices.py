@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def has_other_device(facts: Facts, node: ast.AST) -> bool:
-    """Whether the file of a node also chooses a device that is not the CPU, or its functions are handed one."""
+    """Whether the file of a node, or one near it, chooses a device beside the CPU, or its functions are handed one."""
     module = facts.unit(node).module
     handed = (values for unit in facts.functions if unit.module is module for values in unit.parameters.values())
     return any(facts.is_device(values) and not _are_cpu(facts, values) for values in handed) or any(
@@ -28,7 +28,7 @@ def has_other_device(facts: Facts, node: ast.AST) -> bool:
         and facts.is_device(facts.values(binding.statement.value))
         and not only_cpu(facts, binding.statement.value)
         for binding in facts.bindings
-        if binding.unit.module is module
+        if facts.are_near(binding.unit.module, module)
     )
 
 

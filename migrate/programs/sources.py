@@ -177,11 +177,8 @@ class Sources:
         found = self._options.get(node.attr, [])
         module = self._facts.module(node)
         mine = [call for call in found if self._facts.module(call) is module]
-        near = [call for call in found if self._are_near(module, self._facts.module(call))]
+        near = [call for call in found if self._facts.are_near(module, self._facts.module(call))]
         return next((calls[-1] for calls in (mine, near, found) if calls), None)
-
-    def _are_near(self, one: Module, other: Module) -> bool:
-        return other in self._facts.imported(one) or one in self._facts.imported(other)
 
     @cached_property
     def _options(self) -> dict[str, list[ast.Call]]:
