@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.alone.leftovers import prints, tails
 from migrate.alone.presence import bound, imports_apex
-from migrate.alone.uses import Uses, is_pure, scopes, stripped
+from migrate.alone.pure import is_pure, stripped
+from migrate.alone.uses import Uses, scopes
 from migrate.programs.marker import ACCELERATOR, is_marked
 
 if TYPE_CHECKING:
@@ -33,12 +35,13 @@ class Clearing:
         """Plan what goes away in this round."""
         steps: tuple[Callable[[], bool], ...] = (
             self._dead_ends,
-            self._tails,
+            lambda: tails(self._before, self._now, self._pen),
             self._same,
             self._answers,
             self._nothing,
             self._aliases,
             self._names,
+            lambda: prints(self._before, self._now, self._pen),
             self._attributes,
             self._parameters,
             self._empty,
@@ -62,20 +65,6 @@ class Clearing:
                 if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _PASSIVE:
                     self._pen.remove(node)
                     found = True
-        return found
-
-    def _tails(self) -> bool:
-        """`return`, and `if not is_available(): return`, at the end of a function that went on there."""
-        found = False
-        for name, node in self._now.definitions():
-            last = node.body[-1]
-            if isinstance(last, ast.If):
-                leaves = not last.orelse and is_pure(last.test) and len(last.body) == 1 and _is_bare(last.body[0])
-            else:
-                leaves = len(node.body) > 1 and _is_bare(last)
-            if leaves and not self._before.has_like(name, node):
-                self._pen.remove(last)
-                found = True
         return found
 
     def _same(self) -> bool:
@@ -347,10 +336,6 @@ class Clearing:
         if self._now.names(path).get(bound):
             return False
         return is_ours or bool(self._before.names(path).get(bound))
-
-
-def _is_bare(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Return) and statement.value is None
 
 
 def _asks(node: ast.expr) -> bool:

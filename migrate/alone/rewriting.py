@@ -96,7 +96,7 @@ class Rewriting:
     def _if(self, statement: ast.If) -> None:
         kept = tests.fold(self._world, self._pen, statement)
         if kept is not None:
-            for text in self._scales.kept(statement):
+            for text in (*self._scales.kept(statement), *self._samplers.kept(statement, kept)):
                 self._pen.before(statement, text)
             self._block(kept)
             return
@@ -158,6 +158,8 @@ class Rewriting:
             left = make(world, pen, node)
             if left is not None:
                 return left
+        if (left := self._setups.rewrite(pen, node)) is not None:
+            return left
         left = numbers.rewrite(world, self._scales, pen, node)
         return list(ast.iter_child_nodes(node)) if left is None else left
 

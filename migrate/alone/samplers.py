@@ -207,6 +207,16 @@ class Samplers:
         pen.rewrite(func.value, loader)
         return [*node.args]
 
+    def kept(self, branch: ast.If, stays: list[ast.stmt]) -> list[str]:
+        """What a branch that goes away tells a sampler that does not: `if distributed: sampler.set_epoch(epoch)`."""
+        told: dict[str, None] = {}
+        for node in (n for part in (*branch.body, *branch.orelse) if part not in stays for n in ast.walk(part)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "set_epoch":
+                loader = self.loader_at(node.func.value) if len(node.args) == 1 else None
+                if loader is not None:
+                    told[f"{loader}.set_epoch({ast.unparse(node.args[0])})"] = None
+        return list(told)
+
     def loader_at(self, sampler: ast.expr) -> str | None:
         """What to write, where a sampler is read, for the loader that took it."""
         facts = self._world.facts

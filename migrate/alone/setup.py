@@ -14,6 +14,7 @@ from migrate.analysis.units import Function
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from migrate.alone.pen import Pen
     from migrate.alone.world import World
 
 #: Library functions that such a function may call.
@@ -47,6 +48,16 @@ class Setups:
             return False
         targets = self._world.facts.targets(value)
         return bool(targets) and all(target.node in self._gone for target in targets)
+
+    def rewrite(self, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
+        """`print(text, force=True)` was for a print that is muted on the other processes, and is not any more."""
+        if not isinstance(node, ast.Call) or "builtins.print" not in self._world.facts.called(node):
+            return None
+        given = next((keyword for keyword in node.keywords if keyword.arg == "force"), None)
+        if given is None or not any(map(_overrides_print, self._gone)):
+            return None
+        pen.remove_argument(node, given)
+        return [*node.args, *(keyword for keyword in node.keywords if keyword is not given)]
 
     @cached_property
     def _gone(self) -> set[ast.AST]:

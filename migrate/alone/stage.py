@@ -91,7 +91,7 @@ def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
         if not plan.touched:
             break
         made.apply(plan)
-    if taken := tuple(_taken(facts, modules, made.contents)):
+    if taken := (*_taken(facts, modules, made.contents), *made.orphans()):
         return Stage(paths, processes=told, refusals=taken)
     return Stage(paths, made.contents, made.comments, told, half.said)
 
@@ -182,6 +182,16 @@ class _Passes:
         plan = _plan(list(self._files.values()))
         Clearing(self._before, self._uses(), Pen(plan)).run()
         return plan
+
+    def orphans(self) -> Iterator[Refusal]:
+        """What is still read, of what went away."""
+        now = self._uses()
+        for path, _, scope, read in now.orphans(self._before):
+            node = self._before.read_of(path, scope, read.id, now.around(path, read))
+            if node is not None:
+                why = f"{read.id} is for several processes, and is read here for something else"
+                yield Refusal(node, "MIG113", why, "take this out, then run migrate again")
+                return
 
     def _uses(self) -> Uses:
         return Uses({file.path: file.tree for file in self._files.values()}, self._others)

@@ -7,25 +7,14 @@ from collections import Counter, defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from migrate.analysis.syntax import Tree, is_docstring
+from migrate.analysis.syntax import Tree
 from migrate.programs.marker import is_marked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 _Def: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_PURE = (
-    ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Tuple, ast.List, ast.Dict, ast.Compare, ast.BoolOp,
-    ast.BinOp, ast.UnaryOp, ast.IfExp, ast.JoinedStr, ast.FormattedValue, ast.expr_context, ast.operator, ast.unaryop,
-    ast.boolop, ast.cmpop, ast.keyword,
-)  # fmt: skip
-_HARMLESS = frozenset(
-    """int str float bool len min max getattr os.environ.get os.getenv torch.cuda.device_count
-    torch.accelerator.device_count torch.device torch.cuda.is_available dist.get_rank dist.get_world_size
-    torch.distributed.get_rank torch.distributed.get_world_size dist.is_available dist.is_initialized
-    torch.distributed.is_available torch.distributed.is_initialized""".split()
-)
 
 
 def scopes(root: ast.Module) -> Iterator[tuple[str, ast.AST]]:
@@ -43,26 +32,6 @@ def _inner(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.AST]]:
             yield from _inner(child, name)
         else:
             yield from _inner(child, prefix)
-
-
-def is_pure(node: ast.AST) -> bool:
-    """Whether leaving an expression out changes nothing else."""
-    if isinstance(node, ast.Call):
-        if ast.unparse(node.func) not in _HARMLESS:
-            return False
-        return all(is_pure(part) for part in (*node.args, *node.keywords))
-    return isinstance(node, _PURE) and all(is_pure(child) for child in ast.iter_child_nodes(node))
-
-
-def stripped(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """A body without what does nothing."""
-    return [
-        s
-        for s in body
-        if not is_docstring(s)
-        and not isinstance(s, (ast.Pass, ast.Global, ast.Nonlocal))
-        and not (isinstance(s, ast.Return) and (s.value is None or ast.unparse(s.value) == "None"))
-    ]
 
 
 class Uses:
@@ -134,6 +103,30 @@ class Uses:
         tree = self._scope(path, scope)
         values = self.assigned(tree).get(name, []) if tree is not None else []
         return any(isinstance(n, ast.Attribute) and n.attr == "module" for v in values if v for n in ast.walk(v))
+
+    def orphans(self, before: Uses) -> Iterator[tuple[str, ast.AST, str, ast.Name]]:
+        """Reads of names that their scope no longer gives a value: path, scope, its name, the read."""
+        for path, root in self.trees.items():
+            for scope, tree in scopes(root):
+                old = before._scope(path, scope)
+                gone = before.assigned(old).keys() - self._given(tree) if old is not None else frozenset()
+                if gone:
+                    yield from ((path, tree, scope, n) for name in sorted(gone) for n in self.reads(tree, name))
+
+    def _given(self, tree: ast.AST) -> set[str]:
+        """The names that a scope gives a value in any way."""
+        named = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)} if isinstance(tree, _DEFS) else set()
+        return named.union(*(_bound(node) for node in _own(tree) if isinstance(node, ast.stmt)))
+
+    def read_of(self, path: str, scope: str, name: str, told: str) -> ast.Name | None:
+        """The read of a name in a scope of this name that stands in what is told, else the first."""
+        tree = self._scope(path, scope)
+        reads = self.reads(tree, name) if tree is not None else []
+        return next((n for n in reads if self.around(path, n) == told), next(iter(reads), None))
+
+    def around(self, path: str, node: ast.AST) -> str:
+        """The source of what a node stands in."""
+        return ast.unparse(above) if (above := self.parent(path, node)) is not None else ""
 
     def _scope(self, path: str, scope: str) -> ast.AST | None:
         if path in self.trees and path not in self._scopes:

@@ -198,7 +198,21 @@ class World:
                 if isinstance(above, ast.If) and any(use.node in ast.walk(s) for s in above.body):
                     if isinstance(above.test, (ast.Attribute, ast.Compare)) and self._is_about_place(above.test):
                         found.add(ast.unparse(above.test))
+        found |= {ast.unparse(branch.test) for branch in self._joining_otherwise()}
         return frozenset(found)
+
+    def _joining_otherwise(self) -> Iterator[ast.If]:
+        """`if args.on_cluster: args.rank = int(os.environ["..._RANK"])`, else as a launcher says."""
+        for module in self.modules:
+            for node in self.facts.tree(module.tree).nodes:
+                if not isinstance(node, ast.If) or not isinstance(node.test, ast.Attribute) or len(node.orelse) != 1:
+                    continue
+                other = node.orelse[0]
+                meanings = self._branches.meanings(other.test) if isinstance(other, ast.If) else ()
+                read = (self._places.variable(n) for s in node.body for n in ast.walk(s) if isinstance(n, ast.expr))
+                if any(m.holds is Side.SEVERAL for m in meanings):
+                    if any(distributed.ENVIRONMENT.get(name) is Role.RANK for name in read if name is not None):
+                        yield node
 
     def _is_about_place(self, test: ast.expr) -> bool:
         """`args.distributed`, `h.num_gpus > 1`; not `__name__ == "__main__"`, not what another flag asks."""

@@ -207,6 +207,7 @@ AROUND = {
     ("to-the-host", "points.numpy()"): put("batch", "shown = {}"),
     ("to-the-host", "accuracy_score(labels, predicted)"): labelled,
     ("backward-call", "loss.backward()"): put("backward"),
+    ("backward-call", "loss.backward(torch.ones_like(loss))"): put("backward"),
     ("backward-call", "(a + b).backward(retain_graph=True)"): put("backward", "a, b = loss, output.sum()\n{}"),
     ("gradient-clipping", "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"): put("step"),
     ("data-parallel", "model = nn.DataParallel(model)"): put("made"),

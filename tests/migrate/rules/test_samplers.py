@@ -168,3 +168,93 @@ def test_a_rank_that_the_command_line_gives_may_be_there(convert_text):
     _, result = convert_text(JOINING.format(option=option))
 
     assert "Accelerator" not in result
+
+
+def test_what_is_said_of_a_sampler_goes_with_it(convert_text):
+    said = 'print("Sampler = %s" % str(sampler))'
+    _, result = convert_text(BATCHED.format(shuffle=True, drop_last=True, between=said))
+
+    assert "DataLoader(data, batch_size=size, shuffle=True, drop_last=True)" in result
+    assert "Sampler =" not in result
+
+
+def test_a_sampler_that_is_counted_is_refused(convert_text):
+    said = "print(size, len(sampler))"
+    report, result = convert_text(BATCHED.format(shuffle=True, drop_last=True, between=said))
+
+    assert "Accelerator" not in result
+    assert "sampler is for several processes, and is read here for something else" in str(report.findings)
+
+
+def test_an_epoch_that_only_several_processes_tell_is_told(convert_text):
+    source = JOINING.format(option="").replace("DistributedSampler(data) if args.distributed else ", "")
+    source = source.replace("sampler = RandomSampler(data)", "sampler = DistributedSampler(data)")
+    _, result = convert_text(source)
+
+    assert "DataLoader(data, batch_size=4, shuffle=True)" in result
+    assert "    loader.set_epoch(epoch)\n" in result
+
+
+MUTED = """
+import builtins
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def mute(is_main):
+    builtin_print = builtins.print
+
+    def print(*args, **kwargs):
+        force = kwargs.pop("force", False)
+        if is_main or force:
+            builtin_print(*args, **kwargs)
+
+    builtins.print = print
+
+
+def init():
+    torch.distributed.init_process_group("gloo")
+    mute(torch.distributed.get_rank() == 0)
+
+
+init()
+data = TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1))
+sampler = DistributedSampler(data)
+loader = DataLoader(data, batch_size=4, sampler=sampler)
+model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    sampler.set_epoch(epoch)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+    print("epoch", epoch, force=True)
+"""
+
+
+def test_a_print_that_is_no_longer_muted_is_not_forced(convert_text):
+    _, result = convert_text(MUTED)
+
+    assert 'accelerator.print("epoch", epoch)' in result
+    assert "force" not in result
+
+
+ON_A_CLUSTER = """
+    if args.on_cluster:
+        args.rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
+        args.world_size = int(os.environ["OMPI_COMM_WORLD_SIZE"])
+    elif "RANK" in os.environ:
+"""
+
+
+def test_a_flag_that_joins_as_a_launcher_does(convert_text):
+    option = 'parser.add_argument("--on_cluster", action="store_true")\n'
+    source = JOINING.format(option=option).replace('\n    if "RANK" in os.environ:\n', ON_A_CLUSTER)
+    _, result = convert_text(source)
+
+    assert "sampler = RandomSampler(data)" in result
+    assert "OMPI" not in result
