@@ -11,6 +11,7 @@ import ast
 import copy
 from typing import TypeVar, cast
 
+from migrate.analysis.known import training
 from migrate.analysis.roles import Role, Value, Values
 from migrate.analysis.state import MAPPING, State
 from migrate.analysis.syntax import FUNCTIONS, own_nodes
@@ -123,11 +124,9 @@ def _is_over_parts(node: ast.AST) -> bool:
         isinstance(node, ast.For)
         and isinstance(node.iter, ast.Call)
         and isinstance(node.iter.func, ast.Attribute)
-        and node.iter.func.attr in _PARTS
+        and node.iter.func.attr in training.PARTS
     )
 
-
-_PARTS = frozenset("parameters named_parameters modules named_modules children named_children".split())
 
 _PLAIN = frozenset({"staticmethod", "classmethod"})
 

@@ -143,6 +143,8 @@ def _library_attribute(state: State, value: Value, name: str) -> Values:
             return frozenset({Value(Role.SAMPLES, value.origin)})
     if value.role is Role.MODEL and name == "module":
         return frozenset({value})
+    if (value.role is Role.MODEL and name == "_modules") or (value.role is Role.PARAMETERS and name in _OF_LAYERS):
+        return frozenset({Value(Role.PARAMETERS, value.origin)})
     if value.role is Role.LOADER and name == "dataset" and value.origin is not None:
         return frozenset(v for v in state.load(value.origin, OVER) if v.role is Role.DATASET)
     if value.name == SUPER and value.receiver is not None:
@@ -151,6 +153,9 @@ def _library_attribute(state: State, value: Value, name: str) -> Values:
         value = value.receiver  # x.a.b.c is told from x.a.b, but a chain as long as the program runs is not
     return frozenset({Value(Role.METHOD, value.origin, name, None, value)})
 
+
+#: What a layer, known by what it holds, has of it.
+_OF_LAYERS = frozenset({"weight", "bias"})
 
 #: Attributes of tensors, and fields that batches of text and of graphs have, with one row a sample.
 _OF_ROWS = frozenset({"data", "T", "grad", "input_ids", "labels", "x", "y"})

@@ -33,7 +33,7 @@ def method(state: State, receiver: Value, name: str, arguments: Arguments, frame
 def _of_model(state: State, model: Value, name: str, arguments: Arguments) -> Values:
     if name in training.FLUENT:
         return frozenset({model})
-    if name in ("parameters", "named_parameters"):
+    if name in training.PARTS:  # layers, too, stand for what they hold: nobody asks for one alone
         return frozenset({Value(Role.PARAMETERS, model.origin)})
     if name == "state_dict":
         return frozenset({Value(Role.STATE, model.origin)})

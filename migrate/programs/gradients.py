@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import own_expressions, writes
 from migrate.programs.ground import Decision, Ground
 from migrate.programs.trail import FILLING, Trail
@@ -28,6 +29,8 @@ def needed(facts: Facts, loops: Loops, loop: LoopFact) -> str:
     nodes = [node for root in (loop.node, *(unit.node for unit in units)) for node in ast.walk(root)]
     if (taken := next((node for node in nodes if _differentiates(facts, node)), None)) is not None:
         return f"line {getattr(taken, 'lineno', 0)} of {facts.file(taken).path} goes by gradients"
+    if not any(_may_be_trained(facts, node) for node in nodes):
+        return ""  # it only looks at the data
     ground = Ground(facts, loops)
     trails = [_Graph(ground, loop.unit, writes(loop.node) | _held(loop.node)).after(loop.node)]
     trails += [_Graph(ground, unit, _held(unit.node)).elsewhere() for unit in units]
@@ -35,6 +38,16 @@ def needed(facts: Facts, loops: Loops, loop: LoopFact) -> str:
         if isinstance(decision, _Trained):
             return f"a gradient is taken of {decision.name} at line {getattr(decision.node, 'lineno', 0)}"
     return ""
+
+
+def _may_be_trained(facts: Facts, node: ast.AST) -> bool:
+    """Whether a value may have to do with parameters, as a model, a tensor of its own, an object that holds either."""
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Call)):
+        return False
+    return bool(roles(facts.values(node)) & _TRAINED)
+
+
+_TRAINED = frozenset({Role.MODEL, Role.PARAMETERS, Role.CRITERION, Role.TENSOR, Role.INSTANCE})
 
 
 def _differentiates(facts: Facts, node: ast.AST) -> bool:

@@ -6,6 +6,8 @@ from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_P
 FLUENT = frozenset(
     "to cuda cpu train eval float double half bfloat16 apply requires_grad_ share_memory type xpu".split()
 )
+#: Calls on a model that give its parameters, or its layers.
+PARTS = frozenset("parameters named_parameters modules named_modules children named_children".split())
 #: Attributes of a model that mean the same through a DDP wrapper; all others are read from the model itself.
 THROUGH_WRAPPER = frozenset(
     """train eval zero_grad parameters forward training to cuda cpu requires_grad_ no_sync
@@ -42,6 +44,7 @@ __all__ = [
     "DISTRIBUTED_DATA_PARALLEL",
     "FLUENT",
     "NO_GRAD",
+    "PARTS",
     "RUN_ELSEWHERE",
     "SETS_GRADIENTS",
     "THROUGH_WRAPPER",

@@ -1,0 +1,75 @@
+"""What an optimizer trains, where methods of a model hand its parameters out: by layers, in lists, one by one."""
+
+import textwrap
+
+import pytest
+
+MODEL = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4))
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+    def handed_out(self):
+{body}
+
+loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+model = Net()
+optimizer = optim.SGD({given}, lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+EACH = "    for p in {}:\n        if p.requires_grad:\n            yield p"
+METHODS = {
+    "all layers": "for m in self.modules():\n" + EACH.format("m.parameters()"),
+    "layers with names": "for m in self.body.named_modules():\n" + EACH.format("m[1].parameters()"),
+    "layers of parts": "for part in [self.body, self.head]:\n    for m in part.modules():\n"
+    + textwrap.indent(EACH.format("m.parameters()"), "    "),
+    "parts": "found = []\nfor m in self.children():\n    found += list(m.parameters())\nreturn found",
+    "parts with names": "found = []\nfor name, m in self.named_children():\n    for n, p in m.named_parameters():\n"
+    "        found.append(p)\nreturn found",
+    "by their dictionary": "found = []\nfor n, m in self._modules.items():\n    found += m.parameters()\nreturn found",
+    "weights and biases": "found = []\nfor m in self.modules():\n    if isinstance(m, nn.Linear):\n"
+    "        found.append(m.weight)\n        if m.bias is not None:\n            found.append(m.bias)\nreturn found",
+    "groups": "plain, decayed = [], []\nfor name, m in self.named_modules():\n    if isinstance(m, nn.Linear):\n"
+    "        decayed.append(m.weight)\n        plain.append(m.bias)\n    elif isinstance(m, nn.BatchNorm1d):\n"
+    '        plain += list(m.parameters())\nreturn [{"params": decayed}, {"params": plain, "weight_decay": 0}]',
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_a_method_hands_out_is_the_models(convert_text, name):
+    source = MODEL.format(body=textwrap.indent(METHODS[name], "        "), given="model.handed_out()")
+    _, text = convert_text(source)
+
+    assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in text
+
+
+def test_a_layer_in_eval_mode_is_not_the_model(convert_text):
+    """`m.eval()` of one layer says nothing of the others."""
+    frozen = "for m in model.modules():\n    if isinstance(m, nn.BatchNorm1d):\n        m.eval()\n"
+    shown = (
+        f"{frozen}with torch.no_grad():\n    for x, y in held:\n        found = model(x)\n        print(found.sum())"
+    )
+    source = MODEL.format(body="        return self.parameters()", given="model.handed_out()") + shown
+    source = source.replace("model = Net()", "held = DataLoader(loader.dataset, batch_size=4)\nmodel = Net()")
+    report, _ = convert_text(source)
+
+    assert any("not seen to be in eval mode" in finding.message for finding in report.findings)
+
+
+def test_tensors_beside_the_models_are_still_refused(refused_text):
+    body = "        found = [torch.zeros(1, requires_grad=True)]\n        for m in self.modules():\n"
+    body += "            found += list(m.parameters())\n        return found"
+    source = MODEL.format(body=body, given="model.handed_out() + [torch.ones(1, requires_grad=True)]")
+    refused_text(source, "MIG902", "optim.SGD(", ("belongs to no model",))
