@@ -8,6 +8,7 @@ them has seen.
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import distributed
@@ -72,8 +73,14 @@ def without_device(facts: Facts, loops: Loops, program: Program) -> Iterator[Arg
 
 
 def _names_device(module: Module) -> bool:
-    text = module.file.content
+    text = _PUTS_NOTHING.sub(b"", module.file.content)
     return b"device" in text or b"cuda" in text
+
+
+#: What seeds a GPU, or asks for one, puts nothing there.
+_PUTS_NOTHING = re.compile(
+    rb"cuda\.(manual_seed(_all)?|is_available|device_count|seed(_all)?|empty_cache|synchronize)\b|backends\.cud\w+"
+)
 
 
 def loose_tensors(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:

@@ -597,3 +597,30 @@ def test_what_is_made_and_used_under_a_condition_is_prepared_under_it(convert_te
     assert kept(report) == []
     assert "lr=0.1)\n    optimizer = accelerator.prepare(optimizer)\n" in result
     assert "\nmodel = accelerator.prepare(model)\n" in result
+
+
+SEEDS_ONLY = """
+import torch
+from torch import nn, optim
+
+torch.manual_seed(42)
+if torch.cuda.is_available():
+    torch.cuda.manual_seed(42)
+    torch.backends.cudnn.deterministic = True
+model = nn.Linear(4, 1)
+shift = torch.ones(1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for step in range(10):
+    optimizer.zero_grad()
+    loss = (model(torch.rand(8, 4)) + shift).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_program_that_only_seeds_a_gpu_stays_on_the_cpu(convert_text):
+    _, text = convert_text(SEEDS_ONLY)
+    _, moved = convert_text(SEEDS_ONLY.replace("torch.ones(1)", "torch.ones(1).cuda()"))
+
+    assert "Accelerator(cpu=True)" in text
+    assert "Accelerator()" in moved
