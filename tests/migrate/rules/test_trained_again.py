@@ -80,7 +80,10 @@ def test_batches_of_an_object_with_next_decide_together(convert_text):
 
 def test_neither_is_converted_where_one_is_left(convert_text):
     """Half of it would train a model that the other half has prepared."""
-    left = AGAIN.replace(".backward()", ".backward(gradient=torch.ones(()))")
+    own = "    loss = nn.functional.mse_loss(model(x.cuda()), y.cuda())\n    loss.backward()\n    optimizer.step()\n"
+    left = (
+        AGAIN[: AGAIN.index("    nn.")] + own + "if loss.item() < 1:\n    torch.save(model.state_dict(), 'best.pt')\n"
+    )
     source = (HEAD + FINDER + DATA + left).lstrip("\n")
     _, text = convert_text(source)
 
