@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from migrate.analysis.arguments import Arguments
@@ -62,12 +63,14 @@ def _through(state: State, decorator: Value, unit: Function, made: Values) -> Va
     return made if gives_back(unit, parameter) else returned or made
 
 
+@lru_cache(maxsize=1024)
 def gives_back(unit: Function, parameter: str) -> bool:
     """Whether a decorator gives back what it gets."""
     returned = [node.value for node in own_nodes(unit.node) if isinstance(node, ast.Return)]
     return bool(returned) and all(isinstance(value, ast.Name) and value.id == parameter for value in returned)
 
 
+@lru_cache(maxsize=1024)
 def only_calls(unit: Function, parameter: str) -> bool:
     """Whether a decorator gives back a function that hands its arguments on and gives back what that call gives."""
     inner = [node for node in own_nodes(unit.node) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]

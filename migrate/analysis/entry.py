@@ -178,12 +178,16 @@ def loaders_of(state: State, values: Values) -> Values:
 def inside(state: State, values: Iterable[Value], depth: int = _DEPTH) -> set[Value]:
     """The values and what the containers among them hold."""
     found = set(values)
-    if depth:
-        for value in values:
+    level: Iterable[Value] = found
+    for _ in range(depth):  # level by level, so that no container is looked into twice
+        reached: set[Value] = set()
+        for value in level:
             if value.role is Role.CONTAINER and value.origin is not None:
                 for key, held in state.held(value.origin).items():
                     if key[:1] != "<":
-                        found |= inside(state, held, depth - 1)
+                        reached |= held
+        level = reached - found
+        found |= level
     return found
 
 

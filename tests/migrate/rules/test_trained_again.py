@@ -80,11 +80,8 @@ def test_batches_of_an_object_with_next_decide_together(convert_text):
 
 def test_neither_is_converted_where_one_is_left(convert_text):
     """Half of it would train a model that the other half has prepared."""
-    own = "    loss = nn.functional.mse_loss(model(x.cuda()), y.cuda())\n    loss.backward()\n    optimizer.step()\n"
-    left = (
-        AGAIN[: AGAIN.index("    nn.")] + own + "if loss.item() < 1:\n    torch.save(model.state_dict(), 'best.pt')\n"
-    )
-    source = (HEAD + FINDER + DATA + left).lstrip("\n")
+    loose = AGAIN.replace("Adam(model.parameters()", "Adam([*model.parameters(), torch.ones(1, requires_grad=True)]")
+    source = (HEAD + FINDER + DATA + loose).lstrip("\n")
     _, text = convert_text(source)
 
     assert text == source
