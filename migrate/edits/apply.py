@@ -8,7 +8,6 @@ was planned for.
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from migrate.edits.edit import (
     Rewrite,
     Special,
 )
+from migrate.edits.ends import usual_newline, without_blank_end
 from migrate.edits.join import Join, is_same
 from migrate.edits.parameters import edit_parameters
 from migrate.edits.tightness import rooms
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from migrate.source.address import Index
 
 T = TypeVar("T")
-NEWLINES = re.compile(rb"\r\n|\r|\n")
 STACK_BYTES = 512 * 2**20  # address space, not memory: pages are taken as they are used
 FRAMES = 120_000  # Python frames for the deepest trees: some forty a level
 
@@ -133,25 +132,22 @@ def _edited(file: EditableFile, settled: Settled) -> bytes:
     except cst.ParserSyntaxError as error:
         what = f"libcst does not read the file: {error.message.splitlines()[0]}"
         raise NotLossless(what, "Convert it by hand.", path=file.path, line=error.raw_line) from error
+    blank = b""
     if module.bytes != file.content:
-        raise NotLossless("libcst does not reproduce the file", _way_out(file, module), path=file.path)
+        content, blank = without_blank_end(file.content)
+        module = cst.parse_module(content)
+        if module.bytes != content:
+            raise NotLossless("libcst does not reproduce the file", _way_out(file, module), path=file.path)
     try:
-        return _Apply(file, settled, module, is_cautious=False).run()
+        return _Apply(file, settled, module, is_cautious=False).run() + blank
     except cst.CSTValidationError:  # a keyword would touch the word behind it: `if(x):`
-        return _Apply(file, settled, module, is_cautious=True).run()
+        return _Apply(file, settled, module, is_cautious=True).run() + blank
 
 
 def _way_out(file: EditableFile, module: cst.Module) -> str:
     pairs = zip(file.content.splitlines(), module.bytes.splitlines(), strict=False)
     line = next((n for n, (old, new) in enumerate(pairs, 1) if old != new), len(file.content.splitlines()))
     return f"Look at line {line}: unusual white space there is the usual cause."
-
-
-def _usual_newline(content: bytes, default: str) -> str:
-    counts: dict[bytes, int] = {}
-    for end in NEWLINES.findall(content):
-        counts[end] = counts.get(end, 0) + 1
-    return max(counts, key=lambda end: counts[end]).decode() if counts else default
 
 
 class _Apply(Join):
@@ -163,7 +159,7 @@ class _Apply(Join):
         self._index: Index = file.index
         self._settled = settled
         self._module = module
-        newline = _usual_newline(file.content, module.default_newline)
+        newline = usual_newline(file.content, module.default_newline)
         self._builder = Builder(module, newline, is_cautious)
         ends = {wrap.last for wraps in settled.wraps.values() for wrap in wraps}
         self._blocks = Blocks(self._builder, settled.statements, settled.wraps, ends, self._filled)

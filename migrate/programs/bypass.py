@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Call]:
     """Calls of what a trained model holds, with a batch and while gradients flow, and backward in its own methods."""
+    if not program.models:
+        return  # gradients are each process's own affair
     for loop in program.training:
         yield from (call for call in loop.backwards if facts.unit(call) in steps(facts))
     training = {loop.node for loop in program.training}

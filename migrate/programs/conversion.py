@@ -30,9 +30,9 @@ from migrate.programs.host import Whereabouts, left_on_cpu, whereabouts
 from migrate.programs.irregular import out_of_step
 from migrate.programs.later import after_the_first
 from migrate.programs.loops import Loops
+from migrate.programs.moved_early import too_early
 from migrate.programs.moves import Move, moves
 from migrate.programs.naming import Named
-from migrate.programs.one_seed import drawn_before
 from migrate.programs.outsiders import is_inside_model, units_of
 from migrate.programs.passes import (
     evaluated_in_full,
@@ -188,7 +188,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += kept_raw(facts, program, (*loaders, *program.models), units, placement.stages)
     program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]
-    program.refusals += [*taken_apart(facts, program, units, placement), *drawn_before(facts, program, placement)]
+    program.refusals += [*taken_apart(facts, program, units, placement), *too_early(facts, program, placement)]
     if program.refusals:
         return None
     return Conversion(

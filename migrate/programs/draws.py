@@ -104,11 +104,14 @@ class Draws:
 
     def before(self, spot: Spot) -> ast.Call | None:
         """Something that is drawn before the accelerator stands at its place."""
+        calls = (c for c in self.calls_before(spot) if not self._is_looked_at(c))
+        return next((call for call in calls if self._draws_deep(call, weights=self._keeps_weights)), None)
+
+    def calls_before(self, spot: Spot) -> Iterator[ast.Call]:
+        """The calls that are made before the accelerator stands at its place, without those in functions."""
         start = self._program.start
         assert start is not None
-        line = spot.statement.lineno + (spot.where == "after")
-        calls = (c for c in self._before(start, line, set()) if not self._is_looked_at(c))
-        return next((call for call in calls if self._draws_deep(call, weights=self._keeps_weights)), None)
+        return self._before(start, spot.statement.lineno + (spot.where == "after"), set())
 
     def _is_looked_at(self, call: ast.Call) -> bool:
         """Whether only the type or the size of what a call gives is asked for."""

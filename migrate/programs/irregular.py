@@ -60,7 +60,9 @@ def out_of_step(facts: Facts, loops: Loops, program: Program, package: str) -> I
 
 
 def irregular(facts: Facts, loops: Loops, program: Program) -> ast.AST | None:
-    """The first place that makes gradients out of step; None if there is none."""
+    """The first place that makes gradients out of step; None if there is none, or no gradients are shared."""
+    if not program.models:
+        return None
     for loop in program.training:
         for call in loop.backwards:
             if len(loop.backwards) > 1 and any(

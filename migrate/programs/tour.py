@@ -34,6 +34,8 @@ FACTORIES = frozenset(
 OLD_FACTORIES = frozenset(f"torch.{name}Tensor" for name in ("", "Float", "Long", "Double", "Int", "Byte", "Bool"))
 _OF_NUMPY = frozenset({"torch.from_numpy", "torch.as_tensor"})
 _PLACED = frozenset({Where.RAW, Where.DEVICE})
+#: Metrics of these count in tensors of their own, where they were made.
+_COUNTING = ("torchmetrics.", "torcheval.")
 _KEPT_BY_MODEL = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"})
 
 
@@ -127,7 +129,15 @@ class Tour(Walk):
             and roles(self.facts.values(node.func.value))
         ):
             self._given(node)  # the gradient that it starts from
+        self._measured(node)
         return super(Tour, self)._call(node)
+
+    def _measured(self, node: ast.Call) -> None:
+        """A metric counts on the CPU, where it was made."""
+        metric = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        if any(v.role is Role.METRIC and v.name.startswith(_COUNTING) for v in self.facts.values(metric)):
+            if any(self.of(each) in _PLACED for each in elements(node.args)):
+                self.needs.append(Need(node, Reason.MIXED))
 
     def _takes_batch(self, node: ast.Call) -> bool:
         return False  # it may be taken before the loader is prepared

@@ -51,6 +51,13 @@ def test_lesson_5_a_file_that_libcst_changes_is_left_alone(edit):
         e.applied()
 
 
+@pytest.mark.parametrize("end", ["\n\t\n\t", "   \n \n  \n", "\r\n \r\n\t"])
+def test_blank_lines_at_the_end_that_libcst_loses_are_kept(edit, end):
+    e = edit(f"a()\nb()\n{end}".encode())
+    e.do("remove", e.stmt("a"))
+    assert e.text() == f"b()\n{end}"
+
+
 def test_lesson_6_the_only_statement_and_the_middle_one(edit):
     e = edit("def f():\n    a()\nb(); c(); d()\n")
     e.do("remove", e.stmt("a")).do("remove", e.stmt("c"))

@@ -332,6 +332,11 @@ MET = {
         "made": "weighted = nn.BCEWithLogitsLoss(pos_weight=torch.ones(1))",
         "step": "other = weighted(output, y)",
     },
+    "a metric that counts where it was made": {
+        "imports": "from torchmetrics import MeanSquaredError",
+        "made": "error = MeanSquaredError()",
+        "step": "error.update(output, y)",
+    },
     "a collection": {"start": "rows = torch.tensor([])", "step": "rows = torch.cat([rows, output])"},
     "NumPy by a list": {
         "imports": "import numpy as np",

@@ -1,0 +1,59 @@
+"""What is moved to a GPU before the accelerator gives each process its own."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+SOURCE = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+{early}
+def main():
+    loader = DataLoader(TensorDataset(torch.randn(8, 3), torch.zeros(8).long()), batch_size=4)
+    model = nn.Linear(3, 3).cuda()
+    {late}
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+
+{early_again}
+if __name__ == "__main__":
+    main()
+"""
+WEIGHTED = "criterion = nn.CrossEntropyLoss(weight=torch.ones(3).cuda())\n"
+EMPTY = {"early": "", "late": "pass", "early_again": ""}
+REFUSED = {
+    "a tensor": {"early": WEIGHTED},
+    "a tensor, by its text": {"early": WEIGHTED.replace(".cuda()", '.to("cuda:0")')},
+    "under a condition": {
+        "early": "weights = torch.ones(3)\nif torch.cuda.is_available():\n    weights = weights.cuda()\n"
+        "criterion = nn.CrossEntropyLoss(weight=weights)\n"
+    },
+    "below the function": {"early_again": WEIGHTED},
+    "a model that is not trained": {"early": "net = nn.Linear(3, 3).cuda()\ncriterion = nn.CrossEntropyLoss()\n"},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_moved_before_there_is_an_accelerator(refused_text, name):
+    refused_text(SOURCE.format(**{**EMPTY, **REFUSED[name]}), "MIG101", "cuda", ["before there is an accelerator"])
+
+
+CONVERTED = {
+    "a loss function without tensors": {"early": "criterion = nn.CrossEntropyLoss().cuda()\n"},
+    "in the function": {"late": WEIGHTED.strip()},
+}
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_moved_where_there_is_one(convert_text, name):
+    report, text = convert_text(SOURCE.format(**{**EMPTY, **CONVERTED[name]}))
+
+    assert not report.of(Kind.LEFT)
+    assert "accelerator.backward(loss)" in text
+    assert "ones(3).cuda()" not in text
