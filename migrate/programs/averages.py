@@ -17,8 +17,8 @@ from migrate.analysis.units import Function
 from migrate.programs.accumulators import is_own
 from migrate.programs.ground import DEEPEST
 from migrate.programs.joins import fed
+from migrate.programs.kept import FILLING, filled
 from migrate.programs.scalars import Scalar, Scalars
-from migrate.programs.trail import FILLING, filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import own_expressions, writes
 from migrate.programs.ground import Decision, Ground
-from migrate.programs.trail import FILLING, Trail
+from migrate.programs.kept import FILLING
+from migrate.programs.trail import Trail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -83,15 +83,15 @@ class Ground:
             if isinstance(inner, ast.Call) and inner is not call
         )
 
-    def done(self, unit: Unit, statement: ast.stmt) -> str | None:
-        """What a branch does that all processes must do together, or that must be done alike."""
+    def done(self, unit: Unit, statement: ast.stmt, *, in_step: bool = False) -> str | None:
+        """What a branch does that all processes must do together, or alike; in a step only to leave it, or a rate."""
         is_leaving = self.trains(unit)
         again = [statement.test] if isinstance(statement, ast.While) else []
         parts: list[ast.AST] = [*again, *(part for block in blocks(statement) for part in block)]
         for inner in (node for part in parts for node in ast.walk(part)):
             if is_leaving and type(inner) in _LEAVING:
                 return _LEAVING[type(inner)]
-            if isinstance(inner, ast.Call) and (self._saves(inner) or self._is_common(inner)):
+            if not in_step and isinstance(inner, ast.Call) and (self._saves(inner) or self._is_common(inner)):
                 return f"{ast.unparse(inner.func)}()"
             if isinstance(inner, (ast.Assign, ast.AugAssign)) and sets_rate(inner):
                 return "the learning rate"

@@ -1,4 +1,4 @@
-"""Attributes and items with a constant key, as places that keep a number: by what is written they are one."""
+"""Names, attributes and items as places that keep something: by what is written they are one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+
+
+#: Methods that put what they are given into their object.
+FILLING = frozenset("append extend add insert update appendleft extendleft push put setdefault".split())
 
 
 def is_place(node: ast.expr) -> bool:
@@ -90,3 +94,40 @@ def _is_item(node: ast.AST, name: str, taken: Collection[str]) -> bool:
     if not isinstance(node, ast.Subscript) or ast.unparse(node.value) != name.partition("[")[0]:
         return False
     return not isinstance(node.slice, ast.Constant) or ast.unparse(node) == name
+
+
+def filled(call: ast.Call) -> ast.expr:
+    """What a method puts something into; `log` of `log.setdefault(key, []).append(x)`."""
+    assert isinstance(call.func, ast.Attribute)
+    inner = call.func.value
+    is_default = isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute)
+    if is_default and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        return inner.func.value if inner.func.attr == "setdefault" else inner
+    return inner
+
+
+def place_of(node: ast.expr) -> set[str]:
+    """A name, attribute or item, as it is written; of an item whose key is not written out, what it is one of."""
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+        return place_of(node.value)
+    return {ast.unparse(node)} if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else set()
+
+
+def written(target: ast.expr) -> set[str]:
+    """The names, attributes and items that a target gives a value, as they are written."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return {text for element in target.elts for text in written(element)}
+    if isinstance(target, ast.Starred):
+        return written(target.value)
+    return place_of(target)
+
+
+def set_in(statement: ast.stmt) -> set[str]:
+    """What a statement gives a value, and the statements in it."""
+    found: set[str] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+            found |= place_of(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
+            found |= place_of(filled(node))
+    return found

@@ -14,7 +14,8 @@ from migrate.analysis.units import Function
 from migrate.programs.accumulators import appended, is_own, statements_after
 from migrate.programs.averages import Averages, Averaging
 from migrate.programs.joins import apart, fed
-from migrate.programs.trail import FILLING, Trail, filled
+from migrate.programs.kept import FILLING, filled
+from migrate.programs.trail import Trail
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -59,10 +60,28 @@ def decisions(
     facts = ground.facts
     own = _own_names(facts, loop, accumulated, joined) - averaged.names
     yield from Trail(ground, loop.unit, own).after(loop.node)
+    yield from _in_step(ground, loop, own | _of_batches(facts, loop), averaged)
     for name in apart(facts, loop, joined).keys() - averaged.names:
         yield from _fed_from_outside(ground, loop, name)
     for unit in _entered(ground, loop, loop.node, averaged):
-        yield from Trail(ground, unit, _held(facts, loop, unit, averaged)).elsewhere()
+        yield from Trail(ground, unit, _left_behind(ground, loop, unit, averaged)).elsewhere()
+
+
+def _in_step(ground: Ground, loop: LoopFact, own: set[str], averaged: Averages = _NOTHING) -> Iterator[Decision]:
+    """Where a step leaves the loop or sets a rate by what was kept; not by the batch itself, which is agreed on."""
+    trail = Trail(ground, loop.unit, set(own), in_step=True)
+    for decision in list(trail.over(loop.node.body)):
+        test = decision.node.test if isinstance(decision.node, (ast.If, ast.While)) else None
+        if test is not None and decision.name not in averaged.names and not _depends(ground.facts, loop, test):
+            yield decision
+
+
+def _of_batches(facts: Facts, loop: LoopFact) -> set[str]:
+    return {node.id for node in ast.walk(loop.node) if isinstance(node, ast.Name) and is_own(facts, loop, node)}
+
+
+def _depends(facts: Facts, loop: LoopFact, test: ast.expr) -> bool:
+    return any(is_own(facts, loop, node) for node in ast.walk(test) if isinstance(node, ast.expr))
 
 
 def _fed_from_outside(ground: Ground, loop: LoopFact, name: str) -> Iterator[Decision]:
@@ -75,7 +94,7 @@ def _fed_from_outside(ground: Ground, loop: LoopFact, name: str) -> Iterator[Dec
         return
     for call in fed(ground.facts, loop, loop.node)[name]:
         for method in ground.facts.targets(call):
-            yield from Trail(ground, method, _held(ground.facts, loop, method, _NOTHING)).elsewhere()
+            yield from Trail(ground, method, _left_behind(ground, loop, method, _NOTHING)).elsewhere()
 
 
 def averages(
@@ -90,6 +109,7 @@ def averages(
     for name in sorted(_own_names(ground.facts, loop, accumulated, joined)):
         ground.left.clear()
         is_asked = any(True for _ in Trail(ground, loop.unit, {name}).after(loop.node))
+        is_asked = is_asked or (name in fed_apart and any(True for _ in _in_step(ground, loop, {name})))
         if is_asked or (name in fed_apart and any(True for _ in _fed_from_outside(ground, loop, name))):
             found |= averaging.name(name) or _NOTHING
     feeding = _feeding(ground.facts, loop)
@@ -108,7 +128,7 @@ def _decisive(ground: Ground, loop: LoopFact, call: ast.Call, averaged: Averages
     """What of a process's own a call leaves somewhere by which something is decided."""
     found: list[tuple[Function, str]] = []
     for unit in _entered(ground, loop, call, averaged):
-        for name in sorted(_held(ground.facts, loop, unit, averaged)):
+        for name in sorted(_left_behind(ground, loop, unit, averaged)):
             ground.left.clear()
             if any(True for _ in Trail(ground, unit, {name}).elsewhere()):
                 found.append((unit, name))
@@ -121,8 +141,20 @@ def _feeding(facts: Facts, loop: LoopFact) -> set[ast.Call]:
 
 
 def _held(facts: Facts, loop: LoopFact, unit: Function, averaged: Averages) -> set[str]:
+    """What a function leaves in attributes and globals, and in what it sets by that."""
     held = _own_places(facts, loop, unit.node) | fed(facts, loop, unit.node).keys()
     return {name for name in held if (unit.node, name) not in averaged.places}
+
+
+def _left_behind(ground: Ground, loop: LoopFact, unit: Function, averaged: Averages) -> set[str]:
+    """The same, with what it sets where such a value, or one that it is given, decides: `self.stop = True`."""
+    held = _held(ground.facts, loop, unit, averaged)
+    own = held | {n.id for n in ground.facts.own(unit) if isinstance(n, ast.Name) and is_own(ground.facts, loop, n)}
+    trail = Trail(ground, unit, own)
+    for _ in trail.over(unit.body):
+        pass
+    done = {name for node, name in averaged.places if node is unit.node}
+    return held | {name for name in trail.own if "." in name} - done
 
 
 def _entered(ground: Ground, loop: LoopFact, node: ast.AST, averaged: Averages) -> set[Function]:

@@ -16,6 +16,7 @@ from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks, own_expressions, w
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.accumulators import statements_after
 from migrate.programs.ground import DEEPEST, Decision, is_property, root_of, sets_rate
+from migrate.programs.kept import FILLING, filled, place_of, set_in, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from migrate.programs.ground import Ground
 
 _SAME_ON_ALL = frozenset({"builtins.len", "builtins.type", "builtins.isinstance"})
-#: Methods that put what they are given into their object.
-FILLING = frozenset("append extend add insert update appendleft extendleft push put setdefault".split())
 #: Functions that put their second argument into their first.
 _INTO_FIRST = frozenset({"heapq.heappush", "bisect.insort", "bisect.insort_left", "bisect.insort_right"})
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
@@ -44,6 +43,7 @@ class Trail:
     skipped: ast.stmt | None = None  # the training loop that the trail comes from
     is_entered: bool = False  # from a call that goes on with what it gives back
     gives: bool = False  # such a value
+    in_step: bool = False  # of a training loop, where what goes by the batch itself is agreed on
 
     @property
     def facts(self) -> Facts:
@@ -66,6 +66,12 @@ class Trail:
         if outer is not None:
             yield from self._block(outer.body)
         yield from self.elsewhere()
+
+    def over(self, body: Sequence[ast.stmt]) -> Iterator[Decision]:
+        """Over a block, without what it calls, and again: what it leaves comes back."""
+        self.depth = DEEPEST + 1
+        for _ in range(2):
+            yield from self._block(body)
 
     def through(self) -> Iterator[Decision]:
         """Through the whole unit, and on."""
@@ -144,7 +150,7 @@ class Trail:
         yield from self._told(statement)
         name = self._decides(statement)
         if name is not None:
-            what = self.ground.done(self.unit, statement)
+            what = self.ground.done(self.unit, statement, in_step=self.in_step)
             if what is not None:
                 yield Decision(statement, "the loop" if isinstance(statement, ast.While) else what, name)
         yield from self._bind(statement)
@@ -152,7 +158,7 @@ class Trail:
         for block in blocks(statement):
             yield from self._block(block)
         if name is not None:
-            self.own |= {text for block in blocks(statement) for inner in block for text in _set_in(inner)}
+            self.own |= {text for block in blocks(statement) for inner in block for text in set_in(inner)}
 
     def _decides(self, statement: ast.stmt) -> str | None:
         """The name by which a statement decides what becomes of the blocks in it."""
@@ -165,7 +171,7 @@ class Trail:
     def _bind(self, statement: ast.stmt) -> Iterator[Decision]:
         for inner in (node for part in own_expressions(statement) for node in ast.walk(part)):
             if isinstance(inner, ast.NamedExpr) and self.name(inner.value):
-                self.own |= _written(inner.target)
+                self.own |= written(inner.target)
         if isinstance(statement, ast.For):
             if self.name(statement.iter):
                 self.own |= writes(statement.target)
@@ -174,7 +180,7 @@ class Trail:
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
             self._hand_on(statement, statement.value)
         elif isinstance(statement, ast.AugAssign) and self.name(statement.value):
-            self.own |= _written(statement.target)
+            self.own |= written(statement.target)
         if isinstance(statement, (ast.Assign, ast.AugAssign)) and sets_rate(statement):
             if name := self.name(statement.value):
                 yield Decision(statement, "the learning rate", name)
@@ -189,13 +195,13 @@ class Trail:
                 is_own, items = self.name(given) is not None, self.items(given)
                 self._forget(to)
                 if is_own and not items:
-                    self.own |= _written(to)
+                    self.own |= written(to)
                 self.own |= {f"{ast.unparse(to)}{item}" for item in items}
 
     def _forget(self, target: ast.expr) -> None:
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
             return
-        for text in _written(target):
+        for text in written(target):
             self.own -= {own for own in self.own if own == text or own.startswith(f"{text}[")}
 
     def items(self, value: ast.expr) -> list[str]:
@@ -257,9 +263,9 @@ class Trail:
     def _filled(self, call: ast.Call) -> None:
         """`history["loss"].append(loss)`."""
         if isinstance(call.func, ast.Attribute) and call.func.attr in FILLING and not self.facts.targets(call):
-            self.own |= _place(filled(call))
+            self.own |= place_of(filled(call))
         elif self.facts.called(call) & _INTO_FIRST and call.args:
-            self.own |= _place(call.args[0])
+            self.own |= place_of(call.args[0])
 
     def _enter(self, call: ast.Call, target: Function) -> Iterator[Decision]:
         """Through a function that is given such a value, and what that leaves behind."""
@@ -278,8 +284,8 @@ class Trail:
             self.calls.add(id(call))
         for name, given in passed.items():
             if name in trail.own and name not in own:
-                self.own |= _place(given)
-            if place := _place(given):
+                self.own |= place_of(given)
+            if place := place_of(given):
                 self.own |= {
                     f"{min(place)}{left.removeprefix(name)}" for left in trail.own if left.startswith(f"{name}.")
                 }
@@ -329,7 +335,7 @@ class Trail:
         is_given = isinstance(statement, ast.Assign) and statement.value is call
         target = statement.targets[0] if isinstance(statement, ast.Assign) and is_given else None
         if isinstance(target, ast.Tuple) and len(target.elts) == count:
-            trail.own = {text for i in positions for text in _written(target.elts[i])}
+            trail.own = {text for i in positions for text in written(target.elts[i])}
         elif target is not None and items:
             trail.own = {f"{ast.unparse(target)}{item}" for item in items}
         else:
@@ -341,43 +347,6 @@ class Trail:
     def _was_here(self, statement: ast.stmt, trail: Trail) -> bool:
         key = (statement, frozenset(trail.own))
         return self.ground.left.setdefault(key, trail) is not trail
-
-
-def filled(call: ast.Call) -> ast.expr:
-    """What a method puts something into; `log` of `log.setdefault(key, []).append(x)`."""
-    assert isinstance(call.func, ast.Attribute)
-    inner = call.func.value
-    is_default = isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute)
-    if is_default and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
-        return inner.func.value if inner.func.attr == "setdefault" else inner
-    return inner
-
-
-def _place(node: ast.expr) -> set[str]:
-    """A name, attribute or item, as it is written; of an item whose key is not written out, what it is one of."""
-    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
-        return _place(node.value)
-    return {ast.unparse(node)} if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else set()
-
-
-def _written(target: ast.expr) -> set[str]:
-    """The names, attributes and items that a target gives a value, as they are written."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return {text for element in target.elts for text in _written(element)}
-    if isinstance(target, ast.Starred):
-        return _written(target.value)
-    return _place(target)
-
-
-def _set_in(statement: ast.stmt) -> set[str]:
-    """What a statement gives a value, and the statements in it."""
-    found: set[str] = set()
-    for node in ast.walk(statement):
-        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
-            found |= _place(node)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
-            found |= _place(filled(node))
-    return found
 
 
 def _first(unit: Function) -> str:

@@ -299,3 +299,60 @@ def test_an_item_that_is_the_same_on_all(convert_text):
         "while this loop runs, meter shows one process's share of the data",
         "meter, read after this loop, is of one process's share of the data",
     ]
+
+
+KEEPER = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+class Patience:
+    def __init__(self):
+        self.best = 9.0
+        self.waited = 0
+        self.stop = False
+    def {method}(self, value):
+        if value > self.best:
+            self.waited += 1
+        self.best = min(value, self.best)
+        if self.waited > 3:
+            self.stop = True
+data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+loader = DataLoader(data, batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+patience = Patience()
+bad = 0
+for epoch in range(2):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        {step}
+"""
+
+
+@pytest.mark.parametrize("method", ["__call__", "look"])
+def test_an_object_that_ends_the_loop_over_the_batches(convert_text, method):
+    call = "patience" if method == "__call__" else f"patience.{method}"
+    step = f"{call}(loss.item())\n        if patience.stop:\n            break"
+    _, converted = convert_text(KEEPER.format(method=method, step=step).lstrip())
+
+    assert f'        {call}(accelerator.reduce(loss.item(), reduction="mean"))\n' in converted.replace("'", '"')
+
+
+def test_a_count_of_bad_steps_that_ends_the_loop(refused_text):
+    step = "if loss.item() > 2:\n            bad += 1\n        if bad > 3:\n            break"
+    refused_text(KEEPER.format(method="look", step=step), "MIG122", "if bad > 3")
+
+
+def test_a_meter_that_a_clock_feeds_beside_one_of_the_batches(convert_text):
+    text = METERS.format(
+        made="Average", result="meter.mean, clock.mean", use="mean, _ = train()\n    schedule.step(mean)"
+    )
+    text = text.replace("import torch\n", "import time\nimport torch\n", 1)
+    text = text.replace("    meter = Average()\n", "    meter = Average()\n    clock = Average()\n")
+    text = text.replace("        meter.update(", "        clock.update(time.time())\n        meter.update(")
+    _, converted = convert_text(text.lstrip())
+
+    assert "    meter.total, meter.count = accelerator.reduce((meter.total, meter.count))\n" in converted
