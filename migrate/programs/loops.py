@@ -296,6 +296,16 @@ class Loops:
         """Where the optimizers were made that step in a training loop, functions it calls, or loops around it."""
         return {origin for update in self.stepped(loop) if update.how is How.OPTIMIZER for origin in update.optimizers}
 
+    def together(self) -> list[list[LoopFact]]:
+        """Training loops that share an optimizer or a loader belong together."""
+        groups: list[tuple[set[ast.AST], list[LoopFact]]] = []
+        for loop in self.training:
+            mine = self.trained_by(loop) | set(loop.loaders)
+            touching = [group for group in groups if group[0] & mine]
+            merged = (mine.union(*(g[0] for g in touching)), [m for g in touching for m in g[1]] + [loop])
+            groups = [group for group in groups if group not in touching] + [merged]
+        return [group[1] for group in groups]
+
     def stepped(self, loop: LoopFact) -> tuple[Update, ...]:
         """What changes the parameters in a training loop, in the innermost loop around it that has such a thing."""
         if loop.node not in self._stepped:

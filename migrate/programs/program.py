@@ -124,7 +124,7 @@ class Program:
 def programs(facts: Facts, loops: Loops, *, review: bool = False) -> list[Program]:
     """The training programs of the named files; `review`: what is likely there is taken for there, and doubted."""
     found: list[Program] = []
-    for group in _together(loops):
+    for group in loops.together():
         program = Program(tuple(group))
         _settle(facts, loops, program, review)
         found.append(program)
@@ -160,17 +160,6 @@ def _beside(program: Program, found: Sequence[Program]) -> list[Refusal]:
             "make the models and the optimizers of both in one function, and hand them on",
         )
     ]
-
-
-def _together(loops: Loops) -> list[list[LoopFact]]:
-    """Training loops that share an optimizer or a loader belong together."""
-    groups: list[tuple[set[ast.AST], list[LoopFact]]] = []
-    for loop in loops.training:
-        mine = loops.trained_by(loop) | set(loop.loaders)
-        touching = [group for group in groups if group[0] & mine]
-        merged = (mine.union(*(g[0] for g in touching)), [m for g in touching for m in g[1]] + [loop])
-        groups = [group for group in groups if group not in touching] + [merged]
-    return [group[1] for group in groups]
 
 
 def _merged(facts: Facts, loops: Loops, found: list[Program], review: bool) -> list[Program]:

@@ -83,31 +83,26 @@ def _by_name(facts: Facts, unit: Function) -> bool:
 
 
 def sharing(facts: Facts, loops: Loops) -> list[tuple[Script, ...]]:
-    """Scripts that come to the same training loops, group by group. None of them is imported by other code."""
-    found: list[tuple[set[Module], set[ast.AST]]] = []
-    for loop in loops.training:
-        modules = set(entered_from(facts, loop.unit))
+    """Scripts that come to the same training loops, or to what makes the objects of theirs, group by group.
+
+    None of them is imported by other code.
+    """
+    found: list[tuple[set[Module], bool]] = []
+    for together in loops.together():
+        modules = set[Module]().union(*(entered_from(facts, loop.unit) for loop in together))
         touching = [group for group in found if group[0] & modules]
-        merged = (modules.union(*(group[0] for group in touching)), {loop.node}.union(*(g[1] for g in touching)))
+        is_shared = len(modules) > 1 or any(group[1] for group in touching)
+        merged = modules.union(*(group[0] for group in touching)), is_shared
         found = [group for group in found if group not in touching] + [merged]
     return [
-        tuple(Script(module, frozenset(_loops(facts, loops, module))) for module in _in_order(facts, modules))
-        for modules, nodes in found
-        if _meet(facts, loops, nodes) and all(m.file.named and not is_imported(facts, m) for m in modules)
+        tuple(Script(m, frozenset(_loops(facts, loops, m))) for m in facts.modules if m in modules)
+        for modules, is_shared in found
+        if is_shared and all(m.file.named and not is_imported(facts, m) for m in modules)
     ]
-
-
-def _meet(facts: Facts, loops: Loops, nodes: set[ast.AST]) -> bool:
-    """Whether one of the loops is entered from several scripts."""
-    return any(loop.node in nodes and len(entered_from(facts, loop.unit)) > 1 for loop in loops.training)
 
 
 def _loops(facts: Facts, loops: Loops, module: Module) -> Iterable[ast.AST]:
     return (loop.node for loop in loops.training if module in entered_from(facts, loop.unit))
-
-
-def _in_order(facts: Facts, modules: set[Module]) -> list[Module]:
-    return [module for module in facts.modules if module in modules]
 
 
 def is_imported(facts: Facts, module: Module) -> bool:

@@ -28,6 +28,7 @@ _MUTATORS = frozenset(
     """append extend insert pop remove clear update setdefault step zero_grad load_state_dict train eval add sort
     put send seed manual_seed""".split()
 )
+_SETTING = frozenset(f"builtins.{name}" for name in "setattr delattr exec eval".split())
 
 
 class Voice:
@@ -290,9 +291,13 @@ class Voice:
         }
         if unit.owner is not None and (own or unit.name == "__init__"):
             fresh |= {parameter.arg for parameter in unit.positional[:1]}  # what it sets up is being made
+        shared = {name for n in own_nodes(unit.node) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
         for node in own_nodes(unit.node):
-            if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
                 if _root(node) not in fresh:
+                    return True
+            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                if node.id in shared:
                     return True
             elif isinstance(node, ast.Call):
                 if self._is_mutator(node, fresh) or is_draw(self._facts, node):
@@ -305,6 +310,8 @@ class Voice:
 
     def _is_mutator(self, node: ast.Call, fresh: set[str]) -> bool:
         func = node.func
+        if self._facts.called(node) & _SETTING:
+            return not node.args or _root(node.args[0]) not in fresh
         if not isinstance(func, ast.Attribute) or self._facts.names(func.value) or self._facts.targets(node):
             return False
         if _root(func.value) in fresh:

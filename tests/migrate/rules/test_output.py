@@ -561,3 +561,10 @@ def test_a_log_file_that_is_opened_before_there_is_an_accelerator_is_told(conver
 
     notes = [finding for finding in report.of(Kind.NOTE) if finding.code == "MIG117"]
     assert [(note.line, "every process writes this" in note.message) for note in notes] == [(7, True)]
+
+
+@pytest.mark.parametrize("change", ["setattr(args, 'lr', 0.1)", "global lr\n    lr = 0.1", "del args.lr"])
+def test_a_function_that_sets_something_and_says_so_runs_everywhere(changed, change):
+    function = f"def adjust(args):\n    {change}\n    {{}}('adjusted')"
+    make = "lr, args = 1, type('Args', (), dict(lr=1))()\nadjust(args)"
+    changed(setup=(f"{function.format('print')}\n{make}", f"{function.format('accelerator.print')}\n{make}"))
