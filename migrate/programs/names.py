@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
+from migrate.programs.reached import uses_reached
 from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def told_names(conversion: Conversion, covered: set[int]) -> Told:
     """What must be told by the main process; `covered` is what only that one comes to."""
     names = _Names(conversion.facts)
     found = Told()
-    for use in conversion.uses:
+    for use in uses_reached(conversion.facts, conversion.uses):
         if id(use.node) in covered:
             continue
         path = _shared_path(conversion.facts, use.node)

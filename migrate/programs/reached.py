@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
-    from migrate.analysis.facts import Facts
+    from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Unit
 
 
@@ -24,3 +24,10 @@ def reached(facts: Facts, starts: Iterable[Unit]) -> set[Unit]:
                 target for node in facts.own(unit) if isinstance(node, ast.Call) for target in facts.targets(node)
             ]
     return found
+
+
+def uses_reached(facts: Facts, uses: Collection[Use]) -> list[Use]:
+    """Some calls, and those that they lead to, in files that are not edited, too."""
+    found = reached(facts, (target for use in uses for target in facts.targets(use.node)))
+    known = {use.node for use in uses}
+    return [*uses, *(use for use in facts.calls_anywhere if use.unit in found and use.node not in known)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.units import Function
 from migrate.programs.outputs import Outputs
+from migrate.programs.reached import uses_reached
 from migrate.programs.voice import Voice
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
     written = dict(_written(conversion))
     voice = Voice(conversion)
     found: dict[ast.stmt, None] = {}
-    for use in conversion.uses:
+    for use in uses_reached(conversion.facts, conversion.uses):
         path = _read(conversion, use.node)
         if path is None:
             continue

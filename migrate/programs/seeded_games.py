@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS
-from migrate.analysis.units import Function
+from migrate.analysis.syntax import FUNCTIONS, is_main_guard
+from migrate.analysis.units import Function, module_of
 from migrate.programs.always import holds_by_default, is_always_run
 from migrate.programs.sources import called_by_name
 
@@ -102,8 +102,15 @@ def _is_after(facts: Facts, program: Program, node: ast.AST, seen: frozenset[int
             return getattr(node, "lineno", 0) > (outermost.end_lineno or 0)
     if not isinstance(unit, Function) or id(unit) in seen:
         return False
-    calls = [call.node for call in facts.callers(unit)]
+    calls = [call.node for call in facts.callers(unit) if not _is_of_another_script(facts, program, call.node)]
     return bool(calls) and all(_is_after(facts, program, call, seen | {id(unit)}) for call in calls)
+
+
+def _is_of_another_script(facts: Facts, program: Program, node: ast.AST) -> bool:
+    """Whether code runs only when another file is the program."""
+    guards = (above for above in facts.tree(node).up(node) if isinstance(above, ast.If))
+    mains = {program.module, module_of(program.start)} if program.start is not None else {program.module}
+    return facts.module(node) not in mains and any(map(is_main_guard, guards))
 
 
 def _names(facts: Facts, made: ast.AST) -> set[str]:

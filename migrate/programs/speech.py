@@ -39,6 +39,7 @@ class Speech:
     contexts: list[ast.expr] = field(default_factory=list)  # `with mlflow.start_run():` around what all must enter
     folders: list[ast.Call] = field(default_factory=list)  # made out of reach, if they are not there
     unreached: list[Function] = field(default_factory=list)  # functions that write out of the accelerator's reach
+    films: list[ast.stmt] = field(default_factory=list)  # put around environments out of the accelerator's reach
     bars: list[ast.Call] = field(default_factory=list)
     shown: list[ast.Call] = field(default_factory=list)  # bars out of the accelerator's reach
     logs: list[ast.Call] = field(default_factory=list)  # through the standard library's logging
@@ -68,7 +69,11 @@ def speech(conversion: Conversion) -> Speech:
         if voice.speaks_unasked(unit) and not voice.is_guarded_outside(unit):
             said.unreached.append(unit)
     said.logs = [use.node for use in conversion.speaking_uses if _logs(conversion, use.node)]
-    said.guarded += [[statement] for statement in put_around(conversion.facts, conversion.program)]
+    for statement in put_around(conversion.facts, conversion.program):
+        if conversion.access.can_reach(statement):
+            said.guarded.append([statement])
+        else:
+            said.films.append(statement)
     _find_single(conversion, voice, said)
     _find_prints(conversion, voice, said)
     _find_bars(conversion, voice, said)

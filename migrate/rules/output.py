@@ -14,7 +14,8 @@ if it is not there, where the accelerator cannot come, gets `exist_ok=True`. Sta
 loop over a loader stay outside: all processes must enter those.
 Data sets that download themselves (`download=True`) are made `with accelerator.main_process_first():`. A folder with
 the time in its name that all processes use has the main process' name: `broadcast_object_list([name])[0]`. A wandb run
-that the program asks for something (`wandb.config`) is switched off on the others by `mode="disabled"`.
+that the program asks for something (`wandb.config`) is switched off on the others by `mode="disabled"`. Games are
+recorded (`env = RecordVideo(env, folder)`) by the main process, told by RANK where other programs call the function.
 Left alone, and said: what is printed or written before the accelerator exists, what both writes and trains, bars that
 are asked how far they are, and one that is moved by hand where it is all that the program shows.
 Safe: on one process that process is the main process.
@@ -46,6 +47,9 @@ def output(conversion: Conversion, draft: Draft) -> None:
         draft.rewrite(call.func, f"{conversion.access.name(call)}.print")
     for run in said.guarded:
         _guard(conversion, draft, run)
+    for statement in said.films:
+        draft.guard([statement], draft.quoted(statement, "os.environ.get('RANK', '0') == '0'"))
+        draft.add_import(statement, "os")
     for path in said.diverted:
         draft.wrap(path, f"{{it}} if {conversion.access.name(path)}.is_main_process else os.devnull")
         draft.add_import(path, "os")

@@ -309,3 +309,34 @@ OUT_OF_REACH = {
 @pytest.mark.parametrize("name", OUT_OF_REACH)
 def test_an_environment_that_cannot_be_seeded(convert_text, name):
     refused(convert_text, program(GAME.format(action="0"), OUT_OF_REACH[name], "import gym"))
+
+
+FILM = """
+def play(steps):
+    raw = gym.make('A')
+    raw = gym.wrappers.RecordVideo(raw, 'films')
+    raw.seed(0)
+    return raw.step(steps)[1]
+
+{use}
+env = gym.make('A')
+env.seed(0)
+"""
+
+
+def test_films_are_the_main_process_s(convert_text):
+    report, result = convert_text(program(GAME.format(action="0") + "play(9)", FILM.format(use=""), "import gym"))
+
+    assert kept(report) == []
+    assert "    if accelerator.is_main_process:\n        raw = gym.wrappers.RecordVideo(raw, 'films')\n" in result
+
+
+def test_films_of_a_function_that_anybody_may_call(convert_text):
+    source = program(GAME.format(action="0") + "play(9)", FILM.format(use="played = [play]"), "import gym")
+    head, _, rest = source.partition("device =")
+    body = "".join(f"    {line}\n" for line in f"device ={rest}".splitlines())
+    report, result = convert_text(f"{head}def main():\n{body}\nmain()\n".replace('"', "'"))
+
+    assert kept(report) == []
+    guard = "    if os.environ.get('RANK', '0') == '0':\n"
+    assert f"{guard}        raw = gym.wrappers.RecordVideo(raw, 'films')\n" in result
