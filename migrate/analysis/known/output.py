@@ -9,7 +9,7 @@ ROWS: tuple[Row, ...] = tuple(
     torch.utils.tensorboard.FileWriter tensorboardX.SummaryWriter tensorboardX.writer.SummaryWriter
     tensorflow.summary.FileWriter tensorflow.summary.create_file_writer csv.writer csv.DictWriter
     wandb.init neptune.init neptune.init_run comet_ml.Experiment comet_ml.OfflineExperiment aim.Run visdom.Visdom
-    swanlab.init""".split()
+    swanlab.init tensorboard_logger.Logger tensorboard_logger.tensorboard_logger.Logger""".split()
 )
 
 PRINT = "builtins.print"
@@ -34,7 +34,9 @@ WRITES = frozenset(
     mlflow.start_run mlflow.end_run
     mlflow.pytorch.log_model mlflow.pytorch.save_model mlflow.log_input mlflow.set_tracking_uri
     dill.dump torch.onnx.export rich.print pprint.pprint traceback.print_exc
-    swanlab.log swanlab.init swanlab.finish""".split()
+    swanlab.log swanlab.init swanlab.finish
+    tensorboard_logger.configure tensorboard_logger.log_value tensorboard_logger.log_images
+    tensorboard_logger.log_histogram""".split()
 )
 WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")
 OPENS = frozenset({"builtins.open", "io.open", "codecs.open"})

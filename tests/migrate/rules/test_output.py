@@ -568,3 +568,13 @@ def test_a_function_that_sets_something_and_says_so_runs_everywhere(changed, cha
     function = f"def adjust(args):\n    {change}\n    {{}}('adjusted')"
     make = "lr, args = 1, type('Args', (), dict(lr=1))()\nadjust(args)"
     changed(setup=(f"{function.format('print')}\n{make}", f"{function.format('accelerator.print')}\n{make}"))
+
+
+def test_a_logger_of_tensorboard_without_torch(changed):
+    made, call = "logger = tb_logger.Logger(logdir='out')", "logger.log_value('loss', loss.item(), epoch)"
+    start, told = "tb_logger.configure('out')", "tb_logger.log_value('loss', loss.item(), epoch)"
+    changed(
+        imports="import tensorboard_logger as tb_logger",
+        ready=(f"{made}\n{start}", guarded(f"{made}\n{start}")),
+        epoch=(f"{call}\n{told}", guarded(f"{call}\n{told}")),
+    )
