@@ -239,6 +239,12 @@ class Samplers:
         parent = facts.tree(node).parents.get(node)
         return isinstance(parent, ast.Assign) and node in parent.targets and parent.value in wanted
 
+    def _may_be(self, node: ast.Name | ast.Attribute, loader: ast.Call) -> bool:
+        """Whether a name is a loader in one of the scripts that share the code."""
+        facts = self._world.facts
+        made = {facts.source(origin) for origin in facts.loaders(facts.values(node))}
+        return loader in made or self._is_loader(node, {loader})
+
     def _sources_of_loaders(self) -> set[ast.AST]:
         facts = self._world.facts
         return {t for loader in self._orders for t in (loader, *facts.twins(loader))}
@@ -279,9 +285,7 @@ class Samplers:
             for module in self._world.modules
             for node in self._world.facts.tree(module.tree).nodes
             if isinstance(node, ast.For)
-            and any(
-                isinstance(n, (ast.Name, ast.Attribute)) and self._is_loader(n, {loader}) for n in ast.walk(node.iter)
-            )
+            and any(isinstance(n, (ast.Name, ast.Attribute)) and self._may_be(n, loader) for n in ast.walk(node.iter))
         ]
         return bool(over) and not any(
             isinstance(n, ast.Attribute) and n.attr == "backward" for node in over for n in ast.walk(node)
