@@ -16,14 +16,14 @@ schedule = optim.lr_scheduler.ReduceLROnPlateau(optimizer)
 last = 0.0
 def train():
     global last
-    worst = 0.0
+    worst = 0
     for x, y in loader:
         optimizer.zero_grad()
         loss = (model(x) - y).pow(2).mean()
         loss.backward()
         optimizer.step()
-        worst = max(worst, loss.item())
-        last = loss.item()
+        worst = (y > 1).sum().item()
+        last = (x > 1).sum().item()
     {give} {given}
 def set_rate(rate):
     for group in optimizer.param_groups:
@@ -176,8 +176,8 @@ class Trainer:
         loss = (self.model(x) - y).pow(2).mean()
         loss.backward()
         self.optimizer.step()
-        self.losses.append(loss.item())
-        self.last = loss.item()
+        self.losses.append((y > 1).sum().item())
+        self.last = (y > 1).sum().item()
     def adjust(self):
         {adjust}
     def fit(self):
@@ -199,6 +199,13 @@ Trainer().fit()
 )
 def test_what_a_step_leaves_in_its_object(refused_text, adjust, fit, at):
     refused_text(IN_A_CLASS.format(adjust=adjust, fit=fit), "MIG122", at)
+
+
+def test_losses_that_a_step_leaves_in_its_object_are_joined(convert_text):
+    text = IN_A_CLASS.format(adjust="self.schedule.step(self.last)", fit="print(self.losses[-1] < 0.1)")
+    _, result = convert_text(text.replace("(y > 1).sum().item()", "loss.item()"))
+
+    assert "        self.last = self.accelerator.reduce(loss.item(), reduction=" in result
 
 
 def test_what_a_step_leaves_in_its_object_may_be_shown(convert_text):
