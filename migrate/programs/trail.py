@@ -149,15 +149,15 @@ class Trail:
     def statement(self, statement: ast.stmt) -> Iterator[Decision]:
         yield from self._told(statement)
         name = self._decides(statement)
+        what = self.ground.done(self.unit, statement, in_step=self.in_step) if name is not None else None
         if name is not None:
-            what = self.ground.done(self.unit, statement, in_step=self.in_step)
             if what is not None:
                 yield Decision(statement, "the loop" if isinstance(statement, ast.While) else what, name)
         yield from self._bind(statement)
         yield from self._given_back(statement)
         for block in blocks(statement):
             yield from self._block(block)
-        if name is not None:
+        if name is not None and not (self.in_step and what is not None):  # all leave a step together, or none does
             self.own |= {text for block in blocks(statement) for inner in block for text in set_in(inner)}
 
     def _decides(self, statement: ast.stmt) -> str | None:

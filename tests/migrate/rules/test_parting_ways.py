@@ -346,6 +346,14 @@ def test_a_count_of_bad_steps_that_ends_the_loop(refused_text):
     refused_text(KEEPER.format(method="look", step=step), "MIG122", "if bad > 3")
 
 
+def test_a_count_that_all_set_together(convert_text):
+    left = "if torch.isnan(loss):\n            bad += 9\n            break\n"
+    step = f"{left}        bad += 1\n        if bad > 3:\n            break"
+    _, converted = convert_text(KEEPER.format(method="look", step=step).lstrip())
+
+    assert "        if accelerator.gather(torch.isnan(loss)).any():\n            bad += 9\n" in converted
+
+
 def test_a_meter_that_a_clock_feeds_beside_one_of_the_batches(convert_text):
     text = METERS.format(
         made="Average", result="meter.mean, clock.mean", use="mean, _ = train()\n    schedule.step(mean)"
