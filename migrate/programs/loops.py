@@ -208,7 +208,11 @@ class Loops:
         """Where the loaders were made whose batches a loop takes one by one, with `next()`, to train on them."""
         nodes = [node for root in self._entered(loop) for node in ast.walk(root)]
         calls = {node: taken(self._facts, node) for node in nodes if isinstance(node, ast.Call)}
-        trained = {n: found for n, found in calls.items() if found and not without_gradients(self._facts, n)}
+        trained = {
+            n: found
+            for n, found in calls.items()
+            if found and not without_gradients(self._facts, n) and not self._is_kept(n, found, loop)
+        }
         always = {o for node, found in trained.items() if not self._is_conditional(node, loop) for o in found}
         return always or {origin for found in trained.values() for origin in found}
 
@@ -223,6 +227,14 @@ class Loops:
                 waiting += [unit.node for unit in self.updates.functions(root)]
                 waiting += [unit.node for node in ast.walk(root) for unit in _nexts(self._facts, node)]
         return list(found)
+
+    def _is_kept(self, call: ast.Call, loaders: set[ast.AST], loop: Loop) -> bool:
+        """Whether a function that does not train runs a model on what it takes, and gives nothing of it away."""
+        unit = self._facts.unit(call).original
+        if unit is self._facts.unit(loop).original or unit in self._training_functions:
+            return False
+        is_given = isinstance(unit, Function) and any(v.origin in loaders for v in (*unit.returns, *unit.yields))
+        return not is_given and any(self.calls_model(node) for node in self._facts.own(unit))
 
     def _is_conditional(self, node: ast.AST, loop: Loop) -> bool:
         """Whether a batch is only taken at times: to look at, or to evaluate on."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
-from migrate.analysis.units import Function, Module, Unit
+from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.choices import Choice, choices, handed_choice
 from migrate.programs.conditions import as_handed, first_named, flag, needs, negated, same_name
 from migrate.programs.defaults import cpu_without_default
@@ -70,6 +70,8 @@ def place(
     top = _top_block(program.start, tree, program.entry or prepare)
     if isinstance(program.home, Module) and any(tree.in_block(s.spot.statement, top) is None for s in stages.each):
         top = tree.root.body  # one stage stands under the main guard, and another one below it
+    if isinstance(program.start, Module) and _chosen_above(facts, program.start, tree, top, asked):
+        top = tree.root.body  # functions read the device that the module chooses
     choice = next((c for c in choices(facts, program.start) if tree.in_block(c.statement, top) is not None), None)
     cpu, required = _cpu(facts, program, units, choice or _module_choice(facts, program))
     on_cpu = [argument for argument in asked if argument.name == "cpu"][:1]  # whatever a flag says
@@ -95,11 +97,22 @@ def _top_block(start: Unit, tree: Tree, inside: ast.AST) -> list[ast.stmt]:
     return tree.root.body
 
 
+def _chosen_above(facts: Facts, module: Module, tree: Tree, top: list[ast.stmt], asked: tuple[Argument, ...]) -> bool:
+    """Whether a device is chosen above the main guard, and nothing below that is needed for the accelerator."""
+    first = next(iter(choices(facts, module)), None)
+    if first is None or tree.in_block(first.statement, top) is not None:
+        return False
+    needed = {name for argument in asked for name in argument.needs}
+    return not any(
+        binding.target in needed and tree.in_block(binding.statement, top) is not None
+        for binding in facts.bindings_in(module)
+    )
+
+
 def _module_choice(facts: Facts, program: Program) -> Choice | None:
-    """The device that is chosen at module level for a program whose home is a function."""
-    if not isinstance(program.start, Function):
-        return None
-    return next(iter(choices(facts, program.start.module)), None)
+    """The device that is chosen at module level for a program whose home is a function, or under the main guard."""
+    assert program.start is not None
+    return next(iter(choices(facts, module_of(program.start))), None)
 
 
 def _cpu(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.around import around
+from migrate.programs.loops import taken
 from migrate.programs.modes import without_gradients
 from migrate.programs.naming import is_local
 from migrate.programs.outsiders import units_of
@@ -149,10 +151,8 @@ def evaluated_beside(
     """What is made for training and for an evaluation in one place, where that needs all batches in each process."""
     for named in (named for named in prepared if named.unit is not None):
         found: list[ast.AST] = [each.loop.node for each in in_full if each.loop.loaders & named.origins]
-        for use in facts.calls_to(("builtins.next",)):
-            taken = facts.loaders(facts.values(use.node.args[0])) if use.node.args else set()
-            if taken & named.origins and not _trains_on(facts, program, use.node):
-                found.append(use.node)
+        uses = (use.node for use in facts.calls if taken(facts, use.node) & named.origins)
+        found += [node for node in uses if not _trains_on(facts, program, node)]
         if named.origins & handed_out:
             found.append(named.statements[-1])
         for node in found[:1]:
@@ -173,8 +173,19 @@ def _trains_on(facts: Facts, program: Program, node: ast.AST, seen: frozenset[Un
     if any(loop in looping for loop in facts.tree(node).loops(node)):
         return True
     unit = facts.unit(node).original
+    if _only_runs_model(facts, unit):
+        return False
     calls = facts.callers(unit) if isinstance(unit, Function) and unit not in seen else ()
     return bool(calls) and all(_trains_on(facts, program, call.node, seen | {unit}) for call in calls)
+
+
+def _only_runs_model(facts: Facts, unit: Unit) -> bool:
+    """Whether a function runs a model, and trains none by itself: an evaluation, as far as is seen."""
+    if isinstance(unit, Module):
+        return False
+    calls = [node.func for node in facts.own(unit) if isinstance(node, ast.Call)]
+    is_run = any(Role.MODEL in roles(facts.values(each)) for each in calls)
+    return is_run and not any(isinstance(each, ast.Attribute) and each.attr == "backward" for each in calls)
 
 
 def _too_early(node: ast.AST, named: Named) -> Refusal:

@@ -47,7 +47,8 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     inside: set[int] = set()
     for unit in conversion.ordered_units:
         for choice in choices(conversion.facts, unit):
-            if unit is conversion.program.start or is_redirected(conversion, choice):
+            is_home = unit is conversion.program.start
+            if _is_there(conversion, choice) if is_home else is_redirected(conversion, choice):
                 _settle(conversion, draft, choice)
                 drop_idle_functions(conversion, draft, choice)
                 _overwritten(conversion, draft, choice)
@@ -149,6 +150,14 @@ def _visible(conversion: Conversion, draft: Draft) -> None:
                 if isinstance(statement, (ast.Assign, ast.Expr)):
                     draft.note(statement, "the GPUs are chosen here: several processes need one each")
                     break
+
+
+def _is_there(conversion: Conversion, choice: Choice) -> bool:
+    """Whether there is an accelerator where a device is chosen, or the choice gives way to it."""
+    placement = conversion.placement
+    if placement.takes_choice and placement.choice is not None and choice.statement is placement.choice.statement:
+        return True
+    return conversion.has_accelerator_at(choice.outermost) or device_line(conversion, choice) is None
 
 
 def _redirect_globals(conversion: Conversion, draft: Draft) -> None:

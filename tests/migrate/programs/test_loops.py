@@ -263,6 +263,31 @@ for x in torch.utils.data.DataLoader(data):
 """
 
 
+def test_batches_that_a_function_evaluates_on_are_not_trained_on(analysed):
+    _, loops = analysed(
+        HEAD
+        + """
+def score():
+    others = iter(DataLoader(more))
+    total = 0.0
+    for i in range(3):
+        x = next(others)
+        total += net(x).sum().item()
+    print(total)
+
+opt = optim.SGD(net.parameters(), lr=0.1)
+batches = iter(loader)
+while True:
+    net(next(batches)).sum().backward()
+    opt.step()
+    score()
+"""
+    )
+    (loop,) = loops.training
+    lines = [node.lineno for node in loop.loaders]
+    assert lines == [5]
+
+
 def test_each_program_has_its_own_optimizer(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     sources = {"shared": SHARED, "one": PROGRAM.format(made="SGD"), "two": PROGRAM.format(made="Adam")}
