@@ -98,9 +98,13 @@ def _top_block(start: Unit, tree: Tree, inside: ast.AST) -> list[ast.stmt]:
 
 
 def _chosen_above(facts: Facts, module: Module, tree: Tree, top: list[ast.stmt], asked: tuple[Argument, ...]) -> bool:
-    """Whether a device is chosen above the main guard, and nothing below that is needed for the accelerator."""
+    """Whether functions read a device that is chosen above the main guard, and the accelerator needs nothing below."""
     first = next(iter(choices(facts, module)), None)
     if first is None or tree.in_block(first.statement, top) is not None:
+        return False
+    functions = (unit for unit in facts.functions if unit.module is module)
+    nodes = (node for unit in functions for node in facts.own(unit))
+    if not any(isinstance(node, ast.Name) and node.id == first.target for node in nodes):
         return False
     needed = {name for argument in asked for name in argument.needs}
     return not any(
