@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.units import Function
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reached import reached
 from migrate.programs.seeds import modules_of
 from migrate.programs.sources import called_by_name
 
@@ -25,9 +27,12 @@ def is_recorder(name: str) -> bool:
 
 
 def recorded(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """Recorders that are more than put around an environment in a statement of their own."""
+    """Recorders that are more than put around an environment in a statement of their own, or in a file not named."""
     for call in _recorders(facts, program):
-        if _around(facts, call) is None:
+        if not facts.is_editable(facts.unit(call)):
+            path = facts.file(call).path
+            yield Refusal(call, "MIG117", f"{path} records what is played, in every process", f"name {path}, too")
+        elif _around(facts, call) is None:
             why = f"{ast.unparse(call.func)} records what is played: every process would write the same files"
             way_out = "put it around the environment in a statement of its own: env = RecordVideo(env, folder)"
             yield Refusal(call, "MIG117", why, way_out)
@@ -46,7 +51,16 @@ def _recorders(facts: Facts, program: Program) -> Iterator[ast.Call]:
             continue
         for node in facts.tree_of(module).nodes:
             if isinstance(node, ast.Call) and any(map(is_recorder, called_by_name(facts, node))):
-                yield node
+                if facts.is_editable(facts.unit(node)) or _is_entered(facts, program, node):
+                    yield node
+
+
+def _is_entered(facts: Facts, program: Program, node: ast.AST) -> bool:
+    """Whether a program comes to code of a file that was not named, which other programs use, too."""
+    starts = [program.module, *([program.start] if program.start is not None else [])]
+    units = reached(facts, [*starts, *(loop.unit for loop in program.training)])
+    entered = {unit.node for unit in units if isinstance(unit, Function)}
+    return any(above in entered for above in facts.tree(node).up(node))
 
 
 def _around(facts: Facts, call: ast.Call) -> ast.stmt | None:

@@ -41,8 +41,9 @@ def _given(optimizer: ast.AST) -> ast.expr | None:
 
 
 def is_alone(facts: Facts, optimizer: ast.AST) -> bool:
-    """Whether an optimizer trains nothing else."""
-    return bool(strangers(facts, optimizer)) and not facts.models_of.get(optimizer)
+    """Whether an optimizer trains nothing else; what nothing is known of as a whole may be a model's."""
+    given = _given(optimizer)
+    return given is not None and any(_among(facts, given)) and not facts.models_of.get(optimizer)
 
 
 def trained_alone(facts: Facts, program: Program) -> list[ast.expr]:

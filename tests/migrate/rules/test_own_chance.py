@@ -1,7 +1,9 @@
 """Programs without a loader that are seeded: what no seed reaches must decide nothing."""
 
 import pytest
+from typer.testing import CliRunner
 
+from migrate.cli import app
 from migrate.report.model import Kind
 
 HEAD = """
@@ -340,3 +342,15 @@ def test_films_of_a_function_that_anybody_may_call(convert_text):
     assert kept(report) == []
     guard = "    if os.environ.get('RANK', '0') == '0':\n"
     assert f"{guard}        raw = gym.wrappers.RecordVideo(raw, 'films')\n" in result
+
+
+def test_films_of_a_file_that_was_not_named(tmp_path, monkeypatch):
+    (tmp_path / "game.py").write_text("import gym\n" + FILM.format(use=""), encoding="utf-8")
+    source = program(GAME.format(action="0") + "play(9)", "from game import env, play", "import gym")
+    (tmp_path / "train.py").write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    result = CliRunner().invoke(app, ["train.py"])
+
+    assert "game.py records what is played, in every process\n    name game.py, too" in result.output
+    assert "would be converted" not in result.output

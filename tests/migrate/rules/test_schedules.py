@@ -261,8 +261,11 @@ def test_a_schedule_that_may_be_told_an_evaluation(convert_text):
     assert 'schedule.step(validated["loss"])' in result
 
 
-def test_a_schedule_that_may_be_told_what_one_process_trained_on(refused_text):
-    refused_text(EITHER.format(told="trained"), "MIG122", "schedule.step(trained")
+def test_a_schedule_that_may_be_told_what_was_trained_on(convert_text):
+    _, result = convert_text(EITHER.format(told="trained"))
+
+    averaged = 'accelerator.reduce(loss.item(), reduction="mean"), accelerator.reduce(len(x))'
+    assert f'meters["loss"].update({averaged})' in result
 
 
 FACTOR = 'for group in optimizer.param_groups:\n    group["lr"] *= 0.9'

@@ -95,7 +95,7 @@ for x in loader:
 MADE = "optimizer = optim.SGD(model.parameters())\n"
 MISSING = {
     "the model": (
-        "model = somelib.build_extra()\noptimizer = optim.SGD(model.parameters())\nfor x in DataLoader(data):\n",
+        "model, _ = somelib.build_extra()\noptimizer = optim.SGD(model.parameters())\nfor x in DataLoader(data):\n",
         "Not resolved: what `somelib.build_extra()` at line 5 returns. Left as it is: ",
     ),
     "the data": (
