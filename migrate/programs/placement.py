@@ -12,6 +12,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.choices import Choice, choices, handed_choice
+from migrate.programs.chosen_below import choice_below, cpu_above
 from migrate.programs.conditions import as_handed, first_named, flag, needs, negated, same_name
 from migrate.programs.defaults import cpu_without_default
 from migrate.programs.devices import by_text, device_argument, guard_flag, is_move, is_users
@@ -137,8 +138,8 @@ def _cpu(
                 )
             )
         return choice.cpu, choice.needs
-    if (handed := handed_choice(facts, program.start)) is not None:
-        return ast.unparse(by_text(ast.Name(handed))), frozenset({handed})
+    if (told := _told(facts, program)) is not None:
+        return told
     guards: dict[str, ast.expr] = {}
     for use in facts.calls:
         if use.unit in units and is_move(facts, use.node):
@@ -160,6 +161,14 @@ def _cpu(
     _check_named(facts, program, given)
     node = negated(given)
     return ast.unparse(node), frozenset(needs(node))
+
+
+def _told(facts: Facts, program: Program) -> tuple[str, frozenset[str]] | None:
+    """The condition by a device that is chosen below the accelerator's function, or handed to that."""
+    if (below := choice_below(facts, program)) is not None and (above := cpu_above(facts, program, below)):
+        return above
+    handed = handed_choice(facts, program.start)
+    return None if handed is None else (ast.unparse(by_text(ast.Name(handed))), frozenset({handed}))
 
 
 def _check_named(facts: Facts, program: Program, test: ast.expr) -> None:

@@ -23,6 +23,7 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.choices import Choice, choices
+from migrate.programs.chosen_below import choice_below
 from migrate.programs.conditions import same_name
 from migrate.programs.devices import is_move
 from migrate.programs.moves import is_in_left_branch
@@ -68,7 +69,16 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     _redirect_parameters(conversion, draft)
     drop_idle_flags(conversion, draft)
     _visible(conversion, draft)
+    _lost(conversion, draft)
     _current(conversion, draft, inside)
+
+
+def _lost(conversion: Conversion, draft: Draft) -> None:
+    """A flag that decides in the training function, and cannot be told where the accelerator is made."""
+    choice = choice_below(conversion.facts, conversion.program)
+    if choice is not None and all(argument.name != "cpu" for argument in conversion.placement.arguments):
+        what = f"{choice.target} is the accelerator's here, also where {choice.cpu}"
+        draft.note(choice.statement, what, "choose the device by the launcher: `runtime launch --cpu`")
 
 
 def _current(conversion: Conversion, draft: Draft, inside: set[int]) -> None:

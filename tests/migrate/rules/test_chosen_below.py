@@ -1,0 +1,54 @@
+"""A flag that decides about the device in the training function, for an accelerator that is made above it."""
+
+import pytest
+
+PROGRAM = """
+import argparse
+import os
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main(opt):
+    device = torch.device({asked} if torch.cuda.is_available() else "cpu")
+    model = nn.Linear(4, 3).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = TensorDataset(torch.randn(32, 4), torch.randn(32, 3))
+    for x, y in DataLoader(data, batch_size=4):
+        loss = ((model(x.to(device)) - y.to(device)) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cuda")
+    args = parser.parse_args()
+    print(args)
+    os.makedirs("out", exist_ok=True)
+    main({given})
+"""
+
+
+@pytest.mark.parametrize("given", ["args", "opt=args"])
+def test_it_goes_on_deciding_by_its_name_above(convert_text, given):
+    _, result = convert_text(PROGRAM.format(asked="opt.device", given=given))
+
+    assert 'accelerator = Accelerator(cpu=torch.device(args.device).type == "cpu")' in result
+    assert result.index("parse_args()") < result.index("Accelerator(cpu=")
+
+
+def test_it_is_told_where_it_has_no_name_above(convert_text):
+    report, result = convert_text(PROGRAM.format(asked="opt.device", given="parser.parse_args()"))
+
+    assert "Accelerator()" in result
+    assert any("also where torch.device(opt.device).type == 'cpu'" in finding.message for finding in report.findings)
+
+
+def test_what_is_there_alone_decides_without_a_word(convert_text):
+    report, result = convert_text(PROGRAM.format(asked='"cuda"', given="args"))
+
+    assert "Accelerator()" in result
+    assert not any(finding.code == "MIG101" for finding in report.findings)
