@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.tensors import DEVICE_TEXT
 from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.state import ANY
 from migrate.analysis.syntax import is_docstring, is_main_guard
@@ -109,6 +110,8 @@ def cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
             return cpu_when(facts, inner)
         if isinstance(inner, (ast.Name, ast.Attribute)) and not facts.is_device(facts.values(inner)):
             return by_text(inner)
+        if isinstance(inner, ast.Attribute) and only_cpu(facts, inner):  # what a user names, or the CPU
+            return by_text(inner)
         return None
     if isinstance(node, ast.Call) and (targets := facts.targets(node)):
         return None if all(only_asks(facts, target) for target in targets) else by_text(node)
@@ -125,35 +128,49 @@ def _else_branches(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]]:
 
 def cpu_of_branches(facts: Facts, branches: Sequence[tuple[ast.expr | None, ast.expr]]) -> ast.expr | None:
     """`cuda if a else mps if b else cpu` is the CPU when neither flag is set; None: never by choice of the program."""
-    if len(branches) == 2 and (asked := _asked(facts, branches)) is not None:
-        return by_text(asked)
     flags: list[ast.expr] = []  # any of them leads to another device
     found: list[ast.expr] = []
     for test, value in branches:
         if is_cpu(facts, value):
-            rest = None if test is None else flag(facts, denied(test))
+            rest = None if test is None or _asks_for_none(facts, test) else flag(facts, denied(test))
             chosen = [] if rest is None else [negated(rest)]
             if flags:
-                chosen.append(negated(flags[0] if len(flags) == 1 else ast.BoolOp(ast.Or(), flags)))
+                chosen.append(negated(_either(flags)))
             if chosen and (test is None or rest is not None):
-                found.append(chosen[0] if len(chosen) == 1 else ast.BoolOp(ast.And(), chosen))
-        elif test is not None:
-            rest = flag(facts, test)
-            if rest is None and not flags:
+                found.append(_both(chosen))
+            continue
+        rest = None if test is None else flag(facts, test)
+        if (named := _named(facts, value)) is not None:
+            denials = [negated(_either(flags))] if flags else []
+            found.append(_both([*denials, *([] if rest is None else [rest]), named]))
+        if test is not None:
+            if rest is None and (not flags or "cuda" in ast.unparse(value)):
                 break  # what is left is for machines without that device
             if rest is not None:  # further branches that only ask for availability do not keep it off the first device
                 flags.append(rest)
-    if not found:
-        return None
-    return found[0] if len(found) == 1 else ast.BoolOp(ast.Or(), found)
+    return _either(found) if found else None
 
 
-def _asked(facts: Facts, branches: Sequence[tuple[ast.expr | None, ast.expr]]) -> ast.expr | None:
-    """`args.device` of `args.device if torch.cuda.is_available() else "cpu"`."""
-    (test, value), (_, other) = branches
-    is_user = isinstance(value, ast.Attribute) and not facts.names(value)
-    is_asked = is_user and test is not None and flag(facts, test) is None
-    return value if is_asked and is_cpu(facts, other) else None
+def _both(parts: Sequence[ast.expr]) -> ast.expr:
+    return parts[0] if len(parts) == 1 else ast.BoolOp(ast.And(), list(parts))
+
+
+def _either(parts: Sequence[ast.expr]) -> ast.expr:
+    return parts[0] if len(parts) == 1 else ast.BoolOp(ast.Or(), list(parts))
+
+
+def _asks_for_none(facts: Facts, test: ast.expr) -> bool:
+    """Whether a test holds on machines without a GPU only: `"cuda" in name and not torch.cuda.is_available()`."""
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And):
+        return False
+    return any(flag(facts, denied(part)) is None for part in test.values)
+
+
+def _named(facts: Facts, value: ast.expr) -> ast.expr | None:
+    """The condition under which what a user names is the CPU: `args.device`, `torch.device(args.device)`."""
+    if isinstance(value, ast.Call) and "torch.device" in facts.called(value):
+        return cpu_when(facts, value)
+    return by_text(value) if isinstance(value, ast.Attribute) and not facts.names(value) else None
 
 
 def by_text(node: ast.expr) -> ast.expr:
@@ -215,6 +232,10 @@ def is_unknown_move(facts: Facts, node: ast.Call) -> bool:
 def _is_unknown(facts: Facts, node: ast.expr) -> bool:
     """Whether an argument may be a device: nothing is known of it, or it is a text such as `f"cuda:{rank}"`."""
     values = facts.values(node)
+    if any(v.role is Role.METHOD for v in values) and any(
+        v.role is Role.TEXT and v.name.split(":")[0] in DEVICE_TEXT for v in values
+    ):
+        return True  # a text of the program's, or what the user names
     return any(v.role is Role.TEXT and ANY in v.name for v in values) or (not values and not _says_dtype(node))
 
 

@@ -62,6 +62,7 @@ def test_gone_with_its_last_use(changed, name):
     changed(accelerator="", setup=(GONE[name], ACCELERATOR), batch=("x, y = x.to(device), y.to(device)", ""))
 
 
+NAMED = 'torch.device(args.device).type == "cpu"'
 CPU = {
     "a flag": ('device = torch.device("cuda" if args.gpu else "cpu")', "not args.gpu"),
     "a flag against it": (
@@ -69,6 +70,35 @@ CPU = {
         "args.no_cuda",
     ),
     "always": ('device = torch.device("cpu")', "True"),
+    "what a user names, or the CPU without a GPU": (
+        (
+            'if "cuda" in args.device and not torch.cuda.is_available():\n    device = torch.device("cpu")\n'
+            "else:\n    device = torch.device(args.device)"
+        ),
+        NAMED,
+    ),
+    "what a user names, where there is a GPU": (
+        'device = torch.device(args.device) if torch.cuda.is_available() else torch.device("cpu")',
+        NAMED,
+    ),
+    "what a user names, in a branch": (
+        (
+            'if not torch.cuda.is_available():\n    device = torch.device("cpu")\n'
+            "else:\n    device = torch.device(args.device)"
+        ),
+        NAMED,
+    ),
+    "a flag, or what a user names": (
+        'device = torch.device("cpu" if args.no_cuda else args.device)',
+        f"args.no_cuda or {NAMED}",
+    ),
+    "what a user may name": (
+        (
+            'device = torch.device(args.device if args.device is not None else "cuda" if torch.cuda.is_available()'
+            ' else "cpu")'
+        ),
+        f"args.device is not None and {NAMED}",
+    ),
 }
 
 
@@ -535,3 +565,28 @@ def test_a_block_on_one_gpu_and_in_something_else_is_noted(unchanged):
     report = unchanged(step="with torch.no_grad(), torch.cuda.device(0):\n    shown = model(x)")
 
     assert any("made the current one" in finding.message for finding in report.findings)
+
+
+OPEN = {
+    "one or the other": 'device = "cpu" if not torch.cuda.is_available() else args.device',
+    "if there is one": 'device = args.device if args.device else ("cuda" if torch.cuda.is_available() else "cpu")',
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_text_that_a_user_may_give_is_refused_where_batches_go_by_it(refused, name):
+    refused(
+        code="MIG103",
+        at="x = x.to(device)",
+        setup=f"import argparse\nargs = argparse.ArgumentParser().parse_args()\n{OPEN[name]}",
+        batch="x = x.to(device)",
+    )
+
+
+def test_what_a_user_names_goes_on_deciding_where_the_program_may_set_it(changed):
+    asked = f'{PARSED}\nif args.device == "cuda" and not torch.cuda.is_available():\n    args.device = "cpu"\n'
+    changed(
+        accelerator="",
+        setup=(f"{asked}device = torch.device(args.device)", f"{asked}{ASKED}"),
+        batch=("x, y = x.to(device), y.to(device)", ""),
+    )
