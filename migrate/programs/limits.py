@@ -17,6 +17,7 @@ from migrate.programs.closures import closures
 from migrate.programs.defaults import hidden_defaults
 from migrate.programs.devices import is_unknown_move
 from migrate.programs.films import recorded
+from migrate.programs.gaps import gaps
 from migrate.programs.ground import Ground
 from migrate.programs.lambdas import hidden_moves
 from migrate.programs.loops import LoopFact, Loops, is_scaling
@@ -270,6 +271,7 @@ CHECKS: tuple[Check, ...] = (
     hidden_types,
     hidden_moves,
     parting_ways,
+    gaps,
     _lone_decisions,
     loose_tensors,
     other_sources,
