@@ -74,7 +74,7 @@ def place(
     if isinstance(program.start, Module) and _chosen_above(facts, program.start, tree, top, asked):
         top = tree.root.body  # functions read the device that the module chooses
     choice = next((c for c in choices(facts, program.start) if tree.in_block(c.statement, top) is not None), None)
-    cpu, required = _cpu(facts, program, units, choice or _module_choice(facts, program))
+    cpu, required = _cpu(facts, program, units, _deciding(facts, program, choice))
     on_cpu = [argument for argument in asked if argument.name == "cpu"][:1]  # whatever a flag says
     chosen = on_cpu or ([Argument("cpu", cpu, required)] if cpu is not None else [])
     arguments = (*chosen, *(argument for argument in asked if argument.name != "cpu"))
@@ -118,6 +118,16 @@ def _module_choice(facts: Facts, program: Program) -> Choice | None:
     """The device that is chosen at module level for a program whose home is a function, or under the main guard."""
     assert program.start is not None
     return next(iter(choices(facts, module_of(program.start))), None)
+
+
+def _deciding(facts: Facts, program: Program, choice: Choice | None) -> Choice | None:
+    """The choice that says whether the CPU is asked for: not one that only gives a GPU its number."""
+    chosen = _module_choice(facts, program)
+    if choice is None or choice.cpu is not None or chosen is None or chosen.target != choice.target:
+        return choice or chosen
+    parent = facts.tree(choice.statement).parents[choice.statement]
+    is_number = isinstance(parent, ast.If) and choice.target in ast.unparse(parent.test)
+    return chosen if is_number else choice
 
 
 def _cpu(

@@ -590,3 +590,51 @@ def test_what_a_user_names_goes_on_deciding_where_the_program_may_set_it(changed
         setup=(f"{asked}device = torch.device(args.device)", f"{asked}{ASKED}"),
         batch=("x, y = x.to(device), y.to(device)", ""),
     )
+
+
+SPAWNED = """
+import argparse
+import torch
+import torch.multiprocessing as mp
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main_worker(index, opt):
+    if index >= 0 and opt.device.type == "cuda":
+        opt.device = torch.device(f"cuda:{index}")
+    if opt.distributed:
+        torch.distributed.init_process_group("nccl", init_method=opt.url, world_size=opt.world_size, rank=index)
+    data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+    loader = DataLoader(data, batch_size=4)
+    model = nn.Linear(2, 1).to(opt.device)
+    criterion = nn.MSELoss().to(opt.device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for x, y in loader:
+            x, y = x.to(opt.device), y.to(opt.device)
+            optimizer.zero_grad()
+            loss = criterion(model(x), y)
+            loss.backward()
+            optimizer.step()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--no_cuda", action="store_true")
+    parser.add_argument("--distributed", action="store_true")
+    parser.add_argument("--url", default="tcp://127.0.0.1:23456")
+    opt = parser.parse_args()
+    opt.device = torch.device("cpu" if opt.no_cuda else "cuda")
+    if opt.distributed:
+        opt.world_size = torch.cuda.device_count()
+        mp.spawn(main_worker, nprocs=opt.world_size, args=(opt,))
+    else:
+        main_worker(-1, opt)
+"""
+
+
+def test_a_flag_goes_on_deciding_where_a_process_gives_its_device_a_number(convert_text):
+    _, result = convert_text(SPAWNED)
+
+    assert "accelerator = Accelerator(cpu=opt.no_cuda)" in result
