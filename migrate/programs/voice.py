@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _MUTATORS = frozenset(
     """append extend insert pop remove clear update setdefault step zero_grad load_state_dict train eval add sort
-    put send seed manual_seed""".split()
+    put send seed manual_seed accumulate summarize""".split()
 )
 _SETTING = frozenset(f"builtins.{name}" for name in "setattr delattr exec eval".split())
 

@@ -578,3 +578,49 @@ def test_a_logger_of_tensorboard_without_torch(changed):
         ready=(f"{made}\n{start}", guarded(f"{made}\n{start}")),
         epoch=(f"{call}\n{told}", guarded(f"{call}\n{told}")),
     )
+
+
+SUMMARY = """
+import torch
+from pycocotools.cocoeval import COCOeval
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Evaluator:
+    def __init__(self, truth):
+        self.parts = {"bbox": COCOeval(truth, iouType="bbox")}
+
+    def summarize(self):
+        for kind, part in self.parts.items():
+            print("metric:", kind)
+            part.summarize()
+
+
+def main():
+    data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+    loader = DataLoader(data, batch_size=4)
+    model = nn.Linear(2, 1)
+    criterion = nn.MSELoss()
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = criterion(model(x), y)
+            loss.backward()
+            optimizer.step()
+        evaluator = Evaluator(None)
+        evaluator.summarize()
+        print(evaluator.parts["bbox"].stats[0])
+
+
+main()
+"""
+
+
+def test_a_summary_that_keeps_its_numbers_is_made_by_every_process(convert_text):
+    """`COCOeval.summarize()` prints, and sets the `stats` that all processes read."""
+    _, result = convert_text(SUMMARY)
+
+    assert "        evaluator.summarize(" in result
+    assert "if accelerator.is_main_process:" not in result
