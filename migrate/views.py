@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from migrate.analysis.reach import connected
 from migrate.edits import Plan
 from migrate.edits.edit import AddImport, DropAlias
 from migrate.programs.loops import Loops
@@ -62,7 +63,8 @@ def converted(
     plan = Plan(files)
     outcome = convert(facts, plan, options, ready, apart)
     for group in groups:
-        views = [_view(project, files, known, options, ready, group, script) for script in group]
+        near = _beside(project, facts, group)
+        views = [_view(near, files, known, options, ready, group, script) for script in group]
         outcome = _with(outcome, _settled(views, plan), options)
     told_of = {(finding.path, finding.line) for finding in outcome.findings if finding.kind is Kind.LOOP}
     return (outcome, plan) if all(_places(facts, s) <= told_of for g in groups for s in g) else together
@@ -72,6 +74,12 @@ def _is_left(facts: Facts, group: tuple[Script, ...], outcome: Outcome) -> bool:
     """Whether a loop of some scripts is not converted as things are."""
     places = {place for script in group for place in _places(facts, script)}
     return any(f.kind is Kind.LOOP and not f.converts and (f.path, f.line) in places for f in outcome.findings)
+
+
+def _beside(project: Project, facts: Facts, group: tuple[Script, ...]) -> Project:
+    """The project without what has nothing to do with a group, and need not be looked at for each of its scripts."""
+    near = connected(facts.modules, group[0].module)
+    return project.hiding(frozenset(module.file.path for module in facts.modules if module not in near))
 
 
 def _places(facts: Facts, script: Script) -> set[tuple[str, int]]:

@@ -121,8 +121,9 @@ def _follow_current(conversion: Conversion, draft: Draft, choice: Choice) -> Non
 
 def _follow_imported(conversion: Conversion, draft: Draft) -> None:
     """A device that a file of settings chooses: where more than moves reads it, it is the process's GPU, too."""
+    led_to = set().union(*map(conversion.facts.imported, conversion.modules))
     for module in conversion.facts.modules:
-        if module in conversion.modules:
+        if module in conversion.modules or module not in led_to:
             continue
         for choice in choices(conversion.facts, module):
             read = [n for n in _remaining(conversion, choice) if conversion.facts.unit(n) in conversion.units]
@@ -308,6 +309,8 @@ def _is_imported(conversion: Conversion, module: Module, choice: Choice, seen: f
         for node in conversion.facts.tree(module.tree).nodes
         if isinstance(node, ast.ImportFrom) and any(alias.name in (choice.target, "*") for alias in node.names)
     }
+    if not sources:
+        return False
     return Path(choice.unit.path).stem in sources or any(
         Path(other.path).stem in sources and _is_imported(conversion, other, choice, seen | {id(module)})
         for other in conversion.facts.modules
