@@ -35,11 +35,7 @@ def importers(
     stems = {_stem(file) for file in found}
     words = re.compile(b"|".join(rb"\b%s\b" % re.escape(stem.encode()) for stem in sorted(stems)))
     for path in _unread(project, found, {*(str(file.real) for file in read), *map(str, project.hidden)}):
-        try:
-            with open(path, "rb") as stream:
-                content = stream.read()
-        except OSError:
-            continue
+        content = project.beside(path)
         if not words.search(content):
             continue
         other = SourceFile(path, content, named=False, real=Path(path))

@@ -108,6 +108,7 @@ class Project:
     _paths: dict[Path, SearchPath] = field(default_factory=dict, repr=False)  # by real path, or folder of a text
     _resolved: dict[_Import, SourceFile | None] = field(default_factory=dict, repr=False)
     hidden: frozenset[Path] = frozenset()  # by real path: files that are no part of this, though they are there
+    _beside: dict[str, bytes] = field(default_factory=dict, repr=False)  # files that are no part of it, by path
 
     def __post_init__(self) -> None:
         self._loaded.update({file.real: file for file in self.named if file.real})
@@ -135,20 +136,32 @@ class Project:
     def replaced(self, contents: Mapping[str, bytes]) -> Project:
         """The same project after an edit: `contents` has new bytes by `SourceFile.path`. Nothing is read again."""
         named = [replace(f, content=contents[f.path]) if f.path in contents else f for f in self.named]
-        return Project(named, dict(self._loaded), self._roots, self._names, hidden=self.hidden)
+        return Project(named, dict(self._loaded), self._roots, self._names, hidden=self.hidden, _beside=self._beside)
+
+    def beside(self, path: str) -> bytes:
+        """The content of a file that is no part of the project; nothing if it cannot be read."""
+        if path not in self._beside:
+            try:
+                with open(path, "rb") as stream:
+                    self._beside[path] = stream.read()
+            except OSError:
+                self._beside[path] = b""
+        return self._beside[path]
 
     def hiding(self, paths: frozenset[str]) -> Project:
         """The same project as if these named files were not there."""
         named = [file for file in self.named if file.path not in paths]
         gone = frozenset(file.real for file in self.named if file.path in paths and file.real)
         loaded = {**self._loaded, **dict.fromkeys(gone)}
-        return Project(named, loaded, self._roots, self._names, hidden=self.hidden | gone)
+        return Project(named, loaded, self._roots, self._names, hidden=self.hidden | gone, _beside=self._beside)
 
     def without(self, paths: frozenset[str]) -> Project:
         """The same project, in which these files are no longer named: followed for facts, not edited."""
         named = [file for file in self.named if file.path not in paths]
         others = {f.real: replace(f, named=False) for f in self.named if f.path in paths and f.real}
-        return Project(named, {**self._loaded, **others}, self._roots, self._names, hidden=self.hidden)
+        return Project(
+            named, {**self._loaded, **others}, self._roots, self._names, hidden=self.hidden, _beside=self._beside
+        )
 
     def resolve(self, module_name: str, level: int, from_file: SourceFile) -> SourceFile | None:
         """The project's own file that `from <level dots><module_name> import ...` in `from_file` reads.
