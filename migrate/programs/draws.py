@@ -33,6 +33,7 @@ _METHODS = frozenset(
     bernoulli""".split()
 )
 _LOOKING = frozenset({"builtins.isinstance", "builtins.type", "builtins.len"})
+_SPLITS = frozenset({"torch.utils.data.random_split", "torch.utils.data.dataset.random_split"})
 #: Layers, which draw when they are made; what hands data out; streams, which have seeds of their own.
 _OTHERWISE = ("torch.nn.", "torch.utils.data.", "random.Random")
 
@@ -143,6 +144,8 @@ class Draws:
     def _draws(self, call: ast.Call) -> bool:
         """Whether a call itself draws something else than the weights of a layer."""
         names = self._facts.called(call)
+        if names & _SPLITS:
+            return not any(keyword.arg in (None, "generator") for keyword in call.keywords)
         if any(name.startswith(_OTHERWISE) for name in names):
             return False
         if any(name in seeds for name in names for seeds in (*known.SEEDS.values(), known.SEEDS_ALL)):

@@ -19,11 +19,12 @@ from migrate.programs.argument import Argument
 from migrate.programs.draws import Draws
 from migrate.programs.loose import trained_alone
 from migrate.programs.marker import is_main
-from migrate.programs.one_seed import OneSeed, possible
+from migrate.programs.one_seed import OneSeed, possible, seed_of_splits
 from migrate.programs.program import Program, Refusal
 from migrate.programs.sameness import Sameness
 from migrate.programs.schedulers import schedules
 from migrate.programs.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, unseeded
+from migrate.programs.splits import unseeded_splits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,14 +40,23 @@ def without_loader(program: Program) -> tuple[LoopFact, ...]:
 
 def decide_seed(facts: Facts, loops: Loops, program: Program) -> OneSeed | None:
     """The seed that all processes of a program take, where it has none of its own and needs one."""
+    if program.training_loaders:
+        return seed_of_splits(facts, program) if splits_apart(facts, loops, program) else None
     replicas = without_loader(program)
-    missing = chance(facts, loops, program) if replicas and not program.training_loaders else []
+    missing = chance(facts, loops, program) if replicas else []
     if not missing:
         return None
     seed = possible(facts, program, Sameness(facts, program, trusting=True), missing)
     if seed is None or Draws(facts, program).must_agree(loops):
         return seed
     return seed if any(_parting(facts, loops, program, replicas, trusting=False)) else None
+
+
+def splits_apart(facts: Facts, loops: Loops, program: Program) -> list[ast.Call]:
+    """Where each process would choose data of its own, for the loaders that are then dealt out."""
+    if not program.training_loaders:
+        return []
+    return unseeded_splits(facts, loops, program, chance(facts, loops, program))
 
 
 def differs(facts: Facts, loops: Loops, program: Program) -> bool:

@@ -15,21 +15,24 @@ gets that seed where it is made:
 Programs for older versions of gym, whose step gives four things, call env.seed(); the action space is seeded, too,
 where it chooses actions. Where nothing but fresh batches is drawn and nothing is decided by them, each process may have
 its own. A program that seeds itself is left as it is.
+Beside loaders the same seed is set where data are split or chosen at random (`random_split`, `train_test_split`,
+`np.random.shuffle(indices)`) and nothing seeds that: each process would keep other data for the evaluation.
 Refused: what is drawn before there is an accelerator.
 Safe: on one process nothing is seeded, and every run is another, as it was.
 """
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
 from migrate.programs.draws import Draws
+from migrate.programs.replicas import splits_apart
 from migrate.rules.layout import place
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Iterable
 
     from migrate.programs.conversion import Conversion
@@ -43,6 +46,10 @@ SEED = "torch.initial_seed() % 2**32"
 def one_seed(conversion: Conversion, draft: Draft) -> None:
     """Seed the environments that are made once there is an accelerator."""
     seed = conversion.program.one_seed
+    if seed is None:
+        for call in splits_apart(conversion.facts, conversion.loops, conversion.program):
+            what = f"each process chooses data of its own by {ast.unparse(call.func)}, which is not seeded in every run"
+            draft.note(call, what, "seed the program at its beginning, alike on all processes: set_seed(0)")
     for each in seed.environments if seed is not None else ():
         if not _is_early(conversion, each):
             accelerator = conversion.access.name(each.made)

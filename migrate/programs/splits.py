@@ -1,0 +1,54 @@
+"""Data that are split or chosen at random, once in a run: every process must come to the same.
+
+What is drawn for each sample or batch is another thing: there each process may have its own.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.units import Function
+from migrate.programs.draws import Draws
+from migrate.programs.reached import reached
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts, Use
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
+    from migrate.programs.program import Program
+
+#: The library whose seed decides, and the argument that takes one of its own.
+_SPLITS = {
+    "torch.utils.data.random_split": ("torch", "generator"),
+    "torch.utils.data.dataset.random_split": ("torch", "generator"),
+    "sklearn.model_selection.train_test_split": ("numpy", "random_state"),
+    "torch.randperm": ("torch", "generator"),
+    "numpy.random.shuffle": ("numpy", ""),
+    "numpy.random.permutation": ("numpy", ""),
+    "numpy.random.choice": ("numpy", ""),
+    "random.shuffle": ("random", ""),
+    "random.sample": ("random", ""),
+}
+#: What runs for each sample, or for each batch.
+_EACH = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward", "collate_fn"})
+
+
+def unseeded_splits(facts: Facts, loops: Loops, program: Program, missing: list[str]) -> list[ast.Call]:
+    """The calls that choose data by a generator which nobody has seeded, of those that are `missing` a seed."""
+    uses = Draws(facts, program).uses
+    each = reached(facts, (unit for unit in facts.functions if unit.name in _EACH))
+    training = {loop.node for loop in program.training}
+    chosen = (use for use in uses if _chooses(facts, use, missing, each))
+    return [use.node for use in chosen if training.isdisjoint(loops.around(use.node, use.unit))]
+
+
+def _chooses(facts: Facts, use: Use, missing: list[str], each: set[Unit]) -> bool:
+    if isinstance(use.unit, Function) and use.unit in each:
+        return False
+    for name in facts.called(use.node) & _SPLITS.keys():
+        library, own = _SPLITS[name]
+        given = {keyword.arg for keyword in use.node.keywords}
+        if library in missing and not given & {own, None}:
+            return True
+    return False
