@@ -10,7 +10,6 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known import same as known
 from migrate.programs.draws import Draws
 from migrate.programs.environments import environments
 from migrate.programs.program import Refusal
@@ -49,13 +48,11 @@ def possible(facts: Facts, program: Program, sameness: Sameness, missing: list[s
     return OneSeed(played) if played is not None else None
 
 
-def seed_of_splits(facts: Facts, program: Program) -> OneSeed | None:
-    """One seed for the data that a program chooses at random; None if it has such names, or a seed, of its own."""
-    draws = Draws(facts, program)
+def seed_of_splits(facts: Facts, program: Program, sameness: Sameness) -> OneSeed | None:
+    """One seed for the data that a program chooses at random; None if each process gives itself a seed of its own."""
     if program.start is None or any(unit.name in _NAMES for unit in facts.functions):
         return None
-    seeds = known.SEEDS_ALL.union(*known.SEEDS.values())
-    return None if any(facts.called(use.node) & seeds for use in draws.uses) else OneSeed(())
+    return None if any(seeds_itself(facts, sameness, use.node) for use in Draws(facts, program).uses) else OneSeed(())
 
 
 def drawn_before(facts: Facts, program: Program, placement: Placement) -> Iterator[Refusal]:

@@ -33,12 +33,11 @@ def importers(
     if not found:
         return {}
     stems = {_stem(file) for file in found}
-    words = re.compile(b"|".join(rb"\b%s\b" % re.escape(stem.encode()) for stem in sorted(stems)))
+    words = {stem.encode() for stem in stems}
     for path in _unread(project, found, {*(str(file.real) for file in read), *map(str, project.hidden)}):
-        content = project.beside(path)
-        if not words.search(content):
+        other = project.beside(path)
+        if other.imported.isdisjoint(words):
             continue
-        other = SourceFile(path, content, named=False, real=Path(path))
         if _leads_to(project, other, stems, found) and not other.error:
             for file, name, line in _taken(project, other, stems):
                 if file in found:

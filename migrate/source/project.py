@@ -108,7 +108,7 @@ class Project:
     _paths: dict[Path, SearchPath] = field(default_factory=dict, repr=False)  # by real path, or folder of a text
     _resolved: dict[_Import, SourceFile | None] = field(default_factory=dict, repr=False)
     hidden: frozenset[Path] = frozenset()  # by real path: files that are no part of this, though they are there
-    _beside: dict[str, bytes] = field(default_factory=dict, repr=False)  # files that are no part of it, by path
+    _beside: dict[str, SourceFile] = field(default_factory=dict, repr=False)  # files that are no part of it, by path
 
     def __post_init__(self) -> None:
         self._loaded.update({file.real: file for file in self.named if file.real})
@@ -138,14 +138,15 @@ class Project:
         named = [replace(f, content=contents[f.path]) if f.path in contents else f for f in self.named]
         return Project(named, dict(self._loaded), self._roots, self._names, hidden=self.hidden, _beside=self._beside)
 
-    def beside(self, path: str) -> bytes:
-        """The content of a file that is no part of the project; nothing if it cannot be read."""
+    def beside(self, path: str) -> SourceFile:
+        """A file that is no part of the project; without content if it cannot be read."""
         if path not in self._beside:
+            real = Path(path)
             try:
-                with open(path, "rb") as stream:
-                    self._beside[path] = stream.read()
+                content = real.read_bytes()
             except OSError:
-                self._beside[path] = b""
+                content = b""
+            self._beside[path] = SourceFile(path, content, named=False, real=real)
         return self._beside[path]
 
     def hiding(self, paths: frozenset[str]) -> Project:

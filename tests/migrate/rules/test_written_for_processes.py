@@ -183,4 +183,4 @@ def test_a_branch_without_which_the_program_ends_is_no_branch_of_its_own(refused
     """Where nothing else can be made of it, such a program is left: its other way only raises."""
     wrap = f"if args.distributed:\n    {SPAWNED['wrap']}\nelse:\n    raise NotImplementedError"
     lonely = LAUNCHED | {"wrap": wrap, "start": "worker(max(args.local_rank, 0), args)"}
-    refused_text(source(**lonely), "MIG110", "DistributedDataParallel(model", ("wraps its model",))
+    refused_text(source(**lonely), "MIG113", "def main()", ("asks which process it runs in",))
