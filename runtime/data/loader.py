@@ -51,16 +51,8 @@ class Source:
         is_plain = type(self.feed) is Local and self.device is None
         if is_plain and self.feed.world.size == 1 and self.accumulation.steps == 1:
             return iter(self.feed.base)
-        return self._opened() if self.feed.world.size == 1 else self._later()
-
-    def _opened(self) -> Iterator[Any]:
-        """A pass that draws its order at once, as the original loader does."""
         self.last_kind = kind = self.passes.kind()
         return self._run(self.feed.open(kind), self.feed.steps(kind))
-
-    def _later(self) -> Iterator[Any]:
-        """A pass whose kind is that of its first batch: `iter(loader)` may stand before `model.train()`."""
-        yield from self._opened()
 
     def _run(self, steps: Steps, count: int | None) -> Iterator[Any]:
         going_on = self.passes.begin(count)
