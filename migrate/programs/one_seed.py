@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.programs.draws import Draws
 from migrate.programs.environments import environments
 from migrate.programs.program import Refusal
+from migrate.programs.reached import reached
 from migrate.programs.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, seeds_itself
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class OneSeed:
     """The seed is set as soon as there is an accelerator, and given to every environment where that is made."""
 
     environments: tuple[Environment, ...]
+    splits: tuple[ast.Call, ...] = ()  # all that must be alike, where loaders deal out what these choose
 
 
 def possible(facts: Facts, program: Program, sameness: Sameness, missing: list[str]) -> OneSeed | None:
@@ -48,16 +50,17 @@ def possible(facts: Facts, program: Program, sameness: Sameness, missing: list[s
     return OneSeed(played) if played is not None else None
 
 
-def seed_of_splits(facts: Facts, program: Program, sameness: Sameness) -> OneSeed | None:
+def seed_of_splits(facts: Facts, program: Program, sameness: Sameness, splits: list[ast.Call]) -> OneSeed | None:
     """One seed for the data that a program chooses at random; None if each process gives itself a seed of its own."""
     if program.start is None or any(unit.name in _NAMES for unit in facts.functions):
         return None
-    return None if any(seeds_itself(facts, sameness, use.node) for use in Draws(facts, program).uses) else OneSeed(())
+    is_own = any(seeds_itself(facts, sameness, use.node) for use in Draws(facts, program).uses)
+    return OneSeed((), tuple(splits)) if splits and not is_own else None
 
 
 def drawn_before(facts: Facts, program: Program, placement: Placement) -> Iterator[Refusal]:
     """What is drawn before there is an accelerator: that is another on each process, whatever is seeded afterwards."""
-    node = Draws(facts, program).before(placement.accelerator) if program.one_seed is not None else None
+    node = _first_drawn(facts, program, placement)
     if node is not None:
         yield Refusal(
             node,
@@ -65,6 +68,17 @@ def drawn_before(facts: Facts, program: Program, placement: Placement) -> Iterat
             f"{ast.unparse(node)} draws something here, before there is an accelerator to agree on a seed with",
             "seed the program at its beginning, or draw after the device is chosen",
         )
+
+
+def _first_drawn(facts: Facts, program: Program, placement: Placement) -> ast.Call | None:
+    if program.one_seed is None:
+        return None
+    draws, splits = Draws(facts, program), program.one_seed.splits
+    if not splits:
+        return draws.before(placement.accelerator)
+    units = {facts.unit(split) for split in splits}
+    calls = draws.calls_before(placement.accelerator)
+    return next((c for c in calls if c in splits or units & reached(facts, facts.targets(c))), None)
 
 
 __all__ = ["OneSeed", "drawn_before", "possible"]

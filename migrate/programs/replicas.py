@@ -42,7 +42,7 @@ def decide_seed(facts: Facts, loops: Loops, program: Program) -> OneSeed | None:
     """The seed that all processes of a program take, where it has none of its own and needs one."""
     if program.training_loaders:
         apart = splits_apart(facts, loops, program)
-        return seed_of_splits(facts, program, Sameness(facts, program, trusting=True)) if apart else None
+        return seed_of_splits(facts, program, Sameness(facts, program, trusting=True), apart) if apart else None
     replicas = without_loader(program)
     missing = chance(facts, loops, program) if replicas else []
     if not missing:

@@ -105,3 +105,14 @@ def test_a_seed_by_the_clock_is_told(convert_text):
 
     assert "set_seed" not in result
     assert any("np.random.shuffle, which is not seeded" in finding.message for finding in report.findings)
+
+
+def test_weights_that_are_made_before_are_no_split(convert_text):
+    _, result = convert_text(program(CHOSEN["random_split"], "probe = nn.Linear(2, 2)"))
+
+    assert SEED in result
+
+
+def test_a_split_before_there_is_an_accelerator(refused_text):
+    before = "halves = random_split(TensorDataset(torch.ones(32, 4), torch.ones(32, 1)), [24, 8])"
+    refused_text(program("train, test = halves", before), "MIG123", "random_split(Tensor", ("draws something here",))
