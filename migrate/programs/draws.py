@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import same as known
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, is_main_guard
 from migrate.analysis.units import Function, Module
 from migrate.programs.loose import trained_alone
 from migrate.programs.outsiders import is_inside_model
@@ -198,7 +198,7 @@ class Draws:
         for module in self.modules:
             calls = [node for node in self._facts.own(module) if isinstance(node, ast.Call)]
             if not any(self._leads_to(node, start) for node in calls):
-                yield from calls
+                yield from (call for call in calls if not any(map(is_main_guard, self._facts.tree(call).up(call))))
 
     def _leads_to(self, call: ast.Call, unit: Function) -> bool:
         return unit in reached(self._facts, self._facts.targets(call))

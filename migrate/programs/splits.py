@@ -38,9 +38,15 @@ def unseeded_splits(facts: Facts, loops: Loops, program: Program, missing: list[
     """The calls that choose data by a generator which nobody has seeded, of those that are `missing` a seed."""
     uses = Draws(facts, program).uses
     each = reached(facts, (unit for unit in facts.functions if unit.name in _EACH))
+    makers = reached(facts, (unit for unit in facts.functions if _makes_data(unit)))  # also for an evaluation in a loop
     training = {loop.node for loop in program.training}
     chosen = (use for use in uses if _chooses(facts, use, missing, each))
-    return [use.node for use in chosen if training.isdisjoint(loops.around(use.node, use.unit))]
+    return [use.node for use in chosen if use.unit in makers or training.isdisjoint(loops.around(use.node, use.unit))]
+
+
+def _makes_data(unit: Function) -> bool:
+    """Whether a function is the constructor of a data set."""
+    return unit.name == "__init__" and unit.owner is not None and bool(unit.owner.lookup("__getitem__"))
 
 
 def _chooses(facts: Facts, use: Use, missing: list[str], each: set[Unit]) -> bool:

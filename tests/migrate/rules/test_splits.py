@@ -113,6 +113,26 @@ def test_weights_that_are_made_before_are_no_split(convert_text):
     assert SEED in result
 
 
+EPISODES = """
+class Episodes(Dataset):
+    def __init__(self):
+        self.rows = [np.random.choice(100, 4, False) for _ in range(16)]
+
+    def __len__(self):
+        return 16
+
+    def __getitem__(self, index):
+        return torch.tensor(self.rows[index]).float(), torch.ones(1)
+"""
+
+
+def test_data_that_are_made_up_in_the_loop(convert_text):
+    batch = "print(sum(model(a.to(device)).sum().item() for a, b in DataLoader(Episodes(), 4)))"
+    _, result = convert_text(program(SEEDED["not at random"][0], EPISODES, batch=batch))
+
+    assert SEED in result
+
+
 def test_a_split_before_there_is_an_accelerator(refused_text):
     before = "halves = random_split(TensorDataset(torch.ones(32, 4), torch.ones(32, 1)), [24, 8])"
     refused_text(program("train, test = halves", before), "MIG123", "random_split(Tensor", ("draws something here",))
