@@ -98,6 +98,16 @@ class Tree:
             return members[id(node)]
         return next((members[id(above)] for above in self.up(node) if id(above) in members), None)
 
+    def common_block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The innermost block that holds every statement, directly or deeper."""
+        inner: ast.stmt = statements[0]
+        while True:
+            block = self.block(inner)
+            if all(self.in_block(statement, block) is not None for statement in statements):
+                return block
+            above = self.parents[inner]
+            inner = above if isinstance(above, ast.stmt) else self.statement(above)
+
     def function(self, node: ast.AST) -> ast.AST:
         """The function definition around a node, or the module."""
         return next((above for above in self.up(node) if isinstance(above, FUNCTIONS)), self.root)

@@ -55,7 +55,7 @@ def seed_of_splits(facts: Facts, program: Program, sameness: Sameness, splits: l
     if program.start is None or any(unit.name in _NAMES for unit in facts.functions):
         return None
     is_own = any(seeds_itself(facts, sameness, use.node) for use in Draws(facts, program).uses)
-    return OneSeed((), tuple(splits)) if splits and not is_own else None
+    return None if is_own else OneSeed((), tuple(splits))
 
 
 def drawn_before(facts: Facts, program: Program, placement: Placement) -> Iterator[Refusal]:
@@ -81,4 +81,4 @@ def _first_drawn(facts: Facts, program: Program, placement: Placement) -> ast.Ca
     return next((c for c in calls if c in splits or units & reached(facts, facts.targets(c))), None)
 
 
-__all__ = ["OneSeed", "drawn_before", "possible"]
+__all__ = ["OneSeed", "drawn_before", "possible", "seed_of_splits"]

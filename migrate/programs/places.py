@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.syntax import Tree
     from migrate.programs.around import Holder
     from migrate.programs.evaluation import InFull
     from migrate.programs.naming import Named
@@ -76,24 +75,13 @@ def _holder(holders: dict[Unit, Holder], named: Named) -> Holder:
 def _last(facts: Facts, named: Named, holder: Holder | None) -> ast.stmt:
     """The statement after which a loader is there, and what holds the accelerator."""
     tree = facts.tree(named.statements[0])
-    block = _common_block(tree, named.statements)
+    block = tree.common_block(named.statements)
     at = max(i for i, held in enumerate(block) if any(tree.in_block(s, [held]) for s in named.statements))
     if holder is not None and block[at].lineno < holder.line:
         if block is not holder.block:
             raise Unplaced(_too_early(block[at], named))
         at = max(i for i, held in enumerate(block) if held.lineno <= holder.line)
     return block[at]
-
-
-def _common_block(tree: Tree, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The innermost block that holds every statement, directly or deeper."""
-    inner: ast.stmt = statements[0]
-    while True:
-        block = tree.block(inner)
-        if all(tree.in_block(statement, block) is not None for statement in statements):
-            return block
-        above = tree.parents[inner]
-        inner = above if isinstance(above, ast.stmt) else tree.statement(above)
 
 
 def _joined(

@@ -24,7 +24,7 @@ from migrate.programs.program import Program, Refusal
 from migrate.programs.sameness import Sameness
 from migrate.programs.schedulers import schedules
 from migrate.programs.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, unseeded
-from migrate.programs.splits import unseeded_splits
+from migrate.programs.splits import chosen_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,9 +55,9 @@ def decide_seed(facts: Facts, loops: Loops, program: Program) -> OneSeed | None:
 
 def splits_apart(facts: Facts, loops: Loops, program: Program) -> list[ast.Call]:
     """Where each process would choose data of its own, for the loaders that are then dealt out."""
-    if not program.training_loaders:
-        return []
-    return unseeded_splits(facts, loops, program, chance(facts, loops, program))
+    chosen = chosen_data(facts, loops, program) if program.training_loaders else {}
+    missing = chance(facts, loops, program) if chosen else []
+    return [call for call, library in chosen.items() if library in missing]
 
 
 def differs(facts: Facts, loops: Loops, program: Program) -> bool:

@@ -34,14 +34,17 @@ _SPLITS = {
 _EACH = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward", "collate_fn"})
 
 
-def unseeded_splits(facts: Facts, loops: Loops, program: Program, missing: list[str]) -> list[ast.Call]:
-    """The calls that choose data by a generator which nobody has seeded, of those that are `missing` a seed."""
-    uses = Draws(facts, program).uses
+def chosen_data(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, str]:
+    """The calls that choose data, with the library whose seed decides."""
     each = reached(facts, (unit for unit in facts.functions if unit.name in _EACH))
     makers = reached(facts, (unit for unit in facts.functions if _makes_data(unit)))  # also for an evaluation in a loop
     training = {loop.node for loop in program.training}
-    chosen = (use for use in uses if _chooses(facts, use, missing, each))
-    return [use.node for use in chosen if use.unit in makers or training.isdisjoint(loops.around(use.node, use.unit))]
+    found: dict[ast.Call, str] = {}
+    for use in Draws(facts, program).uses:
+        library = _library(facts, use, each)
+        if library and (use.unit in makers or training.isdisjoint(loops.around(use.node, use.unit))):
+            found[use.node] = library
+    return found
 
 
 def _makes_data(unit: Function) -> bool:
@@ -49,12 +52,10 @@ def _makes_data(unit: Function) -> bool:
     return unit.name == "__init__" and unit.owner is not None and bool(unit.owner.lookup("__getitem__"))
 
 
-def _chooses(facts: Facts, use: Use, missing: list[str], each: set[Unit]) -> bool:
+def _library(facts: Facts, use: Use, each: set[Unit]) -> str | None:
+    """What a call draws from, unless it has a generator of its own or runs for each sample."""
     if isinstance(use.unit, Function) and use.unit in each:
-        return False
-    for name in facts.called(use.node) & _SPLITS.keys():
-        library, own = _SPLITS[name]
-        given = {keyword.arg for keyword in use.node.keywords}
-        if library in missing and not given & {own, None}:
-            return True
-    return False
+        return None
+    given = {keyword.arg for keyword in use.node.keywords}
+    known = (_SPLITS[name] for name in facts.called(use.node) & _SPLITS.keys())
+    return next((library for library, own in known if not given & {own, None}), None)

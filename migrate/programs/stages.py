@@ -287,22 +287,11 @@ def _spot(facts: Facts, loops: Loops, program: Program, objects: Sequence[Named]
     assert program.home is not None
     tree = tree_of(facts, program.home)
     statements = [statement for named in objects for statement in _making(loops, named)]
-    block = _common_block(tree, statements)
+    block = tree.common_block(statements)
     position = max(index for index, held in enumerate(block) for s in statements if tree.in_block(s, block) is held)
     while position + 1 < len(block) and _is_placing(facts, program, block[position + 1]):
         position += 1
     return Spot(block[position], "after", spaced=True)
-
-
-def _common_block(tree: Tree, statements: list[ast.stmt]) -> list[ast.stmt]:
-    """The innermost block that holds every statement, directly or deeper."""
-    inner: ast.stmt = statements[0]
-    while True:
-        block = tree.block(inner)
-        if all(tree.in_block(statement, block) is not None for statement in statements):
-            return block
-        above = tree.parents[inner]
-        inner = above if isinstance(above, ast.stmt) else tree.statement(above)
 
 
 def _is_use(facts: Facts, loops: Loops, program: Program, statement: ast.stmt) -> bool:

@@ -136,7 +136,7 @@ class Project:
     def replaced(self, contents: Mapping[str, bytes]) -> Project:
         """The same project after an edit: `contents` has new bytes by `SourceFile.path`. Nothing is read again."""
         named = [replace(f, content=contents[f.path]) if f.path in contents else f for f in self.named]
-        return Project(named, dict(self._loaded), self._roots, self._names, hidden=self.hidden, _beside=self._beside)
+        return self._with(named, dict(self._loaded), self.hidden)
 
     def beside(self, path: str) -> SourceFile:
         """A file that is no part of the project; without content if it cannot be read."""
@@ -154,15 +154,17 @@ class Project:
         named = [file for file in self.named if file.path not in paths]
         gone = frozenset(file.real for file in self.named if file.path in paths and file.real)
         loaded = {**self._loaded, **dict.fromkeys(gone)}
-        return Project(named, loaded, self._roots, self._names, hidden=self.hidden | gone, _beside=self._beside)
+        return self._with(named, loaded, self.hidden | gone)
 
     def without(self, paths: frozenset[str]) -> Project:
         """The same project, in which these files are no longer named: followed for facts, not edited."""
         named = [file for file in self.named if file.path not in paths]
         others = {f.real: replace(f, named=False) for f in self.named if f.path in paths and f.real}
-        return Project(
-            named, {**self._loaded, **others}, self._roots, self._names, hidden=self.hidden, _beside=self._beside
-        )
+        return self._with(named, {**self._loaded, **others}, self.hidden)
+
+    def _with(self, named: list[SourceFile], loaded: dict[Path, SourceFile | None], hidden: frozenset[Path]) -> Project:
+        """Another choice of the same files, which are not read again."""
+        return Project(named, loaded, self._roots, self._names, hidden=hidden, _beside=self._beside)
 
     def resolve(self, module_name: str, level: int, from_file: SourceFile) -> SourceFile | None:
         """The project's own file that `from <level dots><module_name> import ...` in `from_file` reads.
