@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from migrate.alone import apex
+from migrate.alone import apex, losses
 from migrate.alone.clearing import Clearing
 from migrate.alone.half import Half
 from migrate.alone.handed import Said, entrances, handed, merged
@@ -63,10 +63,10 @@ def stages(facts: Facts) -> list[Stage]:
 
 
 def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
-    """What becomes of some modules; None if they know nothing of several processes, and nothing of apex."""
-    starting = starts(facts, modules)
+    """What becomes of some modules; None if nothing has to: no processes, no apex, no backward of another kind."""
+    starting, plain = starts(facts, modules), losses.Losses(facts, modules)
     has_processes = bool(starting)
-    if not has_processes and not apex.is_used(facts, modules):
+    if not has_processes and not apex.is_used(facts, modules) and not plain.forms:
         return None
     world = World(facts, modules)
     sums = Sums(world)
@@ -78,6 +78,7 @@ def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
     files = [module.file for module in modules]
     plan = _plan(files)
     half.run(Pen(plan))
+    plain.run(Pen(plan))
     if has_processes:
         rewriting = Rewriting(world, Pen(plan), Setups(world), sums, half.gone)
         rewriting.run()
@@ -143,6 +144,7 @@ _WORDS = (
     b"is_main",
     b"is_master",
     b"apex",
+    *losses.WORDS,
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, roles
 from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _SIZED = frozenset({"torch.ones", "torch.zeros", "torch.full", "torch.rand", "to
 _LIKE = frozenset({f"{name}_like" for name in _SIZED})
 _WRAPPED = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
 _KEEPING = frozenset("to cuda cpu float double half clone detach neg mul mul_ type requires_grad_ contiguous".split())
+_COMPUTED = frozenset({Role.TENSOR, Role.BATCH, Role.SAMPLES, Role.STATISTIC})
 _DEEPEST = 8
 
 
@@ -51,6 +53,22 @@ def unfit(facts: Facts, call: ast.Call) -> tuple[str, str] | None:
         return None
     why = f"each process has a part of the batch, and `{ast.unparse(gradient)}` may have the size of all of it"
     return why, "reduce to a scalar loss first, e.g. (loss * gradient).sum().backward()"
+
+
+def of_several(facts: Facts, call: ast.Call, name: str) -> tuple[str, str]:
+    """Why `torch.autograd.backward` stays where it was not written as a loss's own before, and the way out."""
+    if name != "torch.autograd.backward":
+        return f"{name} has no counterpart", "add the losses up and call .backward() on the sum"
+    for use in facts.method_calls("reinforce"):
+        if use.unit.module is facts.module(call) and not roles(facts.receiver(use.node)) - _COMPUTED:
+            what = f"{ast.unparse(use.node)} (line {use.node.lineno})"
+            out = "compute a loss: -distribution.log_prob(action) * reward, with torch.distributions"
+            return f"{what} is of the stochastic functions, which PyTorch has no more since 0.4", out
+    if len(call.args) > 1 or any(k.arg in ("grad_tensors", "grad_variables") for k in call.keywords):
+        why = f"{name} starts from gradients that are not seen to be ones"
+        return why, "multiply each loss by its own, add them up, and call .backward() on the sum"
+    why = f"{name} is given what is not seen to be one tensor or a list of them"
+    return why, "add the losses up and call .backward() on the sum"
 
 
 def sums(facts: Facts, call: ast.Call) -> bool:

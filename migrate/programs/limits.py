@@ -121,12 +121,7 @@ def _backward_forms(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
     for loop in program.training:
         for call in loop.backwards:
             if autograd := facts.called(call) & AUTOGRAD_BACKWARD:
-                yield Refusal(
-                    call,
-                    "MIG105",
-                    f"{min(autograd)} has no counterpart",
-                    "add the losses up and call .backward() on the sum",
-                )
+                yield Refusal(call, "MIG105", *backwards.of_several(facts, call, min(autograd)))
             elif is_scaling(facts, call):
                 yield Refusal(
                     call,

@@ -4,12 +4,14 @@
     (a + b).backward(retain_graph=True) ->   accelerator.backward(a + b, retain_graph=True)
     scaler.scale(loss).backward()       ->   accelerator.backward(loss)
     loss.backward(torch.ones_like(loss))   ->   accelerator.backward(loss, gradient=torch.ones_like(loss))
+    torch.autograd.backward([a, b])        ->   accelerator.backward(a + b)
 
 Scaling for fp16 and the division by accumulation steps then live in one place. A scaler that is kept by hand goes on
 scaling: `accelerator.backward(scaler.scale(loss))` (see MIG106).
 A gradient to start from is one number (`minus_one = torch.tensor(-1.0)`), or has the shape of the loss.
+The sum of several losses gives the gradients that they give together, to the last bit.
 Left alone: a gradient of a fixed size, which would fit the whole batch and not a process's part of it, `inputs=`, and
-`torch.autograd.backward`; the program is refused.
+`torch.autograd.backward` that starts from other gradients than ones; the program is refused.
 Safe: with full precision and no accumulation the accelerator calls `backward` on the same tensor.
 """
 

@@ -58,6 +58,22 @@ CHANGED = {
         "accelerator.backward(loss, retain_graph=False)\naccelerator.backward(model(x).sum())",
     ),
     "under a condition": ("if epoch:\n    loss.backward()", "if epoch:\n    accelerator.backward(loss)"),
+    "autograd's": (
+        "torch.autograd.backward(loss, retain_graph=True)",
+        "accelerator.backward(loss, retain_graph=True)",
+    ),
+    "autograd's of one in a list": (
+        "torch.autograd.backward([loss], [torch.ones_like(loss)])",
+        "accelerator.backward(loss, gradient=torch.ones_like(loss))",
+    ),
+    "autograd's of two": (
+        "torch.autograd.backward((loss, 2 * output.mean() if epoch else loss), [None, torch.ones(())])",
+        "accelerator.backward(loss + (2 * output.mean() if epoch else loss))",
+    ),
+    "autograd's of a list, from ones that nobody else reads": (
+        "losses = [loss]\nones = [torch.tensor(1.0) for _ in losses]\ntorch.autograd.backward(losses, ones)",
+        "losses = [loss]\naccelerator.backward(sum(losses))",
+    ),
     "over several lines": (
         "(\n    loss\n    + 0.1 * output.mean()  # keep small\n).backward()",
         "accelerator.backward((\n    loss\n    + 0.1 * output.mean()  # keep small\n))",
@@ -101,7 +117,18 @@ REFUSED = {
     "as many as a number says": ("loss.backward(torch.FloatTensor(8))", "may have the size of all of it"),
     "inputs": ("loss.backward(inputs=list(model.parameters()))", "backward(inputs=...) has no counterpart"),
     "unknown options": ("loss.backward(**options)", "what backward is given is not seen"),
-    "autograd": ("torch.autograd.backward([loss])", "torch.autograd.backward has no counterpart"),
+    "autograd with gradients": (
+        "torch.autograd.backward([loss, output.mean()], [torch.tensor(1.0), torch.tensor(0.5)])",
+        "starts from gradients that are not seen to be ones",
+    ),
+    "autograd of what nobody knows": (
+        "torch.autograd.backward(given(loss))",
+        "is given what is not seen to be one tensor or a list of them",
+    ),
+    "distributed autograd": (
+        "torch.distributed.autograd.backward(context, [loss])",
+        "torch.distributed.autograd.backward has no counterpart",
+    ),
 }
 
 
@@ -109,6 +136,34 @@ REFUSED = {
 def test_refused(refused, name):
     backward, mention = REFUSED[name]
     refused("MIG105", backward, [mention], backward=backward)
+
+
+AUTOGRAD = {
+    "from ones that change": (
+        "ones = [torch.tensor(1.0), torch.tensor(1.0)]\n    ones[0] *= 2",
+        "torch.autograd.backward([loss, x.mean()], ones)",
+        "torch.autograd.backward starts from gradients that are not seen to be ones",
+    ),
+    "of stochastic functions": (
+        "action = model(x).multinomial()\n    action.reinforce(1.0)",
+        "torch.autograd.backward([loss, action], [torch.ones(1), minus_one])",
+        "action.reinforce(1.0) (line 13) is of the stochastic functions, which PyTorch has no more since 0.4",
+    ),
+    "of losses to which a name of the program's own leads": (
+        "sum = [loss, loss * loss]",
+        "torch.autograd.backward(sum)",
+        "torch.autograd.backward is given what is not seen to be one tensor or a list of them",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AUTOGRAD)
+def test_what_autograd_starts_from_is_not_plain(convert_text, name):
+    made, call, mention = AUTOGRAD[name]
+    report, result = convert_text(NAMED.format(setup="").replace("loss.backward(minus_one)", f"{made}\n    {call}"))
+
+    assert "Accelerator" not in result
+    assert mention in str([finding.message for finding in report.findings])
 
 
 @pytest.mark.parametrize(

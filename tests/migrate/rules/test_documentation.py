@@ -209,6 +209,7 @@ AROUND = {
     ("backward-call", "loss.backward()"): put("backward"),
     ("backward-call", "loss.backward(torch.ones_like(loss))"): put("backward"),
     ("backward-call", "(a + b).backward(retain_graph=True)"): put("backward", "a, b = loss, output.sum()\n{}"),
+    ("backward-call", "torch.autograd.backward([a, b])"): put("backward", "a, b = loss, output.mean()\n{}"),
     ("gradient-clipping", "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"): put("step"),
     ("data-parallel", "model = nn.DataParallel(model)"): put("made"),
     ("data-parallel", 'getattr(model, "module", model)'): put("end", "inner = {}"),
