@@ -93,6 +93,12 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
+def _shared(one: str, other: str) -> int:
+    """How many steps two paths have in common: what is said near a loop is rather said of it."""
+    both = zip(Path(one).parts, Path(other).parts, strict=False)
+    return next((step for step, (mine, yours) in enumerate(both) if mine != yours), len(Path(other).parts))
+
+
 # --- one repository -------------------------------------------------------------------------------------------------
 
 
@@ -171,7 +177,7 @@ class Repository:
             return "converts"
         codes = CODE.findall(" ".join(found.message for found in flagged if not found.converts))
         told = [found for found in self.report.of(Kind.LEFT) if found.code in codes]
-        near = sorted(told, key=lambda found: (found.code != codes[0], found.path != places[0][0]))
+        near = sorted(told, key=lambda found: (found.code != codes[0], -_shared(found.path, places[0][0])))
         return f"left, {near[0].code}: {near[0].message}" if near else ", ".join(["left", *codes])
 
     def _data(self, loops: Sequence[LoopFact]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.programs.around import around
 from migrate.programs.defaults import defaults
 from migrate.programs.devices import is_move
 from migrate.programs.outsiders import units_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
@@ -59,14 +61,20 @@ def left_on_cpu(facts: Facts, loops: Loops, program: Program, placed: Collection
 
 def _names_device(facts: Facts, program: Program) -> bool:
     """Whether a program makes anything on a device that it names."""
-    units = units_of(facts, program)
+    units = _units(facts, program)
     return any(use.unit in units and any(k.arg == "device" for k in use.node.keywords) for use in facts.calls)
 
 
 def moves_anything(facts: Facts, program: Program) -> bool:
     """Whether a program was written for a device at all."""
-    units = units_of(facts, program)
+    units = _units(facts, program)
     return any(use.unit in units and is_move(facts, use.node) for use in facts.calls) or bool(defaults(facts, program))
+
+
+def _units(facts: Facts, program: Program) -> set[Unit]:
+    """The units of a program, with the code around its object, which may move what it hands over."""
+    units = units_of(facts, program)
+    return units | around(facts, program, units).keys()
 
 
 def _walks(facts: Facts, program: Program, *, makes_on_device: bool) -> Iterator[Walk]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import callers
 from migrate.analysis.known.distributed import LAUNCHERS
-from migrate.analysis.roles import PLACE, Role, roles
+from migrate.analysis.roles import PLACE, Role, origins, roles
 from migrate.analysis.units import Call, Function
 from migrate.programs.program import Program, Refusal
 
@@ -27,13 +27,27 @@ def started(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
             continue  # told already, wherever it stands in such a file
         tree = facts.tree(call.node)
         if by in callers.BESIDE and not any(is_users_choice(facts, above) for above in tree.up(call.node)):
-            why = f"the program starts its own processes or threads: {by}() runs the training"
-            yield Refusal(call.node, "MIG111", why, "call the training directly, then run migrate again")
+            yield Refusal(call.node, "MIG111", *_beside(facts, call))
         elif by in callers.CHOOSING:
             why = f"{by}() chooses the settings of the training, other ones on each process"
             yield Refusal(
                 call.node, "MIG111", why, "train with settings that all processes know, then run migrate again"
             )
+
+
+def _beside(facts: Facts, call: Call) -> tuple[str, str]:
+    """Why training that runs beside the program is left, and the way out."""
+    assert call.handed is not None
+    shared = [facts.receiver(use.node) for use in facts.method_calls("share_memory", "share_memory_")]
+    models = set[ast.AST]().union(*(origins(values, Role.MODEL) for values in shared))
+    if any(origins(facts.values(given), Role.MODEL) & models for given in call.handed.args):
+        why = f"processes that {call.handed.by}() starts train one model in shared memory, each at its own pace"
+        return (
+            why,
+            "train it in one process, over all of the data, then run migrate again: processes then step together",
+        )
+    why = f"the program starts its own processes or threads: {call.handed.by}() runs the training"
+    return why, "call the training directly, then run migrate again"
 
 
 def _calls(facts: Facts, program: Program) -> list[Call]:

@@ -6,7 +6,7 @@
     torch.save({"net": model}, path)   ->   accelerator.save({"net": accelerator.unwrap_model(model)}, path)
 
 On several processes the prepared model is a wrapper without these attributes. Left as they are: calls, train(), eval(),
-zero_grad(), parameters(), which mean the same on both.
+zero_grad(), parameters(), which mean the same on both, if the model's class has none of its own.
 A loss that such a method or layer computes goes around the wrapper's forward: the program asks for
 find_unused_parameters, with which the runtime averages gradients after each backward, whatever took part in it.
 Refused: the same with Accelerate, where these gradients would not be shared.
@@ -45,6 +45,10 @@ _LOOKING = frozenset({"builtins.print", "builtins.type", "builtins.id"})
 _MAY_BE = frozenset({Role.MODEL, Role.TENSOR, Role.UNKNOWN, Role.CHECKPOINT})
 
 
+#: Methods of the wrapper that call those of the model inside.
+_CALLING_INSIDE = frozenset({"forward", "train"})
+
+
 @rule("MIG119", "model-attributes")
 def model_attributes(conversion: Conversion, draft: Draft) -> None:
     """Unwrap the model for its own attributes and for other people's functions."""
@@ -66,7 +70,7 @@ def _attributes(conversion: Conversion) -> Iterator[ast.Attribute]:
         for node in facts.tree(module.tree).nodes:
             if not isinstance(node, ast.Attribute) or node.attr == "module" or id(node) in gone:
                 continue
-            if node.attr in THROUGH_WRAPPER and not _is_own_step(facts, node):
+            if node.attr in THROUGH_WRAPPER and not (_is_own_step(facts, node) or _is_overridden(facts, node)):
                 continue
             if _is_prepared_model(conversion, node.value):
                 yield node
@@ -78,6 +82,14 @@ def _is_own_step(facts: Facts, node: ast.Attribute) -> bool:
     if not isinstance(call, ast.Call) or call.func is not node or node.attr == "forward":
         return False
     return any(target in steps(facts) for target in facts.targets(call))
+
+
+def _is_overridden(facts: Facts, node: ast.Attribute) -> bool:
+    """Whether a model's class has a `parameters()` of its own, say, that the wrapper's would not call."""
+    call = facts.tree(node).parents[node]
+    if node.attr in _CALLING_INSIDE or not isinstance(call, ast.Call) or call.func is not node:
+        return False
+    return any(target.owner is not None and target.name == node.attr for target in facts.targets(call))
 
 
 def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:

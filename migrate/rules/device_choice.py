@@ -60,7 +60,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
                 inside |= {id(node) for node in ast.walk(choice.statement)}
             else:
                 _follow_current(conversion, draft, choice)
-    for unit in conversion.program.outsiders:
+    for unit in (*conversion.program.outsiders, *conversion.access.around):
         for choice in choices(conversion.facts, unit) if conversion.facts.is_editable(unit) else ():
             _follow_current(conversion, draft, choice)
     _follow_fields(conversion, draft)

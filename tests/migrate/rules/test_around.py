@@ -89,3 +89,44 @@ def test_a_name_for_two_agents_is_none_for_an_accelerator(convert_text):
     _, result = convert_text(AGENT + TWO)
 
     assert "agent.accelerator" not in result
+
+
+LEARNER = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+class Learner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(2, 1)
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
+
+    def forward(self, x):
+        losses = 0
+        for i in range(x.size(0)):
+            losses = losses + self.net(x[i]).pow(2).mean()
+        self.optimizer.zero_grad()
+        losses.backward()
+        self.optimizer.step()
+        return losses.item()
+
+def main():
+    device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    learner = Learner().to(device)
+    loader = DataLoader(torch.randn(8, 3, 2), batch_size=2)
+    for x in loader:
+        x = x.to(device)
+        learner(x)
+
+main()
+"""
+
+
+def test_the_device_of_a_script_around_a_module(convert_text):
+    report, result = convert_text(LEARNER)
+
+    assert [finding.code for finding in report.of(Kind.LEFT)] == []
+    assert "self.accelerator = Accelerator(kwargs_handlers=" in result  # not on the CPU: the script moves what it hands over
+    assert 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")' in result  # each process its own GPU
+    assert "        x = x.to(device)\n" in result

@@ -36,6 +36,24 @@ def test_unchanged(unchanged, name):
 
 
 INNER = "accelerator.unwrap_model(model)"
+
+OWN_PARAMETERS = (
+    NET
+    + """
+    def parameters(self):
+        return [self.layer.weight]
+"""
+)
+
+
+def test_a_method_of_the_library_that_the_class_has_of_its_own(changed):
+    changed(
+        setup=OWN_PARAMETERS,
+        model="model = Net()",
+        end=("size = len(model.parameters())", f"size = len({INNER}.parameters())"),
+    )
+
+
 CHANGED = {
     "state_dict": ("state = model.state_dict()", f"state = {INNER}.state_dict()"),
     "a method": ("z = model.decode(x)", f"z = {INNER}.decode(x)"),

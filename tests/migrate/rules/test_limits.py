@@ -239,3 +239,27 @@ def test_a_function_that_is_named_without_the_file_that_calls_it(tmp_path, monke
 
     assert "MIG902 what the optimizer trains is not known: nothing that was read calls fit()" in result.output
     assert "name it too: migrate engine.py main.py" in result.output
+
+
+SHARING = """\
+import torch
+import torch.multiprocessing as mp
+from torch import nn
+
+def train(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in torch.utils.data.DataLoader(torch.randn(8, 2)):
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+
+model = nn.Linear(2, 1)
+model.share_memory()
+workers = [mp.Process(target=train, args=(model,)) for _ in range(2)]
+"""
+
+
+def test_processes_that_share_one_model(convert_text):
+    report, _ = convert_text(SHARING)
+
+    assert "train one model in shared memory" in " ".join(finding.message for finding in report.of(Kind.LEFT))
