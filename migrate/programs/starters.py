@@ -40,7 +40,8 @@ def _beside(facts: Facts, call: Call) -> tuple[str, str]:
     assert call.handed is not None
     shared = [facts.receiver(use.node) for use in facts.method_calls("share_memory", "share_memory_")]
     models = set[ast.AST]().union(*(origins(values, Role.MODEL) for values in shared))
-    if any(origins(facts.values(given), Role.MODEL) & models for given in call.handed.args):
+    given = (node for node in call.handed.args if node is not None)
+    if any(origins(facts.values(node), Role.MODEL) & models for node in given):
         why = f"processes that {call.handed.by}() starts train one model in shared memory, each at its own pace"
         return (
             why,
