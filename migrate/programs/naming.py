@@ -11,6 +11,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from migrate.analysis.members import decorators
 from migrate.analysis.roles import Role, Value, Values, origins
 from migrate.analysis.state import ELEMENT, MAPPING
 from migrate.analysis.units import Class, Function, Module, Unit
@@ -180,10 +181,11 @@ def _is_reachable(target: str, unit: Unit) -> bool:
 
 
 def _parameters(unit: Unit, role: Role) -> Iterator[Named]:
-    """What a function is handed."""
+    """What a function is handed; not the object of a method, whose `self` would be another than all others have."""
     if not isinstance(unit, Function) or isinstance(unit.node, ast.Lambda):
         return
-    for parameter in (*unit.positional, *unit.node.args.kwonlyargs):
+    own = unit.positional[:1] if unit.owner is not None and "staticmethod" not in decorators(unit) else []
+    for parameter in (*unit.positional[len(own) :], *unit.node.args.kwonlyargs):
         if found := origins(unit.parameters.get(parameter.arg, frozenset()), role):
             yield Named(parameter.arg, role, frozenset(found), ())
 

@@ -49,6 +49,34 @@ class Trainer:
             opt.step()
 
 """
+LAYERS = """
+class Layer(nn.Linear):
+    def __init__(self, n):
+        super().__init__(n, n)
+        self.opt = optim.Adam(self.parameters())
+
+    def fit(self, x):
+        for i in range(3):
+            self(x).sum().backward()
+            self.opt.step()
+        return self(x).detach()
+
+
+class Net(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.layers = []
+        for i in range(2):
+            self.layers = self.layers + [Layer(n)]
+
+    def fit(self, x):
+        for layer in self.layers:
+            x = layer.fit(x)
+
+
+torch.manual_seed(0)
+Net(3).fit(torch.ones(2, 3))
+"""
 MADE = FIT.replace("fit(net, lr)", "fit(lr=0.1)").replace("    loader =", "    net = nn.Linear(1, 1)\n    loader =")
 MADE = MADE.rstrip() + "\n    return net\n\n"
 
@@ -100,6 +128,7 @@ def test_homes(decide, source, home, start, targets):
         ),
         (FIT + "net = nn.Linear(1, 1)\n" + RETRY + "else:\n    fit(net, 0.01)\n", "entered again with the same model"),
         (CLASS + "trainer = Trainer()\nfor i in range(2):\n    trainer.run()\n", "entered again with the same model"),
+        (LAYERS, "each Layer makes an optimizer for itself, in one place for several of them"),
     ],
 )
 def test_no_home(decide, source, says):
