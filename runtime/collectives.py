@@ -2,7 +2,8 @@
 
 An exchange of tensors packs any number of them, of any dtype and of shapes that differ between the processes, into one
 message. Small ones travel with their shapes (one collective); larger ones follow in a second collective of the size
-that the shapes ask for. Results carry no gradient.
+that the shapes ask for. Results carry no gradient, but for those of `reduce`: what comes back to a sum is handed on to
+the process's own summand as it is (the mean: divided), as `torch.distributed.all_reduce` has it.
 """
 
 from __future__ import annotations
@@ -277,8 +278,24 @@ def _finished(tensor: Tensor | None, leaf: Any, reduction: str, size: int, scale
     if scale != 1.0:
         tensor = tensor * scale
     if isinstance(leaf, Tensor):
-        return tensor
+        weight = scale / size if reduction == "mean" else scale
+        return _Joined.apply(leaf, tensor, weight) if leaf.requires_grad else tensor  # type: ignore[no-untyped-call]
     return tensor.numpy()[()] if _is_numpy(leaf) and not isinstance(leaf, float) else tensor.item()
+
+
+class _Joined(torch.autograd.Function):
+    """What the processes have joined, in the place of what one of them put in."""
+
+    @staticmethod
+    def forward(ctx: Any, own: Tensor, joined: Tensor, weight: float) -> Tensor:
+        del own
+        ctx.weight = weight
+        ctx.mark_dirty(joined)  # no view: the program may go on in place
+        return joined
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        return gradients[0] if ctx.weight == 1.0 else gradients[0] * ctx.weight, None, None
 
 
 def _all_reduce(world: World, tensors: list[Tensor]) -> None:

@@ -10,12 +10,12 @@ from migrate.alone.world import RANKS
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
-from migrate.programs.outsiders import is_inside_model
 from migrate.programs.program import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from migrate.alone.sums import Sums
     from migrate.alone.world import World
 
 _MODULES = ("torch.distributed", "torch.distributed.distributed_c10d")
@@ -35,13 +35,14 @@ _OTHERS = {
 }
 
 
-def obstacles(world: World, *, sums_stay: bool) -> Iterator[Refusal]:
-    """Why the modules cannot be made ready; `sums_stay`: what each process computes of its own is still summed up."""
+def obstacles(world: World, sums: Sums) -> Iterator[Refusal]:
+    """Why the modules cannot be made ready."""
     yield from _shares(world)
-    if not sums_stay:
+    yield from sums.inside()
+    if not sums.stay:
         yield from _turns(world)
     for use in world.facts.calls_anywhere:
-        if use.unit.module not in world.modules or id(use.node) in world.dead:
+        if use.unit.module not in world.modules or id(use.node) in world.dead or sums.is_settled(use):
             continue
         names = world.facts.called(use.node)
         name = min(names & (_OWN_WAYS | SAME | GATHERS), default="").rpartition(".")[2]
@@ -50,8 +51,6 @@ def obstacles(world: World, *, sums_stay: bool) -> Iterator[Refusal]:
             yield Refusal(use.node, "MIG110", other, way_out)
         elif names & _OWN_WAYS:
             yield _talks(use.node, f"the processes talk to each other in a way of their own ({name})")
-        elif names & (SAME | GATHERS) and is_inside_model(world.facts, world.facts.unit(use.node)):
-            yield _talks(use.node, f"{name} runs inside a model: what it gives depends on the number of processes")
         elif names & SAME and _sums_gradients(world, use.node):
             yield _talks(use.node, "gradients are summed up over the processes, and not divided by their number")
         elif names & SAME and not _is_statement(world, use.node):

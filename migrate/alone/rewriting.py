@@ -78,6 +78,8 @@ class Rewriting:
     def _statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, _NESTED) and self._world.questions.is_asked(statement):
             return
+        if isinstance(statement, ast.ClassDef) and self._sums.insides.is_unused(statement):
+            return
         if isinstance(statement, _NESTED) and self._setups.is_gone(statement):
             self._pen.remove(statement)
         elif (text := self._sums.instead(statement)) is not None:

@@ -123,7 +123,7 @@ class Scales:
         waiting = [
             use.unit
             for use in self._world.facts.calls_anywhere
-            if isinstance(use.unit, Function) and self._world.facts.called(use.node) & (SAME | GATHERS)
+            if isinstance(use.unit, Function) and self._talks(use.node)
         ]
         found: set[Function] = set()
         while waiting:
@@ -137,10 +137,14 @@ class Scales:
     def _reduced_in(self, unit: ast.AST) -> set[str]:
         found: set[str] = set()
         for node in ast.walk(unit):
-            if isinstance(node, ast.Call) and self._world.facts.called(node) & (SAME | GATHERS):
+            if isinstance(node, ast.Call) and self._talks(node):
                 for given in (*node.args[:2], *(k.value for k in node.keywords)):
                     found |= self._texts(given)
         return found
+
+    def _talks(self, call: ast.Call) -> bool:
+        """Whether processes tell each other something here, and do so no longer."""
+        return bool(self._world.facts.called(call) & (SAME | GATHERS)) and not self._sums.stays(call)
 
     def _texts(self, node: ast.AST) -> set[str]:
         """The names and attributes in an expression; not `self` or `args`, which hold other things, too."""

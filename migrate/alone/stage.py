@@ -98,7 +98,7 @@ def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
 
 
 def _in_the_way(world: World, sums: Sums) -> tuple[Refusal, ...]:
-    found = tuple(obstacles(world, sums_stay=sums.stay))
+    found = tuple(obstacles(world, sums))
     return found or (*Samplers(world).obstacles(), *Scales(world, sums).obstacles(), *sums.obstacles())
 
 

@@ -1,7 +1,8 @@
-"""Sums over all processes in programs without a DataLoader: what a process computes then is its own, so they stay.
+"""Sums over all processes that stay: in programs without a DataLoader, and inside of models.
 
 With loaders every evaluation is exact already, and what training adds up is joined after it. Without, each process has
-data of its own, drawn or taken by its rank: only the sum that the program takes itself is that of all.
+data of its own, drawn or taken by its rank: only the sum that the program takes itself is that of all. So it is with
+what a model, or a loss, sums up while it is trained (`alone/inside.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.alone.calls import SUMS
+from migrate.alone.inside import Insides, summed
 from migrate.alone.told import above
 from migrate.alone.world import RANKS
 from migrate.analysis.roles import Role, roles
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.alone.world import World
+    from migrate.analysis.facts import Use
     from migrate.analysis.units import Module
 
 _REDUCTIONS = {"SUM": "sum", "AVG": "mean"}
@@ -34,8 +37,25 @@ class Sums:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        if self.stay:
-            world.keep({branch.test for branch in self._branches()})
+        self.insides = Insides(world)
+        self._open = list(self._branches()) if self._staying else []
+        world.keep({branch.test for branch in self._open})
+
+    def stays(self, call: ast.Call) -> bool:
+        """Whether processes go on talking to each other in a call."""
+        return call in self._staying
+
+    def is_settled(self, use: Use) -> bool:
+        """Whether a call stands in what a model runs, or in what nobody does."""
+        return use.node in self.insides.calls or self.insides.is_in_unused(use.unit)
+
+    @cached_property
+    def _staying(self) -> frozenset[ast.Call]:
+        facts, modules = self._world.facts, self._world.modules
+        if not self.stay:
+            return frozenset(self.insides.calls)
+        mine = (use.node for use in facts.calls_anywhere if use.unit.module in modules)
+        return frozenset({*self.insides.calls, *(call for call in mine if facts.called(call) & SUMS)})
 
     @cached_property
     def stay(self) -> bool:
@@ -68,20 +88,23 @@ class Sums:
 
     def instead(self, statement: ast.stmt) -> str | None:
         """`x = accelerator.reduce(x)` for `all_reduce(x)`, also where that is all of a branch on several processes."""
-        if not self.stay:
+        if not self._staying:
             return None
         if isinstance(statement, ast.If):
             inner = statement.body[0]
             is_alone = len(statement.body) == 1 and not statement.orelse and statement.test in self._world.kept
+            is_alone = is_alone and self._world.asks_only_for_several(statement.test)
             text = self.instead(inner) if is_alone and not isinstance(inner, ast.If) else None
             return "\n".join([*above(self._world, inner), text]) if text is not None else None
         call = statement.value if isinstance(statement, ast.Expr) else None
-        if not isinstance(call, ast.Call) or not self._world.facts.called(call) & SUMS:
+        if not isinstance(call, ast.Call) or not self._world.facts.called(call) & SUMS or not self.stays(call):
             return None
         given = _given(call, "tensor", 0)
         reduction = _REDUCTIONS.get(_operation(call))
-        if not isinstance(given, (ast.Name, ast.Attribute)) or reduction is None:
+        if not isinstance(given, (ast.Name, ast.Attribute)) or reduction is None or _is_of_some(call):
             return None
+        if call in self.insides.calls:
+            return summed(self._world, call, given, reduction)
         return f'{ast.unparse(given)} = {ACCELERATOR}.reduce({ast.unparse(given)}, reduction="{reduction}")'
 
     def asks(self, branch: ast.If) -> str | None:
@@ -93,11 +116,27 @@ class Sums:
     def obstacles(self) -> Iterator[Refusal]:
         """Sums that the accelerator has no word for, in branches and functions that stay."""
         for use in self._world.facts.calls_anywhere if self.stay else ():
-            if use.unit.module in self._world.modules and self._world.facts.called(use.node) & SUMS:
+            if use.node in self._staying and use.node not in self.insides.calls:
                 statement = self._world.facts.tree(use.node).statement(use.node)
                 if self.instead(statement) is None:
                     why = f"`{ast.unparse(use.node)}` has no counterpart, and each process has data of its own"
                     yield Refusal(use.node, "MIG113", why, "sum up a tensor that has a name, by ReduceOp.SUM or AVG")
+
+    def inside(self) -> Iterator[Refusal]:
+        """What models and losses ask of the other processes, and the accelerator cannot do in their place."""
+        way_out = "take it out, run migrate again, and write it with accelerator.gather or accelerator.reduce by hand"
+        for call in self.insides.calls:
+            statement = self._world.facts.tree(call).statement(call)
+            if (why := self.insides.why_not(call)) is not None:
+                yield Refusal(call, "MIG113", why, way_out)
+            elif self.instead(statement) is None:
+                name = min(self._world.facts.called(call)).rpartition(".")[2]
+                why = f"{name} runs inside a model: what it gives depends on the number of processes"
+                yield Refusal(call, "MIG113", why, way_out)
+        for branch in self._open:
+            if not self._world.asks_only_for_several(branch.test):
+                why = "this asks for several processes and for something else, and what processes sum up depends on it"
+                yield Refusal(branch, "MIG113", why, "make two branches of it, one in the other")
 
     def _branches(self) -> Iterator[ast.If]:
         """The decided branches that hold a sum, or leave before one."""
@@ -116,12 +155,18 @@ class Sums:
     def _sums(self, statement: ast.stmt) -> bool:
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
             return False
-        return any(isinstance(n, ast.Call) and self._world.facts.called(n) & SUMS for n in ast.walk(statement))
+        return any(isinstance(n, ast.Call) and self.stays(n) for n in ast.walk(statement))
 
 
 def _operation(call: ast.Call) -> str:
     given = _given(call, "op", 1)
     return "SUM" if given is None else ast.unparse(given).rpartition(".")[2]
+
+
+def _is_of_some(call: ast.Call) -> bool:
+    """Whether only a group of processes takes part, or nobody waits for the sum."""
+    asked = (_given(call, "group", 2), _given(call, "async_op", 3))
+    return any(given is not None and ast.unparse(given) not in ("None", "False") for given in asked)
 
 
 def _given(call: ast.Call, name: str, position: int) -> ast.expr | None:

@@ -64,8 +64,9 @@ class World:
 
     def keep(self, tests: set[ast.expr]) -> None:
         """Leave branches open, since what is in them is done on several processes."""
-        self.kept |= tests
-        self.__dict__.pop("dead", None)
+        if tests:
+            self.kept |= tests
+            self.__dict__.pop("dead", None)
 
     # --- tests ------------------------------------------------------------------------------------------------------
 
@@ -92,6 +93,14 @@ class World:
         if isinstance(test, ast.Call):
             return self._answer(test)
         return self._compared(test)
+
+    def asks_only_for_several(self, test: ast.expr) -> bool:
+        """Whether a test, of a branch that stays, asks for nothing but whether there are several processes."""
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        kept, self.kept = self.kept, set()
+        found = all(self.truth(part) is not None for part in parts)
+        self.kept = kept
+        return found
 
     def _answer(self, call: ast.Call) -> bool | None:
         """What a function of the project says, such as `is_dist_avail_and_initialized()`."""
@@ -286,7 +295,8 @@ class World:
             given.setdefault(target.attr, []).append(value)
         found: dict[str, Quantity] = {}
         for attribute, values in given.items():
-            kinds = {self._given(value, attribute) for value in values} | self._added(attribute)
+            added = self._added(attribute)
+            kinds = {self._given(v, attribute) for v in values if not (added and self._is_first_rank(v))} | added
             if len(kinds - {"alone"}) == 1 and isinstance(kind := next(iter(kinds - {"alone"})), Quantity):
                 found[attribute] = kind
         return found
@@ -303,6 +313,11 @@ class World:
             and node.target.attr == attribute
             and self._places.quantity(node.value) in RANKS
         }
+
+    def _is_first_rank(self, value: ast.expr | None) -> bool:
+        """`int(os.environ["NODE"]) * gpus_per_node`: the rank of the first process of a machine."""
+        sides = (value.left, value.right) if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) else ()
+        return any(self.is_size(side) for side in sides)
 
     def _given(self, value: ast.expr | None, attribute: str) -> Quantity | str | None:
         """What one assignment gives: a quantity, what says "alone", or something else."""

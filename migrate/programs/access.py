@@ -1,8 +1,9 @@
 """How each function gets at the accelerator, the way a person would do it.
 
 At home it is a name. Functions defined at home, and those of a module that is the home, see that name. Methods of a
-trainer have `self.accelerator`. Every other function gets a parameter: it takes the place of a `device` parameter that
-is no longer needed, or it is added; the callers follow.
+trainer have `self.accelerator`, and so have those of a model that was handed it when it was made. Every other function
+gets a parameter: it takes the place of a `device` parameter that is no longer needed, or it is added; the callers
+follow.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Function, Module, Unit
+from migrate.programs.asking import constructor
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reached import reached
 from migrate.programs.unnamed import files, listed, unnamed, way_out
@@ -95,9 +97,19 @@ class Access:
             return f"self.{NAME}"
         if unit.parent is not None:
             return self.of(unit.parent)
+        if (made := constructor(self.facts, unit)) is not None:
+            return self._kept(unit, made)
         if unit not in self.parameters:
             self._give(unit)
         return NAME
+
+    def _kept(self, unit: Function, made: Function | str) -> str:
+        """What a model was handed when it was made."""
+        if isinstance(made, str):
+            why = f"{unit.name}() needs the accelerator, and {made}"
+            raise OutOfReach(unit.node, why, f"give {unit.name}() what it asks for as a parameter")
+        self.of(made)
+        return f"{unit.positional[0].arg}.{NAME}"
 
     def can_reach(self, node: ast.AST) -> bool:
         """Whether the accelerator is, or can be, at hand at a node."""

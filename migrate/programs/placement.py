@@ -11,6 +11,7 @@ from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit, module_of
+from migrate.programs.asking import makers
 from migrate.programs.choices import Choice, choices, handed_choice
 from migrate.programs.chosen_below import choice_below, cpu_above
 from migrate.programs.conditions import as_handed, first_named, flag, needs, negated, same_name
@@ -26,6 +27,7 @@ from migrate.programs.stages import NoPlace, Spot, Stages, staged, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
+    from collections.abc import Set as AbstractSet
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
@@ -342,14 +344,16 @@ def _after_names(
 
 def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:
     """Whether the accelerator must be there before a statement runs: it speaks, draws what all must have, or makes
-    a loader that is prepared where it is made.
+    a loader that is prepared where it is made, or a model that keeps the accelerator.
     """
     if _speaks(facts, statement) or _leads_to(facts, statement, {named.unit for named in program.loaders}):
+        return True
+    if _leads_to(facts, statement, makers(facts)):
         return True
     return program.one_seed is not None and Draws(facts, program).inside(statement)
 
 
-def _leads_to(facts: Facts, statement: ast.stmt, units: set[Unit | None]) -> bool:
+def _leads_to(facts: Facts, statement: ast.stmt, units: AbstractSet[Unit | None]) -> bool:
     if isinstance(statement, (*FUNCTIONS, ast.ClassDef)) or units <= {None}:
         return False
     calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))

@@ -8,7 +8,8 @@
     train(model, device, loader)                 ->   train(model, accelerator, loader)
 
 A flag that keeps the original on the CPU is passed on: Accelerator(cpu=not use_cuda). The accelerator takes the place
-of a `device` parameter that nothing else needs, or becomes a parameter; in a class it is self.accelerator.
+of a `device` parameter that nothing else needs, or becomes a parameter; in a class it is self.accelerator, also in a
+model or loss whose forward asks it.
 Refused: functions that need it and are called in ways that are not seen.
 """
 
@@ -19,6 +20,7 @@ import re
 from typing import TYPE_CHECKING
 
 from migrate.programs.access import NAME, Parameter
+from migrate.programs.asking import keeps
 from migrate.programs.setup import written
 from migrate.rules.device_choice import argument_for, device_line
 from migrate.rules.one_seed import seeding
@@ -76,6 +78,9 @@ def _hand_over(conversion: Conversion, draft: Draft, parameter: Parameter, passe
         draft.rename_parameter(parameter.replaces, NAME)
     else:
         draft.add_parameter(unit.node, NAME, _last_required(unit))
+    if (statement := keeps(conversion.facts, unit)) is not None:
+        code = f"{unit.positional[0].arg}.{NAME} = {NAME}"
+        (draft.after if "__init__(" in ast.unparse(statement) else draft.before)(statement, code)
     for call in (site.call for site in conversion.facts.signatures.of(unit).sites):
         if call.node in passed:
             continue

@@ -2,6 +2,7 @@
 
     model.state_dict()             ->   accelerator.unwrap_model(model).state_dict()
     model.decode(z)                ->   accelerator.unwrap_model(model).decode(z)
+    model[0].weight                ->   accelerator.unwrap_model(model)[0].weight
     writer.add_graph(model, x)     ->   writer.add_graph(accelerator.unwrap_model(model), x)
     torch.save({"net": model}, path)   ->   accelerator.save({"net": accelerator.unwrap_model(model)}, path)
 
@@ -63,11 +64,14 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
         draft.note(call, why)
 
 
-def _attributes(conversion: Conversion) -> Iterator[ast.Attribute]:
+def _attributes(conversion: Conversion) -> Iterator[ast.Attribute | ast.Subscript]:
     facts = conversion.facts
     gone = {id(inner) for call in dropped(conversion) for inner in ast.walk(call.func)}
     for module in {unit.module: None for unit in conversion.speaking_units}:
         for node in facts.tree(module.tree).nodes:
+            if isinstance(node, ast.Subscript) and roles(facts.values(node.value)) == {Role.MODEL}:
+                if _is_prepared_model(conversion, node.value):
+                    yield node
             if not isinstance(node, ast.Attribute) or node.attr == "module" or id(node) in gone:
                 continue
             if node.attr in THROUGH_WRAPPER and not (_is_own_step(facts, node) or _is_overridden(facts, node)):

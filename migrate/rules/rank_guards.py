@@ -4,10 +4,12 @@
     torch.manual_seed(seed + rank)         ->   torch.manual_seed(seed + accelerator.process_index)
     lr = args.lr * world_size              ->   lr = args.lr * accelerator.num_processes
     dist.barrier()                         ->   accelerator.wait_for_everyone()
+    dist.all_reduce(center)                ->   center = self.accelerator.reduce(center, reduction="sum")
 
 In every spelling: `rank in (-1, 0)`, `not args.local_rank`, `is_main_process()`, LOCAL_RANK from the environment. Where
 the branch runs what all processes must enter, a prepared model or loader, it is dissolved: all come, and what is
-written in it is written once. Before the accelerator exists prints are left to all processes, and barriers go.
+written in it is written once. What a model or loss sums up over the processes in each step of its training stays; it is
+handed the accelerator when it is made. Before the accelerator exists prints are left to all processes, and barriers go.
 Safe: on one process that process is the main process.
 """
 
@@ -16,15 +18,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.units import Function
 from migrate.programs.access import OutOfReach
+from migrate.programs.asking import asked_by, asking
 from migrate.programs.guards import dissolved, guards, has_accelerator, is_joint, leaves
 from migrate.programs.marker import is_barrier, is_main, marks
-from migrate.programs.outsiders import is_inside_model
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
-    from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -38,15 +38,11 @@ def rank_guards(conversion: Conversion, draft: Draft) -> None:
             gone |= _dissolve(conversion, draft, guard)
         elif leaves(conversion, guard):
             raise _refused(guard, "some processes leave here, and miss what all of them must enter")
-    for module in conversion.modules:
+    mine = {*conversion.units, *asked_by(conversion.facts, conversion.units)}
+    for module in asking(conversion.facts).modules:
         for mark in list(marks(module.tree)):
-            if id(mark) not in gone and _is_mine(conversion, conversion.facts.unit(mark)):
+            if id(mark) not in gone and conversion.facts.unit(mark) in mine:
                 _mark(conversion, draft, mark)
-
-
-def _is_mine(conversion: Conversion, unit: Unit) -> bool:
-    """Whether a unit is one of the program's, or a method of a model that it makes."""
-    return unit in conversion.units or (isinstance(unit, Function) and is_inside_model(conversion.facts, unit))
 
 
 def _dissolve(conversion: Conversion, draft: Draft, node: ast.If) -> set[int]:

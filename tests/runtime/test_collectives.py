@@ -118,6 +118,31 @@ def reduces():
     return message(lambda: a.reduce(own, "max")), message(lambda: a.reduce("text"))
 
 
+def summed_with_gradient(start):
+    """A sum over all processes that the program goes on with in place, and what comes back to its own summand."""
+    a = Accelerator(cpu=True)
+    weight = torch.tensor(start, requires_grad=True)
+    joined = a.reduce(weight * (a.process_index + 1))
+    torch.diagonal(joined.reshape(1, 1)).add_(-1)
+    joined.pow(2).sum().backward()
+    mean = a.reduce(weight * 2, "mean")
+    with torch.no_grad():
+        told = a.reduce(weight)
+    return (
+        joined.tolist(),
+        weight.grad.tolist(),
+        torch.autograd.grad(mean.sum(), weight)[0].tolist(),
+        told.requires_grad,
+    )
+
+
+def test_what_is_reduced_hands_its_gradient_to_each_summand():
+    first, second = run_ranks(summed_with_gradient, 2, [3.0])
+    assert first == ([8.0], [16.0], [1.0], False)
+    assert second == ([8.0], [32.0], [1.0], False)
+    assert summed_with_gradient([3.0]) == ([2.0], [4.0], [2.0], False)
+
+
 def test_reduce_sums_and_averages():
     for kind, text in run_ranks(reduces, 2):
         assert kind == "ConfigurationError: reduction='max' is not known. Known: sum, mean."

@@ -222,6 +222,7 @@ AROUND = {
     ("loading", "model.load_state_dict(torch.load(path))"): put("made"),
     ("model-attributes", "model.state_dict()"): put("end", "state = {}"),
     ("model-attributes", "model.decode(z)"): put("end", "z = x\nz = {}", **MODEL),
+    ("model-attributes", "model[0].weight"): put("end", "weight = {}", model="model = nn.Sequential(nn.Linear(2, 1))"),
     ("model-attributes", "writer.add_graph(model, x)"): drawn,
     ("model-attributes", 'torch.save({"net": model}, path)'): put("end"),
     ("agreement", "if torch.isnan(loss):"): put("step", "{}\n    continue"),
@@ -249,7 +250,7 @@ NOT_RUN = (
     "cuda()", "set_device", "tqdm", "writer.", "accuracy_score", "torch.load", "DataParallel", "model.module",
     "torch.float64", "torch.cuda.", "dist.",
 )  # fmt: skip
-#: What cannot be shown in one line: test_accelerator.py, test_grad_scaler.py and test_metric_sync.py have programs.
+#: What cannot be shown in one line: test_accelerator.py, test_grad_scaler.py, test_metric_sync.py and others have it.
 ELSEWHERE = {
     'accuracy = Accuracy(task="multiclass", num_classes=3)',
     "def train(model, device, loader):",
@@ -267,6 +268,7 @@ ELSEWHERE = {
     "if (i + 1) % k == 0 or i + 1 == len(loader):",
     "with torch.cuda.amp.autocast():",
     'with torch.autocast("cuda", enabled=args.amp):',
+    "dist.all_reduce(center)",
 }
 
 

@@ -1,0 +1,219 @@
+"""Sums over all processes that are taken inside a model or a loss: the center of a teacher, a correlation of features.
+
+What is computed there is of the batches of all processes, so the sum stays, and is the accelerator's. That is so where
+each step of a training comes to it; an evaluation shares its batches out by rows, and would sum up something else.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.alone.calls import GATHERS, SAME
+from migrate.analysis.units import Function
+from migrate.programs.loops import Loops
+from migrate.programs.marker import ACCELERATOR
+from migrate.programs.outsiders import is_inside_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.alone.world import World
+    from migrate.analysis.units import Class, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """What is known of a unit: whether a model runs it, other code does, and whether only a training does."""
+
+    is_inside: bool
+    is_outside: bool
+    is_trained: bool
+
+
+class Insides:
+    """The calls between processes that stand in models, or in functions that models call."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._known: dict[Unit, Inner] = {}
+
+    @cached_property
+    def calls(self) -> dict[ast.Call, Inner]:
+        """These calls, also those of branches that one process does not come to."""
+        facts = self._world.facts
+        return {
+            use.node: inner
+            for use in facts.calls_anywhere
+            if use.unit.module in self._world.modules and facts.called(use.node) & (SAME | GATHERS)
+            if (inner := self._of(use.unit)).is_inside and not self.is_in_unused(use.unit)
+        }
+
+    def is_in_unused(self, unit: Unit) -> bool:
+        """Whether a unit is a method of a class that stays."""
+        return isinstance(unit, Function) and unit.owner is not None and unit.owner.node in self._unused
+
+    def is_unused(self, statement: ast.AST) -> bool:
+        """Whether a class in which processes talk is that of no object, and nothing names it: it stays as it is."""
+        return statement in self._unused
+
+    @cached_property
+    def _unused(self) -> frozenset[ast.ClassDef]:
+        facts = self._world.facts
+        owners = {
+            use.unit.owner
+            for use in facts.calls_anywhere
+            if use.unit.module in self._world.modules and isinstance(use.unit, Function) and use.unit.owner is not None
+            if facts.called(use.node) & (SAME | GATHERS) and not use.unit.owner.instances
+        }
+        return frozenset(cls.node for cls in owners if not self._is_named(cls))
+
+    def _is_named(self, cls: Class) -> bool:
+        own = {id(node) for node in ast.walk(cls.node)}
+        return any(
+            cls.name in (getattr(node, "attr", ""), getattr(node, "value", ""))
+            or (module is cls.module and cls.name == getattr(node, "id", ""))
+            or (isinstance(node, ast.ImportFrom) and any(alias.name == cls.name for alias in node.names))
+            for module in self._world.facts.modules
+            for node in self._world.facts.tree_of(module).nodes
+            if id(node) not in own
+        )
+
+    def why_not(self, call: ast.Call) -> str | None:
+        """Why a call among these cannot be the accelerator's."""
+        name = min(self._world.facts.called(call) & (SAME | GATHERS)).rpartition(".")[2]
+        inner = self.calls[call]
+        if inner.is_outside:
+            return f"{name} runs inside a model, and in code around models, too"
+        if not inner.is_trained and not self._is_for_training(call):
+            return f"{name} runs inside a model, and not only where it is trained"
+        return None
+
+    def _is_for_training(self, call: ast.Call) -> bool:
+        """Whether a call stands under `if self.training:`."""
+        return any(
+            isinstance(above, ast.If)
+            and isinstance(above.test, ast.Attribute)
+            and above.test.attr == "training"
+            and any(call in ast.walk(statement) for statement in above.body)
+            for above in self._world.facts.tree(call).up(call)
+        )
+
+    def _of(self, unit: Unit) -> Inner:
+        if unit not in self._known:
+            self._known[unit] = Inner(False, False, True)  # while it is being asked: recursion adds nothing
+            self._known[unit] = self._asked(unit)
+        return self._known[unit]
+
+    def _asked(self, unit: Unit) -> Inner:
+        facts = self._world.facts
+        if not isinstance(unit, Function):
+            return Inner(False, True, False)
+        callers = facts.callers(unit)
+        if is_inside_model(facts, unit):
+            return Inner(True, False, bool(callers) and all(self._trains(c.node, c.caller) for c in callers))
+        if self._may_be_called_unseen(unit):
+            return Inner(True, True, False)
+        above = [self._of(call.caller) for call in callers]
+        return Inner(
+            any(inner.is_inside for inner in above),
+            not above or any(inner.is_outside for inner in above),
+            bool(above) and all(inner.is_trained for inner in above),
+        )
+
+    def _may_be_called_unseen(self, unit: Function) -> bool:
+        """Whether a method of a model, which was not looked into, names a function, or one that names it."""
+        facts = self._world.facts
+        unread = [u for u in facts.functions if not facts.was_run(u) and not isinstance(u.node, ast.Lambda)]
+        names, met = {unit.name.encode()}, True
+        while met:
+            met = False
+            for other in unread:
+                if other.name.encode() not in names and other.mentions(names):
+                    if is_inside_model(facts, other):
+                        return True
+                    names.add(other.name.encode())
+                    met = True
+        return False
+
+    def _trains(self, call: ast.Call, unit: Unit, seen: frozenset[int] = frozenset()) -> bool:
+        """Whether only a training loop comes to a call."""
+        facts = self._world.facts
+        if id(unit) in seen:
+            return True
+        if isinstance(unit, Function) and is_inside_model(facts, unit):
+            return self._of(unit).is_trained
+        around = next((above for above in facts.tree(call).up(call) if above in self._loops), None)
+        if around is not None:
+            return self._loops[around]
+        callers = facts.callers(unit) if isinstance(unit, Function) else []
+        return bool(callers) and all(self._trains(c.node, c.caller, seen | {id(unit)}) for c in callers)
+
+    @cached_property
+    def _loops(self) -> dict[ast.AST, bool]:
+        """The loops that train, and those that evaluate."""
+        loops = Loops(self._world.facts)
+        found: dict[ast.AST, bool] = dict.fromkeys((loop.node for loop in loops.evaluation), False)
+        return found | dict.fromkeys((loop.node for loop in loops.training), True)
+
+
+def summed(world: World, call: ast.Call, given: ast.expr, reduction: str) -> str:
+    """`x = accelerator.reduce(x)` where only the name `x` has the tensor; else the sum is put where the tensor is."""
+    text = ast.unparse(given)
+    reduced = f'{ACCELERATOR}.reduce({text}, reduction="{reduction}")'
+    return f"{text} = {reduced}" if _is_alone(world, call, given) else f"{text}.copy_({reduced})"
+
+
+#: Functions and methods that make a tensor of their own.
+_MAKING = frozenset(
+    """sum mean std var norm clone zeros ones full tensor stack cat matmul mm bmm einsum bincount""".split()
+)
+
+
+def _is_alone(world: World, call: ast.Call, given: ast.expr) -> bool:
+    """Whether a name is the only one of its tensor, when that is summed up."""
+    function = world.facts.tree(call).function(call)
+    if not isinstance(given, ast.Name) or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    if given.id in {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}:
+        return False
+    stores = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == given.id and not _is_read(n)]
+    above = [world.facts.tree(n).statement(n) for n in stores]
+    made = [s for s in above if isinstance(s, ast.Assign)]
+    if not made or not all(isinstance(s, ast.AugAssign) or _makes(s, given.id) for s in above):
+        return False
+    first = min(s.lineno for s in made)
+    return not any(first < n.lineno < call.lineno and not _is_in_place(world, n) for n in _reads(function, given.id))
+
+
+def _makes(statement: ast.stmt, name: str) -> bool:
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    value, target = statement.value, statement.targets[0]
+    if not isinstance(target, ast.Name) or target.id != name:
+        return False
+    if isinstance(value, ast.Call):
+        named = value.func.attr if isinstance(value.func, ast.Attribute) else ""
+        return named in _MAKING
+    return isinstance(value, ast.BinOp)
+
+
+def _is_in_place(world: World, read: ast.Name) -> bool:
+    """`x.div_(n)` as a statement, and `x` in what a tensor of its own is made of again."""
+    tree = world.facts.tree(read)
+    statement = tree.statement(read)
+    if isinstance(statement, ast.Assign):
+        return _makes(statement, read.id) and isinstance(statement.value, ast.BinOp)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    method = call.func if isinstance(call, ast.Call) else None
+    return isinstance(method, ast.Attribute) and method.value is read and method.attr.endswith("_")
+
+
+def _is_read(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _reads(function: ast.AST, name: str) -> Iterator[ast.Name]:
+    return (n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name and _is_read(n))

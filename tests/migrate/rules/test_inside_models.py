@@ -1,0 +1,238 @@
+"""What models and losses of a program for several processes sum up over these in each step of their training."""
+
+import textwrap
+
+import pytest
+
+from migrate.report.model import Kind
+
+PROGRAM = """\
+import copy
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+def world_size():
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
+{helper}
+
+
+class Centred(nn.Module):
+    def __init__(self, momentum=0.9):
+        super().__init__()
+        self.momentum = momentum
+        self.register_buffer("center", torch.zeros(1, 1))
+
+    def forward(self, own, other):
+        loss = (own - self.center).pow(2).mean() + other.mean()
+        self.follow(other)
+        return loss
+
+    @torch.no_grad()
+    def follow(self, other):
+        {sum}
+        self.center = self.center * self.momentum + mean * (1 - self.momentum)
+
+
+def main():
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(32, 4))
+    loader = DataLoader(data, 4, sampler=DistributedSampler(data))
+    student, teacher = nn.Linear(4, 1), nn.Linear(4, 1)
+    student = nn.parallel.DistributedDataParallel(student)
+    measure = {made}
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    for epoch in range(2):
+        loader.sampler.set_epoch(epoch)
+        for (x,) in loader:
+            loss = measure(student(x), teacher(x).detach())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        {epoch}
+
+
+if __name__ == "__main__":
+    main()
+"""
+SUMMED = """\
+mean = torch.sum(other, dim=0, keepdim=True)
+dist.all_reduce(mean)
+mean = mean / (len(other) * dist.get_world_size())
+"""
+
+
+def source(**holes):
+    holes = {"helper": "", "sum": SUMMED, "made": "Centred()", "epoch": "", **holes}
+    lines = []
+    for line in PROGRAM.splitlines():
+        hole, indent = line.strip(), line[: len(line) - len(line.lstrip())]
+        if hole.startswith("{") and hole.endswith("}"):
+            lines += textwrap.indent(holes[hole[1:-1]], indent).splitlines()
+        else:
+            lines.append(line.replace("{made}", holes["made"]))
+    return "\n".join(lines) + "\n"
+
+
+#: What stands in the loss, and what becomes of it.
+STAYING = {
+    "a name of its own": (
+        SUMMED,
+        """\
+        mean = torch.sum(other, dim=0, keepdim=True)
+        mean = self.accelerator.reduce(mean, reduction="sum")
+        mean = mean / (len(other) * self.accelerator.num_processes)
+        """,
+    ),
+    "the mean of all": (
+        "mean = other.mean(0)\ndist.all_reduce(mean, op=dist.ReduceOp.AVG)",
+        """\
+        mean = other.mean(0)
+        mean = self.accelerator.reduce(mean, reduction="mean")
+        """,
+    ),
+    "a tensor with other names": (
+        "mean = other[0]\ndist.all_reduce(mean)\nmean = mean / world_size()",
+        """\
+        mean = other[0]
+        mean.copy_(self.accelerator.reduce(mean, reduction="sum"))
+        mean = mean / self.accelerator.num_processes
+        """,
+    ),
+    "a tensor that was shown around": (
+        "mean = other.sum(0)\nkept = mean\ndist.all_reduce(mean)",
+        """\
+        mean = other.sum(0)
+        kept = mean
+        mean.copy_(self.accelerator.reduce(mean, reduction="sum"))
+        """,
+    ),
+    "an attribute": (
+        "mean = other.sum(0)\ndist.all_reduce(self.center)",
+        """\
+        mean = other.sum(0)
+        self.center.copy_(self.accelerator.reduce(self.center, reduction="sum"))
+        """,
+    ),
+    "a branch on several processes": (
+        "mean = other.mean(0)\nif world_size() > 1:\n    dist.all_reduce(mean)\n    mean = mean / world_size()",
+        """\
+        mean = other.mean(0)
+        if self.accelerator.num_processes > 1:
+            mean = self.accelerator.reduce(mean, reduction="sum")
+            mean = mean / self.accelerator.num_processes
+        """,
+    ),
+    "a branch that only sums up": (
+        "mean = other.mean(0)\nif dist.is_initialized():\n    dist.all_reduce(mean)",
+        """\
+        mean = other.mean(0)
+        mean = self.accelerator.reduce(mean, reduction="sum")
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STAYING)
+def test_what_a_loss_sums_up_stays(convert_text, case):
+    before, after = STAYING[case]
+    report, result = convert_text(source(sum=before))
+    assert [f.converts for f in report.findings if f.kind is Kind.LOOP] == [True]
+    assert textwrap.indent(textwrap.dedent(after), " " * 8) in result
+    assert "def __init__(self, accelerator, momentum=0.9):" in result or "def __init__(self, momentum=0.9, a" in result
+    assert "super().__init__()\n        self.accelerator = accelerator\n" in result
+    assert "measure = Centred(accelerator)" in result
+    assert "dist." not in result
+
+
+def test_a_function_that_a_loss_calls_is_given_the_accelerator(convert_text):
+    helper = """\
+def reduced(tensor):
+    if world_size() == 1:
+        return tensor
+    dist.all_reduce(tensor)
+    return tensor
+"""
+    _, result = convert_text(source(helper=helper, sum="mean = reduced(other.sum(0)) / (len(other) * world_size())"))
+    assert "mean = reduced(other.sum(0), self.accelerator) / (len(other) * self.accelerator.num_processes)" in result
+    assert 'tensor.copy_(accelerator.reduce(tensor, reduction="sum"))' in result
+    assert "if accelerator.num_processes == 1:" in result
+
+
+UNUSED = """\
+class Other(nn.Module):
+    def forward(self, x):
+        x = x * 2
+        dist.all_reduce(x)
+        return x
+"""
+
+
+def test_a_class_that_nobody_uses_stays_as_it_is(convert_text):
+    _, result = convert_text(source(helper=UNUSED))
+    assert UNUSED in result
+    assert "import torch.distributed as dist" in result
+    assert "self.accelerator.reduce(mean" in result
+
+
+EVALUATED = """\
+with torch.no_grad():
+    for (x,) in DataLoader(data, 4):
+        print(measure(student(x), teacher(x)))
+"""
+HELPER = "def reduced(tensor):\n    dist.all_reduce(tensor)\n    return tensor"
+#: What is left: holes, where it is said, and words of the reason.
+LEFT = {
+    "evaluated, too": ({"epoch": EVALUATED}, "dist.all_reduce", "not only where it is trained"),
+    "gathered": (
+        {"sum": "parts = [other.sum(0)]\ndist.all_gather(parts, other.sum(0))\nmean = parts[0]"},
+        "dist.all_gather",
+        "runs inside a model",
+    ),
+    "the greatest of all": (
+        {"sum": "mean = other.sum(0)\ndist.all_reduce(mean, op=dist.ReduceOp.MAX)"},
+        "dist.all_reduce",
+        "runs inside a model",
+    ),
+    "nobody waits": (
+        {"sum": "mean = other.sum(0)\ndist.all_reduce(mean, async_op=True)"},
+        "dist.all_reduce",
+        "runs inside a model",
+    ),
+    "what one has": (
+        {"sum": "mean = other.sum(0)\nif dist.is_initialized():\n    dist.broadcast(mean, 0)"},
+        "dist.broadcast",
+        "runs inside a model",
+    ),
+    "only in some steps": (
+        {"sum": "mean = other.sum(0)\nif self.training and world_size() > 1:\n    dist.all_reduce(mean)"},
+        "if self.training",
+        "for something else",
+    ),
+    "a function of both": (
+        {"helper": HELPER, "sum": "mean = reduced(other.sum(0))", "epoch": "print(reduced(torch.ones(1)))"},
+        "dist.all_reduce",
+        "in code around models",
+    ),
+    "a function that is not seen to be called": (
+        {"helper": HELPER.replace("reduced", "total"), "sum": "mean = total(other.sum(0))"},
+        "dist.all_reduce",
+        "runs inside a model",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_what_the_accelerator_cannot_do_in_its_place_is_left(refused_text, case):
+    holes, at, words = LEFT[case]
+    refused_text(source(**holes), "MIG113", at, (words,))
+
+
+def test_a_loss_that_is_written_as_a_whole_cannot_keep_the_accelerator(refused_text):
+    refused_text(source(epoch='torch.save(measure, "measure.pt")'), "MIG904", "def follow", ("saved as a whole",))
