@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from migrate.alone.world import World
 
 _COUNT = f"{ACCELERATOR}.num_processes"
-_SHOWING = frozenset("print debug info warning warn error log".split())
+#: What people are told something with.
+SHOWING = frozenset("print debug info warning warn error log".split())
 
 
 def divides_by_size(world: World, scales: Scales, statement: ast.stmt) -> bool:
@@ -59,6 +60,8 @@ def rewrite(world: World, scales: Scales, pen: Pen, node: ast.expr) -> list[ast.
     if isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Name, ast.Attribute, ast.Call)):
         if isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
             return None
+        if isinstance(node, ast.BoolOp) and any(map(is_written_out, node.values)):
+            return None
         if (truth := world.truth(node)) is not None:
             pen.rewrite(node, f"{_COUNT} {'==' if truth else '>'} 1" if _is_shown(world, node) else str(truth))
             return []
@@ -70,13 +73,18 @@ def rewrite(world: World, scales: Scales, pen: Pen, node: ast.expr) -> list[ast.
     return None
 
 
+def is_written_out(node: ast.expr) -> bool:
+    """The `False` of `assert False and "unknown optimizer"`."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
+
+
 def _is_shown(world: World, node: ast.expr) -> bool:
     """`logger.info("distributed: %s", rank != -1)`: what people are told is true of several processes, too."""
     for above in world.facts.tree(node).up(node):
         if isinstance(above, ast.Expr):
             call = above.value
             name = ast.unparse(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
-            return name in _SHOWING
+            return name in SHOWING
         if isinstance(above, ast.stmt):
             return False
     return False
@@ -103,4 +111,4 @@ def _without_rounding(world: World, node: ast.expr) -> ast.expr:
     return node
 
 
-__all__ = ["RANKS", "defines_place", "divides_by_size", "rewrite", "undivided"]
+__all__ = ["RANKS", "SHOWING", "defines_place", "divides_by_size", "is_written_out", "rewrite", "undivided"]

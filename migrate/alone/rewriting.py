@@ -84,6 +84,8 @@ class Rewriting:
             self._pen.remove(statement)
         elif (text := self._sums.instead(statement)) is not None:
             self._pen.replace(statement, text)
+        elif self._samplers.is_warned(statement):
+            self._pen.remove(statement)
         elif isinstance(statement, ast.If):
             self._if(statement)
         elif self._goes(statement):

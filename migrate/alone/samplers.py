@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.alone.handed import entrances
+from migrate.alone.numbers import SHOWING
 from migrate.alone.scales import BATCHED, LOADERS
 from migrate.analysis.known.distributed import SAMPLERS
 from migrate.programs.program import Refusal
@@ -48,6 +49,7 @@ class Samplers:
         orders = {loader: order for loader in self._loaders() if (order := self._order_of(loader))}
         self._orders = orders
         self._fixed = {order.call for loader, order in orders.items() if self._is_never_told(loader, order)}
+        self._fixed |= {call for loader in self._loaders() if loader not in orders for call in self._chosen(loader)}
         self._orders = {loader: order for loader, order in orders.items() if order.call not in self._fixed}
         self._replaced = {order.call for order in self._orders.values()}
         self._replaced |= {order.batches.call for order in self._orders.values() if order.batches is not None}
@@ -97,6 +99,15 @@ class Samplers:
         """The one call that a value comes from."""
         found = [e for e in self._behind(node, 4) if id(e) not in self._world.dead] if node is not None else []
         return found[0] if len(found) == 1 and isinstance(found[0], ast.Call) else None
+
+    def _chosen(self, loader: ast.Call) -> set[ast.Call]:
+        """The DistributedSamplers of a loader that an option gives another sampler, where nobody tells it the epoch."""
+        given = _keyword(loader, "sampler")
+        behind = [e for e in self._behind(given.value, 4) if id(e) not in self._world.dead] if given is not None else []
+        calls = [call for call in behind if isinstance(call, ast.Call) and self._is_distributed(call)]
+        if len(behind) < 2 or any(not isinstance(e, (ast.Call, ast.Constant)) for e in behind):
+            return set()
+        return set() if loader in self._told() or self._told_samplers() & set(calls) else set(calls)
 
     def _is_distributed(self, call: ast.Call) -> bool:
         """Whether a call makes a DistributedSampler, where one process runs it."""
@@ -151,6 +162,17 @@ class Samplers:
     def is_made(self, statement: ast.stmt) -> bool:
         """`sampler = DistributedSampler(data)`, where the loaders no longer take it."""
         return isinstance(statement, ast.Assign) and statement.value in self._replaced
+
+    def is_warned(self, statement: ast.stmt) -> bool:
+        """`if len(data) % world_size != 0: print(...)`, of data that are not repeated any more."""
+        if not isinstance(statement, ast.If) or statement.orelse or not all(map(_tells, statement.body)):
+            return False
+        test = statement.test
+        part = test.left if isinstance(test, ast.Compare) else test
+        if not isinstance(part, ast.BinOp) or not isinstance(part.op, ast.Mod) or not self._world.is_size(part.right):
+            return False
+        of = {f"len({ast.unparse(call.args[0])})" for call in self._replaced | self._fixed if call.args}
+        return ast.unparse(part.left) in of
 
     def rewrite(self, world: World, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
         """A loader shuffles itself; `set_epoch` is asked of the loader."""
@@ -291,6 +313,12 @@ class Samplers:
             isinstance(n, ast.Attribute) and n.attr == "backward" for node in over for n in ast.walk(node)
         )
 
+    def _told_samplers(self) -> set[ast.expr]:
+        """What is told the epoch by a name of its own."""
+        asked = (use.node.func for use in self._world.facts.calls_anywhere)
+        told = (f.value for f in asked if isinstance(f, ast.Attribute) and f.attr == "set_epoch")
+        return {call for value in told for call in self._behind(value, 4)}
+
     def _is_shared(self, sampler: ast.Call) -> bool:
         """Whether several loaders take their order from one sampler."""
         return sum(order.call is sampler for order in self._orders.values()) > 1
@@ -312,6 +340,12 @@ class Samplers:
 
 def _refused(node: ast.AST, why: str) -> Refusal:
     return Refusal(node, "MIG113", why, "give each DataLoader a DistributedSampler of its own, all with one seed")
+
+
+def _tells(statement: ast.stmt) -> bool:
+    """Whether a statement only tells people something."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in SHOWING
 
 
 def _is_same_between(function: ast.AST, first: ast.Call, second: ast.Call) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.alone.numbers import is_written_out
 from migrate.alone.ways import certain
 from migrate.alone.world import RANKS, VALUES
 from migrate.edits.parts import BODY, ORELSE
@@ -68,7 +69,7 @@ def _ask_parts(world: World, pen: Pen, test: ast.BoolOp) -> list[ast.expr]:
     seen: set[str] = set()
     for value in test.values:
         text = world.process(value) if not world.questions.stays(value) else None
-        if world.truth(value) is not None or text in seen:
+        if (world.truth(value) is not None and not is_written_out(value)) or text in seen:
             continue
         kept.append(value)
         seen |= {text} if text is not None else set()

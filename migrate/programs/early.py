@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Function
 
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 #: What copies a module, or runs one, with its tensors where they are.
 _RUNNERS = ("copy.", "torch.jit.", "torch.onnx.", "torch.export.", "torch.fx.", "torch.optim.swa_utils.")
 _SUMMARIES = ("torchsummary.", "torchinfo.", "thop.", "ptflops.", "fvcore.", "torchstat.", "torchview.")
+#: What an average is made of, where that is.
+_WEIGHTS = (Role.MODEL, Role.PARAMETERS)
+#: What is handed a model and leaves it, and its tensors, as they are.
+_HARMLESS = ("builtins.", "torch.", "wandb.", "logging.", "os.", "sys.", "gc.", "weakref.")
 _DEEPEST = 4  # calls inside calls
 
 
@@ -83,14 +87,26 @@ def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     if isinstance(call.func, ast.Attribute):
         given += _with_wholes(call.func.value)
+    if Role.AVERAGE in roles(facts.values(call)) and any(origins(facts.values(a), *_WEIGHTS) & mine for a in given):
+        return True
     if not any(origins(facts.values(argument), Role.MODEL) & mine for argument in given):
         return False
     if any(name.startswith((*_RUNNERS, *_SUMMARIES)) for name in facts.called(call)):
+        return True
+    if _is_foreign(facts, call):
         return True
     handed = {value.unit for argument in call.args for value in facts.values(argument)}  # `net.head.apply(draw)`
     if any(isinstance(unit, Function) and _draws_inside(facts, unit, depth) for unit in handed):
         return True
     return depth > 0 and any(_enters(facts, target, mine, depth - 1) for target in facts.targets(call))
+
+
+def _is_foreign(facts: Facts, call: ast.Call) -> bool:
+    """`ModelEma(model)`: whether a call is of a library of which nothing is known; it may copy or run the model."""
+    names = facts.called(call)
+    if not names or facts.targets(call) or not roles(facts.values(call)) <= {Role.UNKNOWN}:
+        return False
+    return all("." in name and not name.startswith(_HARMLESS) for name in names)
 
 
 def _draws(facts: Facts, call: ast.Call) -> bool:

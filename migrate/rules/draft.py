@@ -112,8 +112,8 @@ class Draft:
         self.plan.remove_argument(call, given, rule=self.code, group=self.group)
 
     def rename_parameter(self, parameter: ast.arg, name: str) -> None:
-        """Give a parameter another name, in the signature only."""
-        self.plan.rename_parameter(parameter, name, rule=self.code, group=self.group)
+        """Give a parameter another name, in the signature only; what was said of its type no longer holds."""
+        self.plan.rename_parameter(parameter, name, annotation="", rule=self.code, group=self.group)
 
     def add_parameter(self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, after: str | None) -> None:
         """Add a parameter after another one (None: as the first)."""

@@ -57,3 +57,48 @@ def test_moved_where_there_is_one(convert_text, name):
     assert not report.of(Kind.LEFT)
     assert "accelerator.backward(loss)" in text
     assert "ones(3).cuda()" not in text
+
+
+COPIED = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+{imported}
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+loader = DataLoader(TensorDataset(torch.randn(8, 3), torch.zeros(8, 3)), batch_size=4)
+model = nn.Linear(3, 3)
+model.to(device)
+{used}
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    x, y = x.to(device), y.to(device)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+STAYS = {
+    "an average of the model": ("from timm.utils import ModelEma", "average = ModelEma(model, decay=0.9)"),
+    "an average of its parameters": (
+        "from torch_ema import ExponentialMovingAverage",
+        "average = ExponentialMovingAverage(model.parameters(), decay=0.9)",
+    ),
+    "a library that may run it": ("from somewhere import inspect", "inspect(model)"),
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_what_copies_or_runs_a_model_has_it_on_its_device(convert_text, name):
+    imported, used = STAYS[name]
+    _, text = convert_text(COPIED.format(imported=imported, used=used))
+
+    assert f"model.to(device)\n{used}\n" in text
+    assert "accelerator.backward(loss)" in text
+
+
+@pytest.mark.parametrize("used", ["wandb.watch(model)", "print(model)", "seen = weakref.ref(model)"])
+def test_what_only_looks_at_a_model_does_not(convert_text, used):
+    _, text = convert_text(COPIED.format(imported="import wandb\nimport weakref", used=used))
+
+    assert "model.to(" not in text

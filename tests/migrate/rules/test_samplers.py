@@ -154,6 +154,58 @@ def test_the_number_of_processes_of_such_a_sampler_is_one(convert_text):
     assert "held_out_sampler = DistributedSampler(held_out, num_replicas=1, rank=0)" in result
 
 
+CHOSEN = (
+    EVALUATED.format(given="")
+    .replace("DistributedSampler, TensorDataset", "DistributedSampler, SequentialSampler, TensorDataset")
+    .replace("import torch\nfrom", "import argparse\n\nimport torch\nfrom", 1)
+    .replace(
+        "sampler, held_out_sampler = DistributedSampler(data), DistributedSampler(held_out)\n",
+        """\
+parser = argparse.ArgumentParser()
+parser.add_argument("--dist_eval", action="store_true")
+args = parser.parse_args()
+count, rank = torch.distributed.get_world_size(), torch.distributed.get_rank()
+sampler = DistributedSampler(data, num_replicas=count, rank=rank)
+if args.dist_eval:
+    if len(held_out) % count != 0:
+        print("some samples are evaluated twice")
+    held_out_sampler = DistributedSampler(held_out, num_replicas=count, rank=rank, shuffle=False)
+else:
+    held_out_sampler = SequentialSampler(held_out)
+""",
+    )
+)
+
+
+def test_an_option_that_shares_the_evaluation_out_gives_it_its_order(convert_text):
+    _, result = convert_text(CHOSEN)
+
+    assert "held_out_sampler = DistributedSampler(held_out, num_replicas=1, rank=0, shuffle=False)" in result
+    assert "    held_out_sampler = SequentialSampler(held_out)\n" in result
+    assert "evaluated twice" not in result
+    assert "count" not in result
+
+
+def test_a_warning_of_something_else_stays(convert_text):
+    _, result = convert_text(CHOSEN.replace("if len(held_out) % count", "if len(data[0]) % count"))
+
+    assert "if len(data[0]) % accelerator.num_processes != 0:" in result
+
+
+def test_an_order_that_an_option_chooses_and_that_is_told_the_epoch_is_refused(convert_text):
+    told = "    sampler.set_epoch(epoch)\n    held_out_sampler.set_epoch(epoch)\n"
+    report, result = convert_text(CHOSEN.replace("    sampler.set_epoch(epoch)\n", told))
+
+    assert "Accelerator" not in result
+    assert "what becomes of this sampler is not known" in str(report.findings)
+
+
+def test_what_is_written_out_as_false_stays(convert_text):
+    _, result = convert_text(CHOSEN.replace("for epoch in", 'assert True or "this"\nfor epoch in', 1))
+
+    assert 'assert True or "this"' in result
+
+
 def test_a_rank_that_only_a_launcher_gives_is_missing(convert_text):
     _, result = convert_text(JOINING.format(option=""))
 
