@@ -15,6 +15,7 @@ from migrate.edits import Plan
 from migrate.edits.edit import AddImport, DropAlias
 from migrate.programs.loops import Loops
 from migrate.programs.scripts import Script, may_run, sharing
+from migrate.programs.visitors import Visitor
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules import convert, convert_script, told
 
@@ -64,7 +65,8 @@ def converted(
     outcome = convert(facts, plan, options, ready, apart)
     for group in groups:
         near = _beside(project, facts, group)
-        views = [_view(near, files, known, options, ready, group, script) for script in group]
+        guests = tuple(Visitor(module, facts) for module in facts.modules if module in group[0].visitors)
+        views = [_view(near, files, known, options, ready, group, guests, script) for script in group]
         outcome = _with(outcome, _settled(views, plan), options)
     told_of = {(finding.path, finding.line) for finding in outcome.findings if finding.kind is Kind.LOOP}
     return (outcome, plan) if all(_places(facts, s) <= told_of for g in groups for s in g) else together
@@ -93,13 +95,18 @@ def _view(
     options: Options,
     ready: Sequence[Ready],
     group: tuple[Script, ...],
+    guests: tuple[Visitor, ...],
     script: Script,
 ) -> View:
     from migrate.analysis import analyse
 
-    facts = analyse(project.hiding(frozenset(each.path for each in group if each is not script)), known)
+    others = {*(each.path for each in group if each is not script), *(guest.module.path for guest in guests)}
+    facts = analyse(project.hiding(frozenset(others)), known)
     plan = Plan(files)
-    return View(script, facts, plan, convert_script(facts, plan, options, ready, script.loops))
+    outcome = convert_script(facts, plan, options, ready, script.loops, guests)
+    more = tuple(guest.module.path for guest in guests if plan.edits(guest.module.path))
+    summaries = tuple(replace(summary, files=(*summary.files, *more)) for summary in outcome.summaries)
+    return View(script, facts, plan, replace(outcome, summaries=summaries))
 
 
 def _settled(views: Sequence[View], plan: Plan) -> Sequence[Outcome]:

@@ -147,13 +147,17 @@ class Access:
 
     def _sees_home(self, unit: Function, home: Unit) -> bool:
         if isinstance(home, Module):
-            return unit.module is home and unit not in self.parameters
+            return unit.module is home and unit not in self.parameters and not self._is_visited(unit)
         parent = unit.parent
         while parent is not None:
             if parent is home:
                 return True
             parent = parent.parent
         return False
+
+    def _is_visited(self, unit: Function) -> bool:
+        """Whether a file that has an accelerator of its own enters a function, too: it is handed which one."""
+        return any(unit.node in visitor.entered for visitor in self.program.visitors)
 
     def _is_sibling(self, unit: Function, home: Unit) -> bool:
         """A method of the trainer, one of whose methods is the home."""

@@ -83,7 +83,7 @@ def _names_taken(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
         return  # it is the thing
     for module in {loop.unit.module for loop in program.training}:
         for node in facts.tree(module.tree).nodes:
-            name = _bound(node)
+            name = bound(node)
             if name in (NAME, "Accelerator"):
                 yield Refusal(
                     node,
@@ -94,7 +94,7 @@ def _names_taken(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
                 return
 
 
-def _bound(node: ast.AST) -> str | None:
+def bound(node: ast.AST) -> str | None:
     """The name that a node gives to something."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         return node.id

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from migrate.programs.handed import Handed
     from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.one_seed import OneSeed
+    from migrate.programs.visitors import Visitor
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class Program:
     refusals: list[Refusal] = field(default_factory=list)
     doubts: list[Refusal] = field(default_factory=list)  # what its conversion rests on and is only likely
     others: frozenset[Unit] = frozenset()  # where other programs of the run begin
+    visitors: tuple[Visitor, ...] = ()  # files that enter its functions with an accelerator of their own
     one_seed: OneSeed | None = None  # that all processes take, where the program sets none
     annotates: bool = False  # a comment says so in the code
     handed: Handed | None = None  # what the program said of several processes, before it was made ready

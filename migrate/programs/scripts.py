@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function, Module
+from migrate.programs.visitors import may_visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +28,7 @@ class Script:
 
     module: Module
     loops: frozenset[ast.AST]
+    visitors: frozenset[Module] = frozenset()  # that enter its functions with objects of their own, on the CPU
 
     @property
     def path(self) -> str:
@@ -85,20 +87,51 @@ def _by_name(facts: Facts, unit: Function) -> bool:
 def sharing(facts: Facts, loops: Loops) -> list[tuple[Script, ...]]:
     """Scripts that come to the same training loops, or to what makes the objects of theirs, group by group.
 
-    None of them is imported by other code.
+    None of them is imported by other code but by their visitors.
     """
-    found: list[tuple[set[Module], bool]] = []
+    found: list[_Group] = []
+    known: dict[Module, bool] = {}
     for together in loops.together():
         modules = set[Module]().union(*(entered_from(facts, loop.unit) for loop in together))
-        touching = [group for group in found if group[0] & modules]
-        is_shared = len(modules) > 1 or any(group[1] for group in touching)
-        merged = modules.union(*(group[0] for group in touching)), is_shared
-        found = [group for group in found if group not in touching] + [merged]
+        guests = {m for m in modules if modules & m.imports and _visits(facts, loops, m, known)}
+        scripts = modules - guests or modules
+        touching = [group for group in found if group.scripts & scripts]
+        is_shared = len(modules) > 1 or any(group.is_shared for group in touching)
+        merged = _Group(scripts, modules - scripts, is_shared)
+        found = [group for group in found if group not in touching] + [merged.with_all(touching)]
     return [
-        tuple(Script(m, frozenset(_loops(facts, loops, m))) for m in facts.modules if m in modules)
-        for modules, is_shared in found
-        if is_shared and all(m.file.named and not is_imported(facts, m) for m in modules)
+        tuple(
+            Script(m, frozenset(_loops(facts, loops, m)), frozenset(group.visitors))
+            for m in facts.modules
+            if m in group.scripts
+        )
+        for group in found
+        if group.is_shared and all(_stands_alone(facts, m, group.visitors) for m in group.scripts)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    scripts: set[Module]
+    visitors: set[Module]
+    is_shared: bool
+
+    def with_all(self, others: Iterable[_Group]) -> _Group:
+        scripts = self.scripts.union(*(other.scripts for other in others))
+        return _Group(scripts, self.visitors.union(*(other.visitors for other in others)), self.is_shared)
+
+
+def _visits(facts: Facts, loops: Loops, module: Module, known: dict[Module, bool]) -> bool:
+    """Whether a file trains in functions of others alone, and may have an accelerator of its own for these."""
+    if module not in known:
+        own = any(loop.unit.module is module for loop in loops.training)
+        known[module] = not own and may_visit(facts, module)
+    return known[module]
+
+
+def _stands_alone(facts: Facts, module: Module, visitors: set[Module]) -> bool:
+    others = (other for other in facts.modules if other is not module and other not in visitors)
+    return module.file.named and not any(module in other.imports for other in others)
 
 
 def _loops(facts: Facts, loops: Loops, module: Module) -> Iterable[ast.AST]:

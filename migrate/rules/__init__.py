@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts, Use
     from migrate.edits import Plan
     from migrate.options import Options
+    from migrate.programs.visitors import Visitor
     from migrate.source.project import SourceFile
 from migrate.rules.rule import Rule
 
@@ -129,10 +130,15 @@ def convert(
 
 
 def convert_script(
-    facts: Facts, plan: Plan, options: Options, ready: Sequence[Ready], mine: Container[ast.AST]
+    facts: Facts,
+    plan: Plan,
+    options: Options,
+    ready: Sequence[Ready],
+    mine: Container[ast.AST],
+    visitors: tuple[Visitor, ...] = (),
 ) -> Outcome:
     """The same for the programs of some loops alone, as the script sees them to whom these facts belong."""
-    said = _programs(facts, Loops(facts), plan, options, ready, lambda each: _has(each, mine))
+    said = _programs(facts, Loops(facts), plan, options, ready, lambda each: _has(each, mine), visitors)
     return Outcome(told(said.findings, options), said.summaries)
 
 
@@ -153,6 +159,7 @@ def _programs(
     options: Options,
     ready: Sequence[Ready],
     is_wanted: Callable[[Program], bool],
+    visitors: tuple[Visitor, ...] = (),
 ) -> Outcome:
     plan.pure_calls |= PURE_CALLS
     plan.pure_calls |= {use.node for use in facts.method_calls(*PURE_METHODS)}
@@ -166,6 +173,7 @@ def _programs(
         if not is_wanted(program):
             continue
         program.others = frozenset(starts - {program.start})
+        program.visitors = visitors
         _hand_over(facts, program, ready)
         group = f"program {number}"
         program.annotates = options.annotate

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 from migrate.programs.access import NAME, Parameter
 from migrate.programs.asking import keeps
 from migrate.programs.setup import written
-from migrate.rules.device_choice import argument_for, device_line
+from migrate.rules.device_choice import device_line
 from migrate.rules.one_seed import seeding
 from migrate.rules.rule import rule
+from migrate.rules.visitors import hand_on, invite, required
 
 if TYPE_CHECKING:
     from migrate.analysis.units import Function
@@ -42,6 +43,8 @@ def accelerator(conversion: Conversion, draft: Draft) -> None:
     passed: set[ast.Call] = set()
     for parameter in list(conversion.access.parameters.values()):
         _hand_over(conversion, draft, parameter, passed)
+    for visitor in conversion.program.visitors:
+        invite(conversion, draft, visitor)
 
 
 def _create(conversion: Conversion, draft: Draft) -> None:
@@ -81,27 +84,12 @@ def _hand_over(conversion: Conversion, draft: Draft, parameter: Parameter, passe
     if (statement := keeps(conversion.facts, unit)) is not None:
         code = f"{unit.positional[0].arg}.{NAME} = {NAME}"
         (draft.after if "__init__(" in ast.unparse(statement) else draft.before)(statement, code)
-    for call in (site.call for site in conversion.facts.signatures.of(unit).sites):
-        if call.node in passed:
-            continue
-        passed.add(call.node)
-        given = conversion.access.of(call.caller)
-        if parameter.replaces is not None:
-            old = argument_for(call.node, unit, parameter.replaces, call.bound)
-            if old is not None:
-                draft.replace_argument(call.node, old, given)
-            continue
-        position = len(_required(unit)) - int(call.bound)
-        if len(call.node.args) >= position:
-            draft.add_positional(call.node, position, given)
-        else:
-            draft.add_keyword(call.node, NAME, given)
-
-
-def _required(unit: Function) -> list[ast.arg]:
-    return unit.positional[: len(unit.positional) - len(unit.node.args.defaults)]
+    for site in conversion.facts.signatures.of(unit).sites:
+        if site.call.node not in passed:
+            passed.add(site.call.node)
+            hand_on(draft, parameter, site, conversion.access.of(site.call.caller))
 
 
 def _last_required(unit: Function) -> str | None:
-    required = _required(unit)
-    return required[-1].arg if required else None
+    needed = required(unit)
+    return needed[-1].arg if needed else None

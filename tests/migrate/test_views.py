@@ -294,3 +294,88 @@ def test_what_cannot_be_asked_without_an_accelerator_is_refused(converted, answe
 def test_the_cpu_beside_a_device_that_is_handed_over_stays_the_cpu(converted):
     _, files = converted(engine=ASKING, train=SEVERAL)
     assert 'host = torch.device("cpu")' in files["engine"] or ".cpu()" in files["engine"]
+
+
+TRAINING = """
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+
+    def fit(net, optimizer, batches, device):
+        step(net, optimizer, batches, device)
+
+
+    def step(net, optimizer, batches, device):
+        for x, y in batches:
+            x, y = x.to(device), y.to(device)
+            loss = torch.nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+    def report(text):
+        print(text)
+
+
+    if __name__ == "__main__":
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        data = TensorDataset(torch.randn(40, 2), torch.randint(2, (40,)))
+        loader = DataLoader(data, batch_size=10, shuffle=True)
+        net = torch.nn.Linear(2, 2).to(device)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        fit(net, optimizer, loader, device)
+        report("trained")
+"""
+TEST = """
+    import unittest
+
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from train import fit
+
+
+    class TestFit(unittest.TestCase):
+        def test_weights(self):
+            data = TensorDataset(torch.randn(8, 2), torch.randint(2, (8,)))
+            net = torch.nn.Linear(2, 2)
+            optimizer = torch.optim.Adam(net.parameters())
+            fit(net, optimizer, DataLoader(data, 2), torch.device("cpu"))
+
+
+    if __name__ == "__main__":
+        unittest.main()
+"""
+
+
+def test_a_file_that_tries_a_training_function_out_hands_it_an_accelerator(converted):
+    report, files = converted(train=TRAINING, test_train=TEST)
+    assert reasons(report) == []
+    assert "def fit(net, optimizer, batches, accelerator):" in files["train"]
+    assert "step(net, optimizer, batches, accelerator)" in files["train"]
+    assert "if accelerator.is_main_process:\n        report(" in files["train"]  # nobody else enters it: it stays
+    assert '\naccelerator = Accelerator(cpu=True, mixed_precision="no")\n' in files["test_train"]
+    assert "fit(net, optimizer, DataLoader(data, 2), accelerator)" in files["test_train"]
+
+
+ON_A_GPU = TEST.replace('"cpu"', '"cuda"')
+WITH_THE_NAME = TEST.replace("net = torch", "accelerator = None\n            net = torch")
+AS_A_VALUE = TEST.replace("fit(net,", "run = fit\n            run(net,")
+ACCUMULATING = TRAINING.replace("for x, y in", "for i, (x, y) in").replace("in batches", "in enumerate(batches)")
+ACCUMULATING = ACCUMULATING.replace("optimizer.zero_grad()\n", "loss = loss / 2\n").replace(
+    "            optimizer.step()\n",
+    "            if (i + 1) % 2 == 0 or i + 1 == len(batches):\n"
+    "                optimizer.step()\n                optimizer.zero_grad()\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("train", "test"),
+    [(TRAINING, ON_A_GPU), (TRAINING, WITH_THE_NAME), (TRAINING, AS_A_VALUE), (ACCUMULATING, TEST)],
+    ids=["on a GPU", "the name is taken", "a function as a value", "an accelerator that accumulates"],
+)
+def test_a_file_that_cannot_go_on_as_it_was_keeps_the_training(converted, train, test):
+    report, files = converted(train=train, test_train=test)
+    assert [code for _, code in reasons(report)] == ["MIG901"]
+    assert files == {"train": textwrap.dedent(train), "test_train": textwrap.dedent(test)}
