@@ -63,11 +63,16 @@ def _look_into_uncalled(state: State) -> bool:
     """Let functions run that nobody needed so far and that may train, or name one that may; whether there was one."""
     waiting = [unit for unit in state.functions.values() if not state.agenda.is_met(unit)]
     mattering = {unit.name.encode() for unit in state.functions.values() if unit.matters} - _COMMON
-    found = [unit for unit in waiting if unit.matters or (unit.calls and unit.mentions(mattering))]
+    found = [unit for unit in waiting if _may_matter(unit) or (unit.calls and unit.mentions(mattering))]
     for unit in found:
         _give_self(state, unit)
         state.agenda.add(unit)
     return bool(found)
+
+
+def _may_matter(unit: Function) -> bool:
+    """Whether a function trains, by its words, or is a method beside one that does."""
+    return unit.matters or (unit.owner is not None and unit.owner.trains)
 
 
 def _look_into_sharers(state: State) -> bool:

@@ -187,11 +187,19 @@ class Class:
     instances: Values = NOTHING  # objects of this class and of those derived from it
     _order: list[Class] | None = None
     _libraries: frozenset[str] | None = None
+    _trains: bool | None = None
 
     @property
     def name(self) -> str:
         """The name it was defined under."""
         return self.node.name
+
+    @property
+    def trains(self) -> bool:
+        """Whether its text calls backward: all of its methods meet the objects that are prepared then."""
+        if self._trains is None:
+            self._trains = b".backward(" in self.module.text(self.node)
+        return self._trains
 
     @property
     def bases(self) -> Values:

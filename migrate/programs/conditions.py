@@ -34,6 +34,9 @@ def flag(facts: Facts, test: ast.expr) -> ast.expr | None:
         if not parts:
             return None
         return parts[0] if len(parts) == 1 else ast.BoolOp(ast.And(), parts)
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitAnd):  # `torch.cuda.is_available() & args.cuda`
+        sides = [rest for value in (test.left, test.right) if (rest := flag(facts, value)) is not None]
+        return test if len(sides) == 2 else next(iter(sides), None)
     if isinstance(test, ast.BoolOp):
         rests = [flag(facts, value) for value in test.values]
         return None if None in rests else test

@@ -12,6 +12,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.asking import makers
+from migrate.programs.behind import behind
 from migrate.programs.choices import Choice, choices, handed_choice
 from migrate.programs.chosen_below import choice_below, cpu_above
 from migrate.programs.conditions import as_handed, first_named, flag, needs, negated, same_name
@@ -77,6 +78,8 @@ def place(
         top = tree.root.body  # functions read the device that the module chooses
     choice = next((c for c in choices(facts, program.start) if tree.in_block(c.statement, top) is not None), None)
     cpu, required = _cpu(facts, program, units, _deciding(facts, program, choice))
+    if cpu is not None and program.one_seed is not None:  # all that is drawn is drawn below the accelerator
+        cpu, required = behind(facts, program.start, cpu, required)
     on_cpu = [argument for argument in asked if argument.name == "cpu"][:1]  # whatever a flag says
     chosen = on_cpu or ([Argument("cpu", cpu, required)] if cpu is not None else [])
     arguments = (*chosen, *(argument for argument in asked if argument.name != "cpu"))

@@ -164,12 +164,22 @@ class Voice:
 
     def is_guarded_outside(self, unit: Function) -> bool:
         """Whether the calls of a function are guarded and it is left as it is: it only speaks, for nobody's use."""
-        return self.only_speaks(unit) and all(
-            call.handed is None
-            and isinstance(self._facts.tree(call.node).parents[call.node], ast.Expr)
-            and not (isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "__init__")  # sets up `self`
-            for call in self._facts.callers(unit)
+        return (
+            self.only_speaks(unit)
+            and self._is_called(unit)
+            and all(
+                call.handed is None
+                and isinstance(self._facts.tree(call.node).parents[call.node], ast.Expr)
+                and not (
+                    isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "__init__"
+                )  # sets up `self`
+                for call in self._facts.callers(unit)
+            )
         )
+
+    def _is_called(self, unit: Function) -> bool:
+        """Whether somebody is seen to call a function: not a method of the object that holds the accelerator, else."""
+        return bool(self._facts.callers(unit)) or not self.conversion.access.has(unit)
 
     def is_written_elsewhere(self, unit: Unit) -> bool:
         """Whether only the main process comes to a function, which can stay as it is."""

@@ -62,3 +62,77 @@ def test_refused_where_something_lasting_is_drawn_before(refused_text):
     text = f"{body[0]}noise = torch.rand(4, 2)\ndef main():\n{inside}\nmain()\n"
 
     refused_text(text, "MIG123", "noise = torch.rand", ["draws something here"])
+
+
+AGENT = """
+import random
+import sys
+import torch
+from torch import nn, optim
+
+
+class Agent:
+    def __init__(self, config):
+        self.config = config
+        self.net = nn.Linear(2, 2)
+        self.target = nn.Linear(2, 2)
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
+        {flag}
+        self.device = torch.device("cuda" if self.cuda else "cpu")
+        self.net.to(self.device)
+        self.target.to(self.device)
+        self.losses = open("losses.txt", "a")
+
+    def follow(self):
+        self.target.load_state_dict(self.net.state_dict())
+
+    def train(self):
+        while random.random() < 0.9:
+            x = torch.ones(4, 2, device=self.device)
+            loss = (self.net(x) - self.target(x)).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            self.losses.write(str(loss.item()))
+
+    def finish(self):
+        torch.save(self.net.state_dict(), "net.pt")
+        self.losses.close()
+
+
+agent = globals()[sys.argv[1]](options)
+for step in range(3):
+    agent.train()
+    agent.follow()
+agent.finish()
+"""
+
+
+@pytest.mark.parametrize(
+    ("flag", "cpu"),
+    [
+        ("self.cuda = torch.cuda.is_available() and self.config.cuda", "not self.config.cuda"),
+        ("self.there = torch.cuda.is_available()\n        self.cuda = self.there & config.cuda", "not config.cuda"),
+    ],
+)
+def test_the_flag_behind_a_flag_that_is_set_below_the_first_draw(convert_text, flag, cpu):
+    _, result = convert_text(AGENT.format(flag=flag))
+
+    made = result.index(f"self.accelerator = Accelerator(cpu={cpu})")
+    assert made < result.index("self.net = nn.Linear")
+    assert ("self.config" in cpu) == (result.index("self.config = config") < made)
+    assert ALIKE in result
+
+
+def test_two_flags_that_are_set_below_the_first_draw(refused_text):
+    text = AGENT.format(flag="self.cuda = self.config.cuda & torch.cuda.is_available() & self.config.fast")
+
+    refused_text(text, "MIG123", "self.net = nn.Linear", ["draws something here"])
+
+
+def test_methods_beside_one_that_trains_are_of_the_program_though_nobody_is_seen_to_call_them(convert_text):
+    flag = "self.cuda = torch.cuda.is_available() and self.config.cuda"
+    _, result = convert_text(AGENT.format(flag=flag))
+
+    assert "self.target.load_state_dict(self.accelerator.unwrap_model(self.net).state_dict())" in result
+    assert 'self.accelerator.save(self.accelerator.unwrap_model(self.net).state_dict(), "net.pt")' in result
