@@ -23,6 +23,7 @@ from migrate.programs.naming import Named
 from migrate.programs.outer import widened
 from migrate.programs.outsiders import importing, outsiders
 from migrate.programs.self_training import wholes
+from migrate.programs.too_soon import too_soon
 from migrate.programs.trained_again import joined
 from migrate.programs.turning import Turning, turnings
 from migrate.programs.unnamed import files, listed, unnamed, way_out
@@ -212,7 +213,7 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
             return
     is_bare = all(is_alone(facts, facts.source(origin)) for origin in optimizers) and not program.training_loaders
     if not models and not is_bare:
-        program.refusals.append(_unknown_model(facts, program))
+        program.refusals.append(_unknown_model(facts, program, optimizers))
         return
     program.turnings = turnings(facts, program.training)
     by_turns = [turning.loop for turning in program.turnings]
@@ -281,9 +282,11 @@ def _unseen(facts: Facts, first: ast.AST, likely: Sequence[ast.AST]) -> Refusal:
     return Refusal(first, "MIG907", why, f"name the files that call {name}, too")
 
 
-def _unknown_model(facts: Facts, program: Program) -> Refusal:
+def _unknown_model(facts: Facts, program: Program, optimizers: Iterable[ast.AST]) -> Refusal:
     loop = program.training[0]
     why = "what the optimizer trains is not known"
+    if (early := too_soon(facts, optimizers)) is not None:
+        return Refusal(loop.node, "MIG902", f"{why}: {early}", "move the definition above the line that asks for it")
     if isinstance(loop.unit, Function) and not facts.callers(loop.unit):
         why += f": nothing that was read calls {loop.unit.name}()"
         if (caller := importing(facts, loop.unit)) is not None:

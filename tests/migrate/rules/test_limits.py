@@ -241,6 +241,25 @@ def test_a_function_that_is_named_without_the_file_that_calls_it(tmp_path, monke
     assert "name it too: migrate engine.py main.py" in result.output
 
 
+def test_a_model_whose_class_stands_below(refused_text):
+    text = """
+    import torch
+    from torch import nn, optim
+
+    net = Net(3)
+    optimizer = optim.SGD(net.parameters(), 0.1)
+
+    class Net(nn.Linear):
+        def __init__(self, n):
+            super().__init__(n, n)
+
+    for step in range(3):
+        net(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+    """
+    refused_text(text, "MIG902", "for step in", ["`Net` is asked for at line 4, and defined at line 7"])
+
+
 SHARING = """\
 import torch
 import torch.multiprocessing as mp
