@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from migrate.report.model import Change, Outcome
+from migrate.source.parts import parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,11 +41,15 @@ class Applied(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """`plan` decides, `apply` edits one file in memory, `check` says what is wrong with the result."""
+    """`plan` decides, `apply` edits one file in memory, `check` says what is wrong with the result.
+
+    `parts` divides a project into such as have nothing to do with each other: each is planned by itself.
+    """
 
     plan: Callable[[Project, Options], Conversion]
     apply: Callable[[SourceFile, Conversion], Applied]
     check: Callable[[SourceFile, Change, Conversion], list[str]]
+    parts: Callable[[Project], Sequence[Project]] = lambda project: (project,)
 
 
 def _plan(project: Project, options: Options) -> Conversion:
@@ -118,4 +123,4 @@ def _plan_of(file: SourceFile, conversion: Conversion) -> Plan:
     return conversion.plan
 
 
-ENGINE = Engine(_plan, _apply, _check)
+ENGINE = Engine(_plan, _apply, _check, parts)

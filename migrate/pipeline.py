@@ -94,8 +94,27 @@ def explain_role(asked: Question, paths: Sequence[str]) -> str:
 def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Report:
     """What would become of the project's named files. Nothing is written."""
     with deep_stack():
-        planned = _plan(project, options, engine)
-        changes, broken = ({}, dict(planned.broken)) if options.mode is Mode.CHECK else _edit(planned, options, engine)
+        made = [_convert(part, options, engine) for part in engine.parts(project)]
+    order = {file.path: number for number, file in enumerate(project.named)}
+    findings = (finding for report in made for finding in report.findings)
+    summaries = (summary for report in made for summary in report.summaries)
+    changes = (change for report in made for change in report.changes)
+    touched = (path for report in made for path in report.touched)
+    return Report(
+        findings=tuple(sorted(findings, key=lambda f: (f.path, f.line, f.column, f.code))),
+        summaries=tuple(sorted(summaries, key=lambda summary: order.get(summary.path, len(order)))),
+        changes=tuple(sorted(changes, key=lambda change: order[change.path])),
+        touched=tuple(sorted(touched, key=order.__getitem__)),
+        problems=project.errors,
+        causes=tuple(cause for report in made for cause in report.causes),
+        files=len(project.named),
+    )
+
+
+def _convert(project: Project, options: Options, engine: Engine) -> Report:
+    """The same for files that have to do with each other."""
+    planned = _plan(project, options, engine)
+    changes, broken = ({}, dict(planned.broken)) if options.mode is Mode.CHECK else _edit(planned, options, engine)
     outcome = planned.conversion.outcome
     kept = [path for path in planned.conversion.touched if path not in broken]
     return Report(
@@ -103,9 +122,7 @@ def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Repo
         summaries=outcome.summaries,
         changes=tuple(changes[path] for path in kept if path in changes),
         touched=tuple(kept),
-        problems=project.errors,
         causes=tuple(failure.cause for failure in broken.values() if failure.cause),
-        files=len(project.named),
     )
 
 

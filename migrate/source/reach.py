@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TRAINS = b"backward"
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)\b[^\n(\\]*(?:\\\r?\n[^\n(\\]*)*(?:\([^)]*\))?", re.MULTILINE)
 _NAME = re.compile(rb"[^\W\d]\w*")
-_BY_NAME = (b"import_module", b"__import__")  # any module may be meant
+BY_NAME = (b"import_module", b"__import__")  # any module may be meant
 
 
 def leading_to_training(files: Iterable[SourceFile]) -> set[SourceFile]:
@@ -26,7 +26,7 @@ def leading_to_training(files: Iterable[SourceFile]) -> set[SourceFile]:
     waiting: list[SourceFile] = []
     importers: dict[bytes, list[SourceFile]] = defaultdict(list)
     for file in files:
-        if TRAINS in file.content or any(word in file.content for word in _BY_NAME):
+        if TRAINS in file.content or any(word in file.content for word in BY_NAME):
             waiting.append(file)
         for name in file.imported:
             importers[name].append(file)
@@ -40,7 +40,12 @@ def leading_to_training(files: Iterable[SourceFile]) -> set[SourceFile]:
 
 def imported_names(content: bytes) -> frozenset[bytes]:
     """Every name in the import statements of a text: modules, packages, and what is taken from them."""
-    return frozenset(name for statement in _IMPORT.findall(content) for name in _NAME.findall(statement))
+    return frozenset(name for statement in import_statements(content) for name in _NAME.findall(statement))
+
+
+def import_statements(content: bytes) -> list[bytes]:
+    """What looks like an import statement in a text, over all its lines."""
+    return _IMPORT.findall(content)
 
 
 def module_name(file: SourceFile) -> bytes:

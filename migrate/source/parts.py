@@ -1,0 +1,98 @@
+"""The parts of a project: files that have to do with each other, by what they import.
+
+Nothing in one part says anything about another, so each is understood and converted by itself: a folder of many
+programs takes as long as its programs do, one after the other.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from migrate.source.reach import BY_NAME, import_statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from migrate.source.project import Project, SourceFile
+
+_FROM = re.compile(rb"from\s+(\.*)\s*([\w.]*)\s*import\b(.*)", re.DOTALL)
+_COMMENT = re.compile(rb"#[^\n]*")
+
+
+def parts(project: Project) -> Sequence[Project]:
+    """The parts that may hold a training loop, in the order of their first files."""
+    groups = _connected(project.named, _links(project))
+    if len(groups) == 1:
+        return (project,)
+    entries = frozenset(project.entries)
+    wanted = [frozenset(file.path for file in group) for group in groups if not entries.isdisjoint(group)]
+    everything = frozenset(file.path for file in project.named)
+    return [project.hiding(everything - paths) for paths in wanted]
+
+
+def _links(project: Project) -> Mapping[SourceFile, set[SourceFile]]:
+    """For each file those that it imports, and those that import it; unnamed files, too, as far as they are reached."""
+    fresh = project.hiding(frozenset())  # where a module is looked for goes by who asked first
+    near: dict[SourceFile, set[SourceFile]] = {}
+    waiting = [*reversed(project.named)]
+    while waiting:
+        file = waiting.pop()
+        if file in near:
+            continue
+        near[file] = set(_imported(fresh, file))
+        waiting.extend(other for other in near[file] if other not in near)
+    for file, others in list(near.items()):
+        for other in others:
+            near[other].add(file)
+    return near
+
+
+def _imported(project: Project, file: SourceFile) -> Iterator[SourceFile]:
+    """The files of the project that a file imports; all, where it imports by a name that it makes."""
+    for module, level in dict.fromkeys(_modules(file.content)):
+        names = module.split(".")
+        for end in range(1, len(names) + 1):  # a package runs before what lies in it
+            if (found := project.resolve(".".join(names[:end]), level, file)) is not None:
+                yield found
+    if any(word in file.content for word in BY_NAME):
+        top = project.top(file)
+        yield from (other for other in project.named if other.real is not None and top in other.real.parents)
+
+
+def _modules(content: bytes) -> Iterator[tuple[str, int]]:
+    """The dotted names that the import statements of a text may mean, with their levels."""
+    for statement in import_statements(content):
+        plain = _COMMENT.sub(b"", statement).strip()
+        if (match := _FROM.match(plain)) is None:
+            yield from ((name, 0) for name in _names(plain.removeprefix(b"import")))
+            continue
+        dots, module, given = match.groups()
+        start = module.decode(errors="replace")
+        yield start, len(dots)
+        yield from ((f"{start}.{name}" if start else name, len(dots)) for name in _names(given))
+
+
+def _names(given: bytes) -> Iterator[str]:
+    """The names before `as` of `a.b as c, d`, with or without parentheses."""
+    for one in given.strip(b" \t\r\n()\\").split(b","):
+        if words := one.replace(b"\\", b" ").split():
+            yield words[0].decode(errors="replace")
+
+
+def _connected(
+    files: Iterable[SourceFile], near: Mapping[SourceFile, set[SourceFile]]
+) -> Sequence[Sequence[SourceFile]]:
+    """Groups of the files, in order, each with all that lead to one another."""
+    groups: dict[int, list[SourceFile]] = {}
+    number: dict[SourceFile, int] = {}
+    for file in files:
+        if file not in number:
+            waiting = [file]
+            while waiting:
+                if (other := waiting.pop()) not in number:
+                    number[other] = len(groups)
+                    waiting.extend(near[other])
+            groups[len(groups)] = []
+        groups[number[file]].append(file)
+    return list(groups.values())
