@@ -1,0 +1,114 @@
+"""Files that have nothing to do with each other are told apart, by every way in which one can import another."""
+
+import pytest
+
+from migrate import pipeline
+from migrate.options import Options
+from migrate.source.files import load
+from migrate.source.parts import parts
+from migrate.source.project import Project
+
+TRAINS = "import torch\n\n\ndef fit(loss):\n    loss.backward()\n"
+
+SCRIPT = """
+import torch
+
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(8, 2)), batch_size=4)
+for (x,) in loader:
+    optimizer.zero_grad()
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def written(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return Project(load([str(folder)]).files)
+
+
+def names(folder, project):
+    return [{str(file.real.relative_to(folder)) for file in part.named} for part in parts(project)]
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import engine\n",
+        "import os, engine as e\n",
+        "from engine import fit\n",
+        "from engine import (  # all of it\n    fit,\n)\n",
+        "from engine import \\\n    fit\n",
+        "def main():\n    from engine import fit\n    fit(1)\n",
+        "import importlib\nimportlib.import_module('eng' + 'ine').fit(1)\n",
+        "from . import engine\n",
+        "from .engine import fit\n",
+    ],
+)
+def test_a_file_stands_with_what_it_imports(tmp_path, imports):
+    project = written(tmp_path, {"engine.py": TRAINS, "train.py": f"import torch\n{imports}"})
+
+    assert names(tmp_path, project) == [{"engine.py", "train.py"}]
+
+
+def test_files_of_one_name_in_two_folders(tmp_path):
+    script = "import torch\nfrom engine import fit\n"
+    files = {
+        f"{folder}/{name}": text for folder in "ab" for name, text in (("engine.py", TRAINS), ("train.py", script))
+    }
+    project = written(tmp_path, files)
+
+    assert names(tmp_path, project) == [{"a/engine.py", "a/train.py"}, {"b/engine.py", "b/train.py"}]
+
+
+def test_two_scripts_of_one_module_stand_together(tmp_path):
+    script = "import torch\nfrom lib.engine import fit\n"
+    files = {"lib/engine.py": TRAINS, "one.py": script, "two.py": script, "other.py": TRAINS}
+    project = written(tmp_path, files)
+
+    assert names(tmp_path, project) == [{"lib/engine.py", "one.py", "two.py"}, {"other.py"}]
+
+
+def test_scripts_stand_together_by_a_module_that_was_not_named(tmp_path):
+    script = "import torch\nfrom engine import fit\n"
+    written(tmp_path, {"engine.py": TRAINS, "one.py": script, "two.py": script, "other.py": TRAINS})
+    named = [str(tmp_path / name) for name in ("one.py", "two.py", "other.py")]
+    project = Project(load(named).files)
+
+    assert names(tmp_path, project) == [{"one.py", "two.py"}, {"other.py"}]
+
+
+def test_a_package_is_imported_with_what_lies_in_it(tmp_path):
+    files = {"pkg/__init__.py": "from pkg.engine import fit\n", "pkg/engine.py": TRAINS, "pkg/names.py": "NAMES = 1\n"}
+    project = written(tmp_path, {**files, "train.py": "import torch\nimport pkg.names\n"})
+
+    assert names(tmp_path, project) == [set(files) | {"train.py"}]
+
+
+def test_a_folder_that_is_added_to_the_path(tmp_path):
+    added = "import os, sys, torch\nsys.path.append(os.path.join(os.path.dirname(__file__), 'lib'))\nimport engine\n"
+    project = written(tmp_path, {"lib/engine.py": TRAINS, "train.py": added})
+
+    assert names(tmp_path, project) == [{"lib/engine.py", "train.py"}]
+
+
+def test_files_without_a_training_are_left_out(tmp_path):
+    project = written(tmp_path, {"train.py": TRAINS, "setup.py": "import setuptools\n"})
+
+    assert names(tmp_path, project) == [{"train.py"}]
+
+
+def test_a_report_has_the_files_in_order(tmp_path):
+    written(tmp_path, {f"{name}/train.py": SCRIPT for name in ("c", "a", "b")})
+    given = [str(tmp_path / name / "train.py") for name in ("c", "a", "b")]
+
+    report = pipeline.run(given, Options())
+
+    assert [change.path for change in report.changes] == given
+    assert [finding.path for finding in report.findings] == sorted(finding.path for finding in report.findings)
+    assert report.files == 3
