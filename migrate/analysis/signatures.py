@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.decorators import gives_back, only_calls
 from migrate.analysis.exports import listed
+from migrate.analysis.in_hand import are_in_hand
 from migrate.analysis.known import decorators as known
 from migrate.analysis.members import PLAIN, PROPERTIES, decorators
 from migrate.analysis.roles import Role, Value
@@ -93,6 +94,7 @@ class Signatures:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._known: dict[Function, Signature] = {}
+        self._in_hand: dict[Class, bool] = {}
 
     @cached_property
     def called_in_unread(self) -> dict[Function, str]:
@@ -206,10 +208,16 @@ class Signatures:
             why = f"not all of its callers are known: it is used as a value in {place}"
             yield Obstacle(unit.node, why, f"call {_called(unit)}() by its name")
         is_method = unit.owner is not None and unit.name != "__init__"
-        if (call := self._unread.get((is_method, _called(unit)))) is not None:
+        call = self._unread.get((is_method, _called(unit)))
+        if call is not None and not (is_method and self._is_in_hand(unit.owner)):
             place = f"{self._facts.file(call).path}:{call.lineno}"
             why = f"not all of its callers are known: the call in {place} is in code that nothing calls"
             yield Obstacle(unit.node, why, "take that code out")
+
+    def _is_in_hand(self, cls: Class | None) -> bool:
+        if cls is not None and cls not in self._in_hand:
+            self._in_hand[cls] = are_in_hand(self._facts, cls, {use.node for use in self._facts.calls_anywhere})
+        return cls is not None and self._in_hand[cls]
 
     @cached_property
     def _unread(self) -> dict[tuple[bool, str], ast.Call]:
@@ -251,18 +259,36 @@ class Signatures:
     # --- classes ----------------------------------------------------------------------------------------------------
 
     def _family(self, unit: Function) -> Iterator[Function]:
-        """The methods of the same name in the classes above and below, and in those above and below these."""
-        if unit.owner is None or unit.name == "__init__":
-            return
+        """The functions that have to change with one, and those that have to change with these, too.
+
+        They are the methods of the same name in the classes above and below, and what one call may enter.
+        """
         found, waiting = {unit}, [unit]
         while waiting:
-            owner = waiting.pop().owner
-            for other in self._methods.get(unit.name, ()):
-                if other not in found and owner is not None and other.owner is not None:
-                    if other.owner in owner.mro() or owner in other.owner.mro():
-                        found.add(other)
-                        waiting.append(other)
-                        yield other
+            member = waiting.pop()
+            for other in (*self._overriding(member), *self._entered_with(member)):
+                if other not in found:
+                    found.add(other)
+                    waiting.append(other)
+                    yield other
+
+    def _overriding(self, unit: Function) -> Iterator[Function]:
+        """The methods that a method overrides or that override it."""
+        if unit.owner is None or unit.name == "__init__":
+            return
+        for other in self._methods.get(unit.name, ()):
+            if other.owner is not None and (other.owner in unit.owner.mro() or unit.owner in other.owner.mro()):
+                yield other
+
+    def _entered_with(self, unit: Function) -> Iterator[Function]:
+        """What the calls of a function enter where its object is of another class: `agent.update(rollouts)`."""
+        for call in unit.calls.values():
+            if call.handed is not None:
+                continue
+            for value in self._facts.values(call.node.func):
+                other = _entered(value)
+                if other is not None and other.name == unit.name and other.owner is not None:
+                    yield other
 
     @cached_property
     def _methods(self) -> dict[str, list[Function]]:

@@ -42,7 +42,8 @@ def _branch(tree: Tree, statement: ast.stmt, block: list[ast.stmt]) -> tuple[ast
 
 def _is_asked_again(facts: Facts, program: Program, named: Named, made: ast.If) -> bool:
     """Whether the same condition guards a place that uses the object, and nothing gives it on the other way."""
-    if any(named.target in _written(block) for block in blocks(made) if not _holds(block, named.statements[0])):
+    names = {named.target, _holder(named)}
+    if any(names & _written(block) for block in blocks(made) if not _holds(block, named.statements[0])):
         return False
     test = ast.unparse(made.test)
     modules = {program.module, *(loop.unit.module for loop in program.training)}
@@ -50,10 +51,16 @@ def _is_asked_again(facts: Facts, program: Program, named: Named, made: ast.If) 
         isinstance(node, ast.If)
         and node is not made
         and ast.unparse(node.test) == test
-        and any(named.target in reads(inner) for inner in (*node.body, *node.orelse))
+        and any(names & reads(inner) for inner in (*node.body, *node.orelse))
         for module in modules
         for node in facts.tree_of(module).nodes
     )
+
+
+def _holder(named: Named) -> str:
+    """The name that is made with what it holds: `gan` for `gan.optimizer`; the target itself for all others."""
+    root = named.target.partition(".")[0]
+    return root if any(root in writes(statement) for statement in named.statements) else named.target
 
 
 def _written(block: list[ast.stmt]) -> set[str]:

@@ -2,6 +2,8 @@
 
 `evaluator = Evaluator(model, loader)`, `cfg.loader = loader`, `def run(loader=loader)`: prepare gives its names other
 objects, and what holds the old ones goes on with them. The same is true of a model that contains the prepared one.
+An object that only calls methods of its model's class (`self.policy.act(x)`) may go on with the raw one: the prepared
+one would be unwrapped for that.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, Values, origins
+from migrate.analysis.known.training import THROUGH_WRAPPER
+from migrate.analysis.roles import Role, Values, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Module
 from migrate.programs.program import Program, Refusal
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 _KEPT = (Role.LOADER, Role.MODEL)
 #: Attributes that give the same object again.
 _SELF = frozenset({"module"})
+#: What goes through the wrapper to the same parameters.
+_OF_PARAMETERS = frozenset({"parameters", "zero_grad"})
 #: What hands out what a container holds.
 _HANDING = frozenset(
     f"builtins.{name}" for name in "zip enumerate list tuple iter next reversed sorted map filter dict set".split()
@@ -32,9 +37,18 @@ _HANDING = frozenset(
 
 
 def kept_raw(
-    facts: Facts, program: Program, prepared: Iterable[Named], units: Collection[Unit], stages: Stages
+    facts: Facts,
+    program: Program,
+    prepared: Iterable[Named],
+    units: Collection[Unit],
+    stages: Stages,
+    *,
+    in_methods: bool,
 ) -> Iterator[Refusal]:
-    """What holds a loader or a model that is prepared later, and is asked for it then."""
+    """What holds a loader or a model that is prepared later, and is asked for it then.
+
+    `in_methods`: gradients are shared that methods of the model make, so to call one of the raw model is right, too.
+    """
     assert program.home is not None
     prepared = list(prepared)
     names = {ast.unparse(ast.parse(named.target, mode="eval")) for named in prepared}  # with the quotes of `unparse`
@@ -43,7 +57,7 @@ def kept_raw(
     kept = {origin for named in prepared if named.role in _KEPT for origin in named.origins}
     for stage in stages.each:
         mine, end = kept & stage.origins, stage.end
-        found = _in_objects(facts, program, mine, names, units, end, holders)
+        found = _in_objects(facts, program, mine, names, units, end, holders, in_methods=in_methods)
         found = found or _in_names(facts, program, mine, names, units, stage)
         if found is not None:
             yield Refusal(
@@ -63,6 +77,8 @@ def _in_objects(
     units: Collection[Unit],
     end: int,
     holders: Mapping[ast.AST, Collection[ast.AST]],
+    *,
+    in_methods: bool,
 ) -> ast.AST | None:
     assert program.home is not None
     for node in facts.own(program.home):
@@ -71,7 +87,8 @@ def _in_objects(
         kept = {origin for origin in mine if node not in holders[origin]}  # what it holds itself, prepare gives it
         if not (held := _holds(facts, node, kept, names)):
             continue
-        if isinstance(node, FUNCTIONS) or any(_takes(facts, unit, held, names, program, end) for unit in units):
+        taken = (each for unit in units for each in _taken(facts, unit, held, names, program, end))
+        if isinstance(node, FUNCTIONS) or any(not (in_methods and _is_asked(facts, each)) for each in taken):
             return node
     return None
 
@@ -93,16 +110,28 @@ def _holds(facts: Facts, node: ast.AST, mine: set[ast.AST], names: set[str]) -> 
     return {origin for each in given for origin in origins(facts.values(each), *_KEPT) & mine}
 
 
-def _takes(facts: Facts, unit: Unit, held: set[ast.AST], names: set[str], program: Program, end: int) -> bool:
-    """Whether a unit reads one of the objects from an attribute or a container, once they are prepared."""
-    return any(
-        isinstance(node, (ast.Attribute, ast.Subscript))
-        and isinstance(node.ctx, ast.Load)
-        and not (isinstance(node, ast.Attribute) and node.attr in _SELF)
-        and (unit is not program.home or (node.lineno > end and ast.unparse(node) not in names))
-        and bool(origins(facts.values(node), *_KEPT) & held)
-        for node in facts.own(unit)
-    )
+def _taken(
+    facts: Facts, unit: Unit, held: set[ast.AST], names: set[str], program: Program, end: int
+) -> Iterator[ast.expr]:
+    """Where a unit reads one of the objects from an attribute or a container, once they are prepared."""
+    for node in facts.own(unit):
+        if (
+            isinstance(node, (ast.Attribute, ast.Subscript))
+            and isinstance(node.ctx, ast.Load)
+            and not (isinstance(node, ast.Attribute) and node.attr in _SELF)
+            and (unit is not program.home or (node.lineno > end and ast.unparse(node) not in names))
+            and bool(origins(facts.values(node), *_KEPT) & held)
+        ):
+            yield node
+
+
+def _is_asked(facts: Facts, node: ast.expr) -> bool:
+    """Whether a model is only asked for its parameters, or for what its class has: the model inside the wrapper is."""
+    above = facts.tree(node).parents[node]
+    if not isinstance(above, ast.Attribute) or not isinstance(above.ctx, ast.Load):
+        return False
+    is_inside = above.attr in _OF_PARAMETERS or above.attr not in (*THROUGH_WRAPPER, *_SELF)
+    return is_inside and roles(facts.values(node)) == {Role.MODEL}
 
 
 def _in_names(

@@ -27,7 +27,7 @@ from migrate.programs.defaults import made_before
 from migrate.programs.early import only_before
 from migrate.programs.given import kept_given
 from migrate.programs.host import Whereabouts, left_on_cpu, whereabouts
-from migrate.programs.irregular import out_of_step
+from migrate.programs.irregular import averages_after_backward, out_of_step
 from migrate.programs.later import after_the_first
 from migrate.programs.loops import Loops
 from migrate.programs.moved_early import too_early
@@ -185,7 +185,9 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += unscaled_twice(facts, loops, program, by_hand.mixed, package)
     program.refusals += [*out_of_step(facts, loops, program, package), *made_before(facts, program, placement)]
     program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
-    program.refusals += kept_raw(facts, program, (*loaders, *program.models), units, placement.stages)
+    shares = bool(program.training_loaders) and not any(averages_after_backward(facts, loops, program))
+    objects = (*loaders, *program.models)
+    program.refusals += kept_raw(facts, program, objects, units, placement.stages, in_methods=not shares)
     program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]
     program.refusals += [*taken_apart(facts, program, units, placement), *too_early(facts, program, placement)]

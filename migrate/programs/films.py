@@ -1,4 +1,7 @@
-"""Environments that write films or logs of what is played: the main process alone does so."""
+"""Environments that write films or logs of what is played: the main process alone does so.
+
+Those that also tell the program what they have measured stay with all processes, and write nothing on the others.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,18 @@ from migrate.programs.seeds import modules_of
 from migrate.programs.sources import called_by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
 
 _GAMES = ("gym.", "gymnasium.")
 _RECORDERS = (".Monitor", ".RecordVideo", ".VideoRecorder", ".monitoring.Monitor")
+
+
+#: What tells how an episode went, and writes that into the file that is its second argument, if there is one.
+_LOGGING = ("stable_baselines3.", "stable_baselines.", "baselines.")
+_FILE = "filename"
 
 
 def is_recorder(name: str) -> bool:
@@ -28,6 +36,10 @@ def is_recorder(name: str) -> bool:
 
 def recorded(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Recorders that are more than put around an environment in a statement of their own, or in a file not named."""
+    for call in _makers(facts, program, _is_logging):
+        if not facts.is_editable(facts.unit(call)) and _file(call) is not None:
+            path = facts.file(call).path
+            yield Refusal(call, "MIG117", f"{path} writes what is played, in every process", f"name {path}, too")
     for call in _recorders(facts, program):
         if not facts.is_editable(facts.unit(call)):
             path = facts.file(call).path
@@ -38,6 +50,22 @@ def recorded(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
             yield Refusal(call, "MIG117", why, way_out)
 
 
+def told_files(facts: Facts, program: Program) -> list[ast.expr]:
+    """The files that environments write which tell the program how an episode went: None for the other processes."""
+    found = [_file(call) for call in _makers(facts, program, _is_logging)]
+    return [file for file in found if file is not None]
+
+
+def _is_logging(name: str) -> bool:
+    return name.startswith(_LOGGING) and name.endswith(".Monitor")
+
+
+def _file(call: ast.Call) -> ast.expr | None:
+    """The file that is written; None: none is."""
+    given = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == _FILE), None)
+    return None if isinstance(given, ast.Constant) and given.value is None else given
+
+
 def put_around(facts: Facts, program: Program) -> list[ast.stmt]:
     """The statements that put a recorder around an environment: the other processes play without it."""
     found = [_around(facts, call) for call in _recorders(facts, program)]
@@ -45,12 +73,16 @@ def put_around(facts: Facts, program: Program) -> list[ast.stmt]:
 
 
 def _recorders(facts: Facts, program: Program) -> Iterator[ast.Call]:
-    """The calls that make recorders: also in functions that only a library of environments calls."""
+    return _makers(facts, program, is_recorder)
+
+
+def _makers(facts: Facts, program: Program, is_one: Callable[[str], bool]) -> Iterator[ast.Call]:
+    """The calls that make such environments: also in functions that only a library of environments calls."""
     for module in modules_of(facts, program) if any(not loop.loaders for loop in program.training) else ():
         if not any(word in module.file.content for word in (b"Record", b"Monitor")):
             continue
         for node in facts.tree_of(module).nodes:
-            if isinstance(node, ast.Call) and any(map(is_recorder, called_by_name(facts, node))):
+            if isinstance(node, ast.Call) and any(map(is_one, called_by_name(facts, node))):
                 if facts.is_editable(facts.unit(node)) or _is_entered(facts, program, node):
                     yield node
 

@@ -25,7 +25,7 @@ from migrate.programs.metric_objects import twice_joined
 from migrate.programs.numerics import numerics
 from migrate.programs.outsiders import units_of
 from migrate.programs.program import Program, Refusal
-from migrate.programs.replicas import loose_tensors, other_sources, parting_replicas
+from migrate.programs.replicas import drawn_apart, loose_tensors, other_sources, parting_replicas
 from migrate.programs.shares import decisions
 from migrate.programs.spread import foreign_devices, several_devices
 from migrate.programs.starters import is_users_choice, started
@@ -271,6 +271,7 @@ CHECKS: tuple[Check, ...] = (
     loose_tensors,
     other_sources,
     parting_replicas,
+    drawn_apart,
     recorded,
     _beside_the_loader,
     phases_in_turns,

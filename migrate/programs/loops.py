@@ -20,6 +20,7 @@ from migrate.analysis.units import Class, Function, Unit
 from migrate.programs.accumulators import Accumulator, accumulators
 from migrate.programs.frameworks import Frameworks
 from migrate.programs.ground import Ground
+from migrate.programs.in_step import in_step
 from migrate.programs.joins import Join, joins
 from migrate.programs.meters import Meters
 from migrate.programs.modes import without_gradients
@@ -54,6 +55,7 @@ class LoopFact:
     kind: Kind
     loaders: frozenset[ast.AST]
     backwards: tuple[ast.Call, ...] = ()
+    whole: frozenset[ast.AST] = frozenset()  # the loaders of which every process gets whole batches (in_step.py)
 
 
 class Loops:
@@ -117,10 +119,12 @@ class Loops:
             for loop in self.innermost(use.node, use.unit):
                 if self._facts.file(loop).named:
                     reached.setdefault(loop, []).append(use.node)
-        return tuple(
-            LoopFact(loop, self._facts.unit(loop), Kind.TRAINING, frozenset(self._run_over(loop)), tuple(calls))
-            for loop, calls in reached.items()
-        )
+        whole = in_step(self._facts, reached)
+        return tuple(self._as_training(loop, tuple(calls), whole) for loop, calls in reached.items())
+
+    def _as_training(self, loop: Loop, calls: tuple[ast.Call, ...], whole: set[ast.AST]) -> LoopFact:
+        found = frozenset(self._run_over(loop))
+        return LoopFact(loop, self._facts.unit(loop), Kind.TRAINING, found - whole, calls, found & whole)
 
     @cached_property
     def out_of_sight(self) -> tuple[Use, ...]:
@@ -148,7 +152,7 @@ class Loops:
     def as_training(self, loop: Loop) -> LoopFact:
         """A loop as the training loop that it is, wherever it stands."""
         calls = tuple(use.node for use in self.backwards if loop in self.innermost(use.node, use.unit))
-        return LoopFact(loop, self._facts.unit(loop), Kind.TRAINING, frozenset(self._run_over(loop)), calls)
+        return self._as_training(loop, calls, in_step(self._facts, [loop]))
 
     def _named_call(self, unit: Unit, seen: frozenset[int]) -> ast.Call | None:
         for call in self._facts.callers(unit) if isinstance(unit, Function) and id(unit) not in seen else ():
@@ -312,7 +316,7 @@ class Loops:
         """Training loops that share an optimizer or a loader belong together."""
         groups: list[tuple[set[ast.AST], list[LoopFact]]] = []
         for loop in self.training:
-            mine = self.trained_by(loop) | set(loop.loaders)
+            mine = self.trained_by(loop) | set(loop.loaders | loop.whole)
             touching = [group for group in groups if group[0] & mine]
             merged = (mine.union(*(g[0] for g in touching)), [m for g in touching for m in g[1]] + [loop])
             groups = [group for group in groups if group not in touching] + [merged]

@@ -349,11 +349,23 @@ def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:
     """Whether the accelerator must be there before a statement runs: it speaks, draws what all must have, or makes
     a loader that is prepared where it is made, or a model that keeps the accelerator.
     """
-    if _speaks(facts, statement) or _leads_to(facts, statement, {named.unit for named in program.loaders}):
+    if (
+        _speaks(facts, statement)
+        or _lets_write(facts, statement)
+        or _leads_to(facts, statement, {named.unit for named in program.loaders})
+    ):
         return True
     if _leads_to(facts, statement, makers(facts)):
         return True
     return program.one_seed is not None and Draws(facts, program).inside(statement)
+
+
+def _lets_write(facts: Facts, statement: ast.stmt) -> bool:
+    """`clean(folder)`: whether a statement only calls a function of the project that writes files itself."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    targets = facts.targets(call) if isinstance(call, ast.Call) else ()
+    calls = (node for target in targets for node in facts.own(target) if isinstance(node, ast.Call))
+    return any(facts.called(node) & (output.WRITES - output.FOLDERS) for node in calls)  # a folder may be there
 
 
 def _leads_to(facts: Facts, statement: ast.stmt, units: AbstractSet[Unit | None]) -> bool:

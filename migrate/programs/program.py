@@ -17,7 +17,7 @@ from migrate.programs.ascents import ascent
 from migrate.programs.elsewhere import parted
 from migrate.programs.flags import Flagged, flagged
 from migrate.programs.homeless import why_homeless
-from migrate.programs.homes import Wanted, find
+from migrate.programs.homes import Home, Wanted, find
 from migrate.programs.loose import is_alone
 from migrate.programs.naming import Named
 from migrate.programs.outer import widened
@@ -98,9 +98,9 @@ class Program:
 
     @property
     def kept_whole(self) -> set[ast.AST]:
-        """Where the loaders were made that a training loop only evaluates on."""
-        by_turns = (turning.others for turning in self.turnings)
-        return {origin for found in self.flagged for origin in found.evaluated}.union(*by_turns)
+        """Where the loaders were made that a training loop only evaluates on, or of which all take whole batches."""
+        apart = [*(turning.others for turning in self.turnings), *(loop.whole for loop in self.training)]
+        return {origin for found in self.flagged for origin in found.evaluated}.union(*apart)
 
     @property
     def met_in_both(self) -> set[ast.AST]:
@@ -222,10 +222,12 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     units = frozenset(loop.unit for loop in program.training)
     wanted = Wanted(optimizers, models, program.training_loaders, keys, units)
     home = find(facts, wanted)
-    if home is None and (holding := wholes(facts, models)) != models:
+    nameless = models if home is None else models - _with_parts(facts, home, models)
+    if nameless and (holding := (models - nameless) | wholes(facts, nameless)) != models:
         around = replace(wanted, models=holding)
-        if (home := find(facts, around)) is not None:
-            models, wanted = holding, around
+        found = find(facts, around)
+        if found is not None and (home is None or holding <= _with_parts(facts, found, holding)):
+            home, models, wanted = found, holding, around
     home, program.loaders = parted(facts, loops, wanted, home)
     if home is None:
         program.refusals.append(_homeless(facts, loops, program, wanted))
@@ -251,6 +253,12 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     program.evaluation = tuple(
         loop for loop in loops.evaluation if loop.loaders & mine and not _only_looks(facts, loops, program, loop)
     )
+
+
+def _with_parts(facts: Facts, home: Home, models: set[ast.AST]) -> set[ast.AST]:
+    """The models that have a name at home, with their parts."""
+    named = {origin for each in home.named(facts, Role.MODEL, models) for origin in each.origins}
+    return named | facts.parts(named)
 
 
 def _called(facts: Facts, program: Program) -> set[ast.AST]:

@@ -48,7 +48,7 @@ def decide_seed(facts: Facts, loops: Loops, program: Program) -> OneSeed | None:
     if not missing:
         return None
     seed = possible(facts, program, Sameness(facts, program, trusting=True), missing)
-    if seed is None or Draws(facts, program).must_agree(loops):
+    if seed is None or any(loop.whole for loop in replicas) or Draws(facts, program).must_agree(loops):
         return seed
     return seed if any(_parting(facts, loops, program, replicas, trusting=False)) else None
 
@@ -127,6 +127,19 @@ def other_sources(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
 
 #: Sources of batches that every process may have whole: they give what they are asked for, where they are asked to.
 _LEFT_AS_THEY_ARE = ("torchtext.", "torch_geometric.", "webdataset.", "dgl.")
+
+
+def drawn_apart(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Whole batches that each process would draw in an order of its own."""
+    for loop in program.training if program.one_seed is None else ():
+        if loop.whole and (missing := chance(facts, loops, program)):
+            yield Refusal(
+                loop.node,
+                "MIG903",
+                "batches of a loader are taken here together with rows that the program deals out itself, so every "
+                f"process must draw the same, and {' and '.join(missing)} is not seeded",
+                "seed the program at its beginning, or let one data set give both",
+            )
 
 
 def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -272,6 +285,7 @@ __all__ = [
     "chance",
     "decide_seed",
     "differs",
+    "drawn_apart",
     "loose_tensors",
     "other_sources",
     "parting_replicas",

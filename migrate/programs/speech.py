@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.syntax import FUNCTIONS, blocks
 from migrate.analysis.units import Class, Function, Module
-from migrate.programs.films import put_around
+from migrate.programs.films import put_around, told_files
 from migrate.programs.folders import if_missing, may_be_there
 from migrate.programs.guards import is_asked, keeps
 from migrate.programs.voice import Voice
@@ -39,6 +39,7 @@ class Speech:
     contexts: list[ast.expr] = field(default_factory=list)  # `with mlflow.start_run():` around what all must enter
     folders: list[ast.Call] = field(default_factory=list)  # made out of reach, if they are not there
     unreached: list[Function] = field(default_factory=list)  # functions that write out of the accelerator's reach
+    told: list[ast.expr] = field(default_factory=list)  # files of environments that tell what they write, too
     films: list[ast.stmt] = field(default_factory=list)  # put around environments out of the accelerator's reach
     bars: list[ast.Call] = field(default_factory=list)
     shown: list[ast.Call] = field(default_factory=list)  # bars out of the accelerator's reach
@@ -74,6 +75,7 @@ def speech(conversion: Conversion) -> Speech:
             said.guarded.append([statement])
         else:
             said.films.append(statement)
+    said.told = told_files(conversion.facts, conversion.program)
     _find_single(conversion, voice, said)
     _find_prints(conversion, voice, said)
     _find_bars(conversion, voice, said)

@@ -15,7 +15,8 @@ loop over a loader stay outside: all processes must enter those.
 Data sets that download themselves (`download=True`) are made `with accelerator.main_process_first():`. A folder with
 the time in its name that all processes use has the main process' name: `broadcast_object_list([name])[0]`. A wandb run
 that the program asks for something (`wandb.config`) is switched off on the others by `mode="disabled"`. Games are
-recorded (`env = RecordVideo(env, folder)`) by the main process, told by RANK where other programs call the function.
+recorded (`env = RecordVideo(env, folder)`) by the main process, told by RANK where other programs call the function;
+the monitor of Stable Baselines, which tells the program how an episode went, has no file on the others.
 Left alone, and said: what is printed or written before the accelerator exists, what both writes and trains, bars that
 are asked how far they are, and one that is moved by hand where it is all that the program shows.
 Safe: on one process that process is the main process.
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from migrate.programs.speech import Speech
     from migrate.rules.draft import Draft
 
+_IS_FIRST = "os.environ.get('RANK', '0') == '0'"
 _BY_HAND = "put its calls under `with accelerator.main_process_first():`, or what it writes under is_main_process"
 
 
@@ -48,8 +50,11 @@ def output(conversion: Conversion, draft: Draft) -> None:
     for run in said.guarded:
         _guard(conversion, draft, run)
     for statement in said.films:
-        draft.guard([statement], draft.quoted(statement, "os.environ.get('RANK', '0') == '0'"))
+        draft.guard([statement], draft.quoted(statement, _IS_FIRST))
         draft.add_import(statement, "os")
+    for path in said.told:  # without the accelerator: the environment may be made in a process of its own
+        draft.wrap(path, f"{{it}} if {draft.quoted(path, _IS_FIRST)} else None")
+        draft.add_import(path, "os")
     for path in said.diverted:
         draft.wrap(path, f"{{it}} if {conversion.access.name(path)}.is_main_process else os.devnull")
         draft.add_import(path, "os")

@@ -63,6 +63,7 @@ def _prepare(conversion: Conversion, draft: Draft, stage: Stage) -> None:
     accelerator = conversion.access.of(stage.unit)
     alone = apart(conversion.facts, conversion.program, stage.objects, stage.spot.statement)
     rest = [named for named in _ordered(stage.objects) if all(named not in names for names in alone.values())]
+    alone = {statement: _ordered(names) for statement, names in alone.items()}
     for statement, names in ({**alone, stage.spot.statement: rest} if rest else alone).items():
         targets = [named.target for named in names]
         at = place(conversion.facts.file(statement), statement)

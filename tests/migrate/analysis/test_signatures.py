@@ -179,10 +179,20 @@ METHODS = {
         "T.__init__",
         "used as a value in main.py:5",
     ),
-    "a call that may enter a stranger": (
-        "class A:\n    def step(self, x): ...\nclass B:\n    def step(self, x): ...\n[t.step(1) for t in [A(), B()]]",
+    "a call that may enter a stranger with other parameters": (
+        "class A:\n    def step(self, x): ...\nclass B:\n    def step(self, x, y=0): ...\n[t.step(1) for t in [A(), B()]]",
         "A.step",
-        "may enter something else",
+        "B.step() in main.py has other parameters",
+    ),
+    "a call that may enter a method or a function": (
+        "class A:\n    def step(self, x): ...\ndef go(x): ...\ndef run(f):\n    f(1)\nrun(A().step)\nrun(go)",
+        "A.step",
+        "used as a value",
+    ),
+    "a call in code that nothing calls, where the object may be": (
+        "class A:\n    def go(self): ...\nkept = A()\nkept.go()\ndef later():\n    kept.go()",
+        "A.go",
+        "is in code that nothing calls",
     ),
 }
 
@@ -193,6 +203,36 @@ def test_methods_that_cannot_change(name, tmp_path):
     signature = signature_of(tmp_path, source, unit)
 
     assert any(why in obstacle.why for obstacle in signature.obstacles), signature.obstacles
+
+
+def test_methods_that_one_call_may_enter_change_together(tmp_path):
+    source = """
+        class A:
+            def step(self, x): ...
+        class B:
+            def step(self, x): ...
+        agent = A() if len("a") else B()
+        agent.step(1)
+    """
+    signature = signature_of(tmp_path, source, "A.step")
+
+    assert signature.obstacles == ()
+    assert [unit.owner.name for unit in signature.family] == ["B"]
+
+
+def test_a_call_of_a_name_in_code_that_nothing_calls_cannot_be_of_an_object_in_hand(tmp_path):
+    source = """
+        class A:
+            def go(self): ...
+        class Log:
+            def later(self):
+                self.mean.go()
+        def run():
+            agent = A()
+            agent.go()
+        run()
+    """
+    assert signature_of(tmp_path, source, "A.go").obstacles == ()
 
 
 def test_methods_that_override_each_other_change_together(tmp_path):
