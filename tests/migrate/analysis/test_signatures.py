@@ -180,7 +180,8 @@ METHODS = {
         "used as a value in main.py:5",
     ),
     "a call that may enter a stranger with other parameters": (
-        "class A:\n    def step(self, x): ...\nclass B:\n    def step(self, x, y=0): ...\n[t.step(1) for t in [A(), B()]]",
+        "class A:\n    def step(self, x): ...\nclass B:\n    def step(self, x, y=0): ...\n"
+        "[t.step(1) for t in (A(), B())]",
         "A.step",
         "B.step() in main.py has other parameters",
     ),

@@ -1,4 +1,4 @@
-"""Agents: objects that are given their model and make its optimizer, or are a model that trains itself, in one program."""
+"""Agents, given their model and making its optimizer, beside a model that trains itself: one program."""
 
 import pytest
 
@@ -190,9 +190,9 @@ def test_folders_are_made_by_one_process_before_the_device_is_chosen(convert):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        pytest.param("self.mean.update(values)", "Slow(values, 1).update(values)", id="makes one"),
-        pytest.param("self.mean.update(values)", "kinds = {1: Slow}; kinds[1](values, 1).update(values)", id="names it"),
-        pytest.param("    rows = Rows(device)\n", "    rows = Rows(device)\n    rows.mean = agent\n", id="is given one"),
+        pytest.param("self.mean.update(", "Slow(values, 1).update(", id="makes one"),
+        pytest.param("self.mean.update(", "kinds = {1: Slow}; kinds[1](values, 1).update(", id="names it"),
+        pytest.param("rows = Rows(device)\n", "rows = Rows(device)\n    rows.mean = agent\n", id="is given one"),
     ],
 )
 def test_code_that_nothing_calls_may_have_an_agent(convert, old, new):
