@@ -180,10 +180,9 @@ METHODS = {
         "used as a value in main.py:5",
     ),
     "a call that may enter a stranger with other parameters": (
-        "class A:\n    def step(self, x): ...\nclass B:\n    def step(self, x, y=0): ...\n"
-        "[t.step(1) for t in (A(), B())]",
-        "A.step",
-        "B.step() in main.py has other parameters",
+        "class A:\n    def go(self, x): ...\nclass B:\n    def go(self, x, y=0): ...\n[t.go(1) for t in (A(), B())]",
+        "A.go",
+        "B.go() in main.py has other parameters",
     ),
     "a call that may enter a method or a function": (
         "class A:\n    def step(self, x): ...\ndef go(x): ...\ndef run(f):\n    f(1)\nrun(A().step)\nrun(go)",
