@@ -48,11 +48,11 @@ from migrate.programs.replicas import ON_CPU
 from migrate.programs.schedulers import Schedule, schedules
 from migrate.programs.setup import Argument, arguments
 from migrate.programs.several import several
-from migrate.programs.stages import NoPlace, tell_apart
+from migrate.programs.stages import NoPlace, Stages, tell_apart
 from migrate.programs.tensor_types import kept_from_gpu
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
@@ -185,9 +185,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += unscaled_twice(facts, loops, program, by_hand.mixed, package)
     program.refusals += [*out_of_step(facts, loops, program, package), *made_before(facts, program, placement)]
     program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
-    shares = bool(program.training_loaders) and not any(averages_after_backward(facts, loops, program))
-    objects = (*loaders, *program.models)
-    program.refusals += kept_raw(facts, program, objects, units, placement.stages, in_methods=not shares)
+    program.refusals += _kept(facts, loops, program, (*loaders, *program.models), units, placement.stages)
     program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]
     program.refusals += [*taken_apart(facts, program, units, placement), *too_early(facts, program, placement)]
@@ -215,6 +213,14 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         placement,
         by_hand,
     )
+
+
+def _kept(
+    facts: Facts, loops: Loops, program: Program, prepared: tuple[Named, ...], units: set[Unit], stages: Stages
+) -> Iterator[Refusal]:
+    """What goes on with raw objects; the methods of a raw model are right where their gradients are shared or alike."""
+    is_right = not program.training_loaders or any(averages_after_backward(facts, loops, program))
+    yield from kept_raw(facts, program, prepared, units, stages, in_methods=is_right)
 
 
 def _staying(on_cpu: list[ast.expr]) -> tuple[Argument, ...]:
