@@ -222,12 +222,8 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     units = frozenset(loop.unit for loop in program.training)
     wanted = Wanted(optimizers, models, program.training_loaders, keys, units)
     home = find(facts, wanted)
-    nameless = models if home is None else models - _with_parts(facts, home, models)
-    if nameless and (holding := (models - nameless) | wholes(facts, nameless)) != models:
-        around = replace(wanted, models=holding)
-        found = find(facts, around)
-        if found is not None and (home is None or holding <= _with_parts(facts, found, holding)):
-            home, models, wanted = found, holding, around
+    home, wanted = _held_by_wholes(facts, home, wanted)
+    models = wanted.models
     home, program.loaders = parted(facts, loops, wanted, home)
     if home is None:
         program.refusals.append(_homeless(facts, loops, program, wanted))
@@ -253,6 +249,19 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     program.evaluation = tuple(
         loop for loop in loops.evaluation if loop.loaders & mine and not _only_looks(facts, loops, program, loop)
     )
+
+
+def _held_by_wholes(facts: Facts, home: Home | None, wanted: Wanted) -> tuple[Home | None, Wanted]:
+    """The home where models that have no name are trained by a model around them, which has one."""
+    models = wanted.models
+    nameless = models if home is None else models - _with_parts(facts, home, models)
+    holding = (models - nameless) | wholes(facts, nameless) if nameless else models
+    if holding == models:
+        return home, wanted
+    around = replace(wanted, models=holding)
+    found = find(facts, around)
+    is_better = found is not None and (home is None or holding <= _with_parts(facts, found, holding))
+    return (found, around) if is_better else (home, wanted)
 
 
 def _with_parts(facts: Facts, home: Home, models: set[ast.AST]) -> set[ast.AST]:
