@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins, stands_in
 from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Function, Module, Unit, module_of
+from migrate.programs import unstepped
 from migrate.programs.ascents import ascent
 from migrate.programs.elsewhere import parted
 from migrate.programs.flags import Flagged, flagged
@@ -199,11 +200,14 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
             Refusal(
                 first,
                 "MIG902",
-                _without_optimizer(loops, program),
+                unstepped.reason(loops, program.training),
                 "train with a torch.optim optimizer that has a name in the same program, or convert by hand",
             )
         )
         return
+    if (other := unstepped.by_hand(loops, program.training)) is not None:
+        way_out = "train with a torch.optim optimizer here, too, or give this loop a DataLoader of its own"
+        program.refusals.append(Refusal(other.node, "MIG902", unstepped.reason(loops, [other]), way_out))
     models = trained(facts, loops, program.training, optimizers)
     if review and not models and any(map(stands_in, optimizers)):
         models = _called(facts, program)  # it trains what the loop calls: what else would be given with it
@@ -237,9 +241,7 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     program.optimizers = home.named(facts, Role.OPTIMIZER, optimizers)
     program.models = home.named(facts, Role.MODEL, models)
     program.refusals += _unnamed_models(facts, program, models)
-    apart = {origin for named in program.loaders for origin in named.origins}
-    near = (named for named in home.named(facts, Role.LOADER, None) if named.origins.isdisjoint(apart))
-    program.loaders = (*near, *program.loaders)
+    program.loaders = (*unstepped.without_theirs(facts, loops, program, home), *program.loaders)
     program.schedulers = tuple(
         named
         for named in home.named(facts, Role.SCHEDULER, None)
@@ -334,14 +336,6 @@ def _unnamed_models(facts: Facts, program: Program, models: set[ast.AST]) -> lis
         )
         for origin in left
     ][:1]
-
-
-def _without_optimizer(loops: Loops, program: Program) -> str:
-    """What changes the parameters of a program in which no optimizer is seen to step."""
-    found = {update.how.value for loop in program.training for update in loops.stepped(loop)}
-    if found:
-        return f"no optimizer steps in this loop: the parameters are changed by {min(found)}"
-    return "no optimizer steps in this loop, as far as the analysis sees"
 
 
 def _only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> bool:

@@ -260,6 +260,48 @@ def test_a_model_whose_class_stands_below(refused_text):
     refused_text(text, "MIG902", "for step in", ["`Net` is asked for at line 4, and defined at line 7"])
 
 
+BY_HAND = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.zeros(8, 2))
+{loader} = DataLoader(data, batch_size=2)
+{model} = nn.Linear(2, 1)
+for (x,) in {loader}:
+    {model}.zero_grad()
+    {model}(x).mean().backward()
+    for p in {model}.parameters():
+        p.data = p.data - 0.1 * p.grad.data
+{second}
+net = nn.Linear(2, 1)
+optimizer = optim.SGD(net.parameters(), lr=0.1)
+for (x,) in loader:
+    optimizer.zero_grad()
+    net(x).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("loader", "model"), [("first", "first_net"), ("loader", "net")])
+def test_a_loop_that_trains_by_hand_keeps_its_data(convert_text, loader, model):
+    second = "loader = DataLoader(data, batch_size=4)"
+    report, result = convert_text(BY_HAND.format(loader=loader, model=model, second=second))
+
+    assert result.count("accelerator.prepare(") == result.count("accelerator.backward(") == 1
+    assert "loader, net, optimizer = accelerator.prepare(loader, net, optimizer)" in result
+    assert f"    {model}(x).mean().backward()\n" in result
+    assert [finding.converts for finding in report.findings if finding.kind is Kind.LOOP] == [False, True]
+
+
+@pytest.mark.parametrize("model", ["first", "net"])
+def test_a_loop_that_trains_by_hand_on_the_data_of_another(convert_text, model):
+    report, result = convert_text(BY_HAND.format(loader="loader", model=model, second=""))
+
+    assert "Accelerator" not in result
+    assert "written by hand" in str([finding.message for finding in report.findings])
+
+
 SHARING = """\
 import torch
 import torch.multiprocessing as mp
