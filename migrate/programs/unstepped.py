@@ -36,7 +36,7 @@ def by_hand(loops: Loops, training: Sequence[LoopFact]) -> LoopFact | None:
 
 
 def without_theirs(facts: Facts, loops: Loops, program: Program, home: Home) -> list[Named]:
-    """The loaders with a name at a program's home, beside those prepared elsewhere and those of such loops around it."""
+    """The loaders with a name at a program's home, beside those prepared elsewhere and those of such loops."""
     named = home.named(facts, Role.LOADER, None)
     if theirs := _data(loops, program.training):
         named = home.named(facts, Role.LOADER, {origin for each in named for origin in each.origins} - theirs)
