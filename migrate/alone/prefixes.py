@@ -6,17 +6,22 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.world import WRAPPERS
+from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.alone.world import World
+    from migrate.analysis.units import Unit
 
 _STRIP = "torch.nn.modules.utils.consume_prefix_in_state_dict_if_present({state}, 'module.')"
 
 
 def strips(world: World) -> Iterator[tuple[ast.stmt, str]]:
-    """The statements that load into a model behind `model = DDP(model)`, and what to say before each."""
+    """The statements that load into a model behind `model = DDP(model)`, and what to say before each.
+
+    So do those of a function that is handed that model, also as one of several: `for name, each in models.items()`.
+    """
     facts = world.facts
     wrapped = {
         (facts.unit(use.node), ast.unparse(target), statement)
@@ -25,13 +30,56 @@ def strips(world: World) -> Iterator[tuple[ast.stmt, str]]:
         if isinstance(statement := facts.tree(use.node).statement(use.node), ast.Assign)
         for target in statement.targets
     }
-    for use in facts.method_calls("load_state_dict"):
+
+    def is_behind(unit: Unit, node: ast.expr) -> bool:
+        text = ast.unparse(node)
+        return any((unit, text) == (where, name) and made.lineno < node.lineno for where, name, made in wrapped)
+
+    for use in facts.method_calls("load_state_dict") if wrapped else ():
         if not isinstance(use.node.func, ast.Attribute) or id(use.node) in world.dead or len(use.node.args) < 1:
             continue
-        state, model = use.node.args[0], ast.unparse(use.node.func.value)
-        is_behind = any(
-            (unit, text) == (use.unit, model) and made.lineno < use.node.lineno for unit, text, made in wrapped
-        )
+        state, model = use.node.args[0], use.node.func.value
+        is_handed = any(is_behind(unit, given) for unit, given in _handed(world, use.unit, model))
         is_named = isinstance(state, (ast.Name, ast.Subscript, ast.Attribute))
-        if is_behind and is_named and "torch" in use.unit.module.names:
-            yield facts.tree(use.node).statement(use.node), _STRIP.format(state=ast.unparse(state))
+        if (is_behind(use.unit, model) or is_handed) and is_named and "torch" in use.unit.module.names:
+            if use.unit.module in world.modules and not _is_second_try(world, use.node):
+                yield facts.tree(use.node).statement(use.node), _STRIP.format(state=ast.unparse(state))
+
+
+def _handed(world: World, unit: Unit, model: ast.expr) -> Iterator[tuple[Unit, ast.expr]]:
+    """What callers pass to a function for a name in it, which is a parameter or runs over `**models`."""
+    if not isinstance(unit, Function) or not isinstance(model, ast.Name):
+        return
+    named = [p.arg for p in unit.positional]
+    is_one_of_all = unit.others is not None and _runs_over(unit, model.id, unit.others.arg)
+    for call in world.facts.callers(unit):
+        if call.handed is not None:
+            continue
+        given = {k.arg: k.value for k in call.node.keywords if k.arg is not None}
+        given |= dict(zip(named, call.node.args, strict=False)) if unit.owner is None else {}
+        if model.id in named and model.id in given:
+            yield call.caller, given[model.id]
+        elif is_one_of_all:
+            yield from ((call.caller, value) for name, value in given.items() if name not in unit.parameter_names)
+
+
+def _runs_over(unit: Function, name: str, items: str) -> bool:
+    """`for key, name in items.items()`."""
+    return any(
+        isinstance(node, ast.For)
+        and isinstance(node.iter, ast.Call)
+        and ast.unparse(node.iter.func) in (f"{items}.items", f"{items}.values")
+        and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node.target))
+        for node in ast.walk(unit.node)
+    )
+
+
+def _is_second_try(world: World, load: ast.Call) -> bool:
+    """Whether the same is loaded once more, where that failed."""
+    tree = world.facts.tree(load)
+    for above in tree.up(load):
+        if isinstance(above, ast.Try) and not any(load in ast.walk(statement) for statement in above.body):
+            first = [n for statement in above.body for n in ast.walk(statement) if isinstance(n, ast.Call) and n.args]
+            if any(ast.unparse(n.args[0]) == ast.unparse(load.args[0]) for n in first):
+                return True
+    return False

@@ -57,6 +57,7 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
         accelerator = conversion.access.name(node)
         draft.wrap(node.value, f"{accelerator}.unwrap_model({{it}})")
     found = (*_handed_out(conversion), *_looked_into(conversion), *_built_in(conversion), *_saved(conversion))
+    found += (*_among_others(conversion),)
     for given in dict.fromkeys(found):
         draft.wrap(given, f"{conversion.access.name(given)}.unwrap_model({{it}})")
     for call in islice(around_forward(conversion.facts, conversion.loops, conversion.program), 1):
@@ -172,6 +173,37 @@ def _looked_into(conversion: Conversion) -> Iterator[ast.expr]:
             for argument, parameter in zip(use.node.args, unit.positional[bound:], strict=False):
                 if _is_prepared_model(conversion, argument) and _asks_model(facts, unit, parameter.arg, frozenset()):
                     yield argument
+            for keyword in use.node.keywords:
+                name = keyword.arg or ""
+                if _is_prepared_model(conversion, keyword.value) and name in unit.parameter_names:
+                    if _asks_model(facts, unit, name, frozenset()):
+                        yield keyword.value
+
+
+def _among_others(conversion: Conversion) -> Iterator[ast.expr]:
+    """Trained models that a function takes by `**objects`, and asks for something one after the other."""
+    for use in conversion.speaking_uses:
+        for unit in conversion.facts.targets(use.node):
+            if unit.others is None or not any(map(_asks, _each_of(unit, unit.others.arg))):
+                continue
+            for keyword in use.node.keywords:
+                if keyword.arg is not None and keyword.arg not in unit.parameter_names:
+                    if _is_prepared_model(conversion, keyword.value):
+                        yield keyword.value
+
+
+def _each_of(unit: Function, objects: str) -> Iterator[ast.Attribute]:
+    """The attributes that are read of `each` in `for name, each in objects.items()`."""
+    for node in ast.walk(unit.node):
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
+            if ast.unparse(node.iter.func) in (f"{objects}.items", f"{objects}.values"):
+                names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+                inside = (n for statement in node.body for n in ast.walk(statement) if isinstance(n, ast.Attribute))
+                yield from (n for n in inside if isinstance(n.value, ast.Name) and n.value.id in names)
+
+
+def _asks(node: ast.Attribute) -> bool:
+    return node.attr not in THROUGH_WRAPPER
 
 
 def _asks_model(facts: Facts, unit: Function, name: str, seen: frozenset[int]) -> bool:
