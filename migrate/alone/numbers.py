@@ -54,6 +54,8 @@ def rewrite(world: World, scales: Scales, pen: Pen, node: ast.expr) -> list[ast.
             pen.rewrite(node, "{it}", it=node.left)
             return [node.left]
     kind = world.quantity(node)
+    if kind is not None and world.places.is_of_job(node):
+        return []
     if kind is not None and kind in VALUES and number(node) is None:
         pen.rewrite(node, world.value(kind))
         return []

@@ -44,6 +44,8 @@ def obstacles(world: World, sums: Sums) -> Iterator[Refusal]:
     for use in world.facts.calls_anywhere:
         if use.unit.module not in world.modules or id(use.node) in world.dead or sums.is_settled(use):
             continue
+        if world.is_left(use.node):
+            continue
         names = world.facts.called(use.node)
         name = min(names & (_OWN_WAYS | SAME | GATHERS), default="").rpartition(".")[2]
         if other := next((_OTHERS[n] for n in sorted(names & _OTHERS.keys())), None):
@@ -67,6 +69,8 @@ def _shares(world: World) -> Iterator[Refusal]:
         tree = world.facts.tree(module.tree)
         for node in tree.nodes:
             if not isinstance(node, ast.expr) or id(node) in world.dead or world.quantity(node) not in RANKS:
+                continue
+            if world.is_left(node):
                 continue
             parent = tree.parents.get(node)
             call = tree.parents.get(parent) if isinstance(parent, ast.keyword) else parent

@@ -64,6 +64,10 @@ class Pen:
         """Take a parameter from a function."""
         self.plan.remove_parameter(function, parameter, rule=CODE)
 
+    def add_import(self, path: str, module: str) -> None:
+        """Import a module in a file."""
+        self.plan.add_import(path, module, rule=CODE)
+
     def drop_import(self, statement: ast.Import | ast.ImportFrom, name: str) -> None:
         """Take a name from an import."""
         self.plan.drop_import(statement, name, rule=CODE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.alone import calls, devices, numbers, samplers, tests
+from migrate.alone import calls, devices, jobs, numbers, samplers, tests
 from migrate.alone.prefixes import strips
 from migrate.alone.scales import Scales
 from migrate.alone.told import told
@@ -47,6 +47,9 @@ class Rewriting:
             self._block(module.tree.body)
         for load, text in strips(self._world):
             self._pen.before(load, text)
+        for statement, text in jobs.told(self._world):
+            self._pen.after(statement, text)
+            self._pen.add_import(self._world.facts.file(statement).path, "os")
         for loop, loader in self._samplers.repeated():
             self._pen.before(loop, f"{loader}.set_epoch(0)")
 
@@ -78,6 +81,8 @@ class Rewriting:
     def _statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, _NESTED) and self._world.questions.is_asked(statement):
             return
+        if isinstance(statement, _NESTED) and self._world.is_left(statement):
+            return
         if isinstance(statement, ast.ClassDef) and self._sums.insides.is_unused(statement):
             return
         if isinstance(statement, _NESTED) and self._setups.is_gone(statement):
@@ -88,6 +93,8 @@ class Rewriting:
             self._pen.remove(statement)
         elif isinstance(statement, ast.If):
             self._if(statement)
+        elif (text := self._setups.muting(statement)) is not None:
+            self._pen.replace(statement, text)
         elif self._goes(statement):
             self._pen.remove(statement)
         elif (text := calls.instead(self._world, statement)) is not None:

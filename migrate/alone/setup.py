@@ -10,6 +10,8 @@ from migrate.alone.calls import BARRIERS, GROUPS
 from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.syntax import is_docstring
 from migrate.analysis.units import Function
+from migrate.programs.marker import ACCELERATOR
+from migrate.programs.muted import overrides_print
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,23 +49,41 @@ class Setups:
         if not isinstance(statement, (ast.Expr, ast.Assign)) or not isinstance(value, ast.Call):
             return False
         targets = self._world.facts.targets(value)
-        return bool(targets) and all(target.node in self._gone for target in targets)
+        return bool(targets) and all(target.node in self.idle for target in targets)
+
+    def muting(self, statement: ast.stmt) -> str | None:
+        """What of a call stays where the function does: that the other processes do not print."""
+        call = getattr(statement, "value", None)
+        if not isinstance(call, ast.Call) or not self.is_call(statement) or self._world.beside is None:
+            return None
+        for target in self._world.facts.targets(call):
+            inner = [n for n in self._world.facts.own(target) if isinstance(n, ast.Call)]
+            for unit in (unit for made in inner for unit in self._world.facts.targets(made)):
+                if overrides_print(unit.node) and unit in self._world.beside.functions and len(unit.positional) == 1:
+                    if (name := _beside(call.func, target, unit)) is not None:
+                        return f"{name}({ACCELERATOR}.is_main_process)"
+        return None
 
     def rewrite(self, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
         """`print(text, force=True)` was for a print that is muted on the other processes, and is not any more."""
         if not isinstance(node, ast.Call) or "builtins.print" not in self._world.facts.called(node):
             return None
         given = next((keyword for keyword in node.keywords if keyword.arg == "force"), None)
-        if given is None or not any(map(_overrides_print, self._gone)):
+        if given is None or not any(map(overrides_print, self.idle)):
             return None
         pen.remove_argument(node, given)
         return [*node.args, *(keyword for keyword in node.keywords if keyword is not given)]
 
     @cached_property
     def _gone(self) -> set[ast.AST]:
+        return {node for node in self.idle if not self._world.is_left(node)}
+
+    @cached_property
+    def idle(self) -> set[ast.AST]:
+        """The functions that need not be called any more."""
         functions = [f for f in self._world.facts.functions if isinstance(f.node, ast.FunctionDef)]
         joining = [f for f in functions if f.module in self._world.modules and self._joins(f) and self._only(f)]
-        muting = [f for f in functions if f.module in self._world.modules and _overrides_print(f.node)]
+        muting = [f for f in functions if f.module in self._world.modules and overrides_print(f.node)]
         return {f.node for f in (*joining, *muting) if self._only_called(f)}
 
     def _joins(self, unit: Function) -> bool:
@@ -124,7 +144,7 @@ class Setups:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
             return True
         targets = self._world.facts.targets(call)
-        return bool(targets) and all(_overrides_print(target.node) for target in targets)
+        return bool(targets) and all(overrides_print(target.node) for target in targets)
 
     def _only_called(self, unit: Function) -> bool:
         """Whether every use is a statement of its own, or gives names their numbers of the place."""
@@ -156,16 +176,12 @@ class Setups:
         return all(self._world.quantity(n) is not None or self._world.is_handed(n) for n in reads)
 
 
+def _beside(func: ast.expr, called: Function, other: Function) -> str | None:
+    """How to name a function of the same file as one that is called: `utils.other` for `utils.called`."""
+    if called.module is not other.module or other.parent is not None or other.owner is not None:
+        return None
+    return f"{ast.unparse(func.value)}.{other.name}" if isinstance(func, ast.Attribute) else None
+
+
 def _elements(target: ast.expr) -> list[ast.expr]:
     return [e for t in target.elts for e in _elements(t)] if isinstance(target, (ast.Tuple, ast.List)) else [target]
-
-
-def _overrides_print(node: ast.AST) -> bool:
-    """`def setup_for_distributed(is_master)`: lets print be silent on the other processes."""
-    return isinstance(node, ast.FunctionDef) and any(
-        isinstance(inner, ast.Assign)
-        and len(inner.targets) == 1
-        and isinstance(inner.targets[0], ast.Attribute)
-        and inner.targets[0].attr == "print"
-        for inner in node.body
-    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from migrate.alone import apex, losses
+from migrate.alone.bystanders import Bystanders, bystanders
 from migrate.alone.clearing import Clearing
 from migrate.alone.half import Half
 from migrate.alone.handed import Said, entrances, handed, merged
@@ -62,25 +63,27 @@ def stages(facts: Facts) -> list[Stage]:
     return [found for group in _groups(facts) if (found := stage(facts, group)) is not None]
 
 
-def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
+def stage(facts: Facts, modules: tuple[Module, ...], beside: Bystanders | None = None) -> Stage | None:
     """What becomes of some modules; None if nothing has to: no processes, no apex, no backward of another kind."""
     starting, plain = starts(facts, modules), losses.Losses(facts, modules)
     has_processes = bool(starting)
     if not has_processes and not apex.is_used(facts, modules) and not plain.forms:
         return None
-    world = World(facts, modules)
-    sums = Sums(world)
+    world = World(facts, modules, beside)
+    sums, setups = Sums(world), Setups(world)
     paths = frozenset(module.file.path for module in modules)
     told = tuple(dict.fromkeys(Said(Handed(), entrances(facts, use.unit)) for use in starting))
     half = Half(apex.Apex(world, modules, world.dead if has_processes else (), Presence(facts, modules)))
-    if found := (*(_in_the_way(world, sums) if has_processes else ()), *half.obstacles()):
+    if found := (*(_in_the_way(world, sums, setups) if has_processes else ()), *half.obstacles()):
+        if beside is None and (left := bystanders(facts, modules, found)) is not None:
+            return stage(facts, tuple(module for module in modules if module not in left.modules), left)
         return Stage(paths, processes=told, refusals=found)
     files = [module.file for module in modules]
     plan = _plan(files)
     half.run(Pen(plan))
     plain.run(Pen(plan))
     if has_processes:
-        rewriting = Rewriting(world, Pen(plan), Setups(world), sums, half.gone)
+        rewriting = Rewriting(world, Pen(plan), setups, sums, half.gone)
         rewriting.run()
         told += tuple(handed(world, rewriting.samplers, rewriting.scales))
     if plan.refused or plan.conflicts:
@@ -97,8 +100,10 @@ def stage(facts: Facts, modules: tuple[Module, ...]) -> Stage | None:
     return Stage(paths, made.contents, made.comments, told, half.said)
 
 
-def _in_the_way(world: World, sums: Sums) -> tuple[Refusal, ...]:
+def _in_the_way(world: World, sums: Sums, setups: Setups) -> tuple[Refusal, ...]:
     found = tuple(obstacles(world, sums))
+    if world.beside is not None:
+        found += tuple(world.beside.obstacles(world.facts, setups.idle))
     return found or (*Samplers(world).obstacles(), *Scales(world, sums).obstacles(), *sums.obstacles())
 
 

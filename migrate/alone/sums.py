@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.calls import SUMS
 from migrate.alone.inside import Insides, summed
+from migrate.alone.tests import asks_only_for_several
 from migrate.alone.told import above
 from migrate.alone.world import RANKS
 from migrate.analysis.roles import Role, roles
@@ -39,7 +40,8 @@ class Sums:
         self._world = world
         self.insides = Insides(world)
         self._open = list(self._branches()) if self._staying else []
-        world.keep({branch.test for branch in self._open})
+        if self._open:
+            world.keep({branch.test for branch in self._open})
 
     def stays(self, call: ast.Call) -> bool:
         """Whether processes go on talking to each other in a call."""
@@ -93,7 +95,7 @@ class Sums:
         if isinstance(statement, ast.If):
             inner = statement.body[0]
             is_alone = len(statement.body) == 1 and not statement.orelse and statement.test in self._world.kept
-            is_alone = is_alone and self._world.asks_only_for_several(statement.test)
+            is_alone = is_alone and asks_only_for_several(self._world, statement.test)
             text = self.instead(inner) if is_alone and not isinstance(inner, ast.If) else None
             return "\n".join([*above(self._world, inner), text]) if text is not None else None
         call = statement.value if isinstance(statement, ast.Expr) else None
@@ -134,7 +136,7 @@ class Sums:
                 why = f"{name} runs inside a model: what it gives depends on the number of processes"
                 yield Refusal(call, "MIG113", why, way_out)
         for branch in self._open:
-            if not self._world.asks_only_for_several(branch.test):
+            if not asks_only_for_several(self._world, branch.test):
                 why = "this asks for several processes and for something else, and what processes sum up depends on it"
                 yield Refusal(branch, "MIG113", why, "make two branches of it, one in the other")
 

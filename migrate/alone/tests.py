@@ -36,6 +36,15 @@ def choose(world: World, pen: Pen, node: ast.IfExp) -> ast.expr | None:
     return node.body if truth else node.orelse
 
 
+def asks_only_for_several(world: World, test: ast.expr) -> bool:
+    """Whether a test, of a branch that stays, asks for nothing but whether there are several processes."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    kept, world.kept = world.kept, set()
+    found = all(world.truth(part) is not None for part in parts)
+    world.kept = kept
+    return found
+
+
 def ask(world: World, pen: Pen, test: ast.expr) -> list[ast.expr]:
     """Make the questions in a test those to the accelerator; what is left of it to be looked at is given back."""
     if world.questions.stays(test):

@@ -24,6 +24,7 @@ from migrate.programs.sources import Sources
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from migrate.alone.bystanders import Bystanders
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Function, Module
 
@@ -49,12 +50,13 @@ WRAPPERS = distributed.DISTRIBUTED_DATA_PARALLEL
 class World:
     """The answers for one project."""
 
-    def __init__(self, facts: Facts, modules: tuple[Module, ...]) -> None:
+    def __init__(self, facts: Facts, modules: tuple[Module, ...], beside: Bystanders | None = None) -> None:
         self.facts = facts
         self.modules = modules
+        self.beside = beside
         self.sources = Sources(facts)
         self._branches = Branches(facts)
-        self._places = Places(facts, self.sources)
+        self.places = Places(facts, self.sources)
         self._asked_of: list[Function] = []
         self._flags: dict[str, bool] = {}
         self._attributes = Attributes(self)
@@ -62,11 +64,14 @@ class World:
         self._learn_flags()
         self.questions = Questions(self)
 
+    def is_left(self, node: ast.AST) -> bool:
+        """Whether code stays, since scripts beside the programs run it in processes of their own."""
+        return self.beside is not None and self.beside.holds(self.facts, node)
+
     def keep(self, tests: set[ast.expr]) -> None:
         """Leave branches open, since what is in them is done on several processes."""
-        if tests:
-            self.kept |= tests
-            self.__dict__.pop("dead", None)
+        self.kept |= tests
+        self.__dict__.pop("dead", None)
 
     # --- tests ------------------------------------------------------------------------------------------------------
 
@@ -93,14 +98,6 @@ class World:
         if isinstance(test, ast.Call):
             return self._answer(test)
         return self._compared(test)
-
-    def asks_only_for_several(self, test: ast.expr) -> bool:
-        """Whether a test, of a branch that stays, asks for nothing but whether there are several processes."""
-        parts = test.values if isinstance(test, ast.BoolOp) else [test]
-        kept, self.kept = self.kept, set()
-        found = all(self.truth(part) is not None for part in parts)
-        self.kept = kept
-        return found
 
     def _answer(self, call: ast.Call) -> bool | None:
         """What a function of the project says, such as `is_dist_avail_and_initialized()`."""
@@ -218,7 +215,7 @@ class World:
                     continue
                 other = node.orelse[0]
                 meanings = self._branches.meanings(other.test) if isinstance(other, ast.If) else ()
-                read = (self._places.variable(n) for s in node.body for n in ast.walk(s) if isinstance(n, ast.expr))
+                read = (self.places.variable(n) for s in node.body for n in ast.walk(s) if isinstance(n, ast.expr))
                 if any(m.holds is Side.SEVERAL for m in meanings):
                     if any(distributed.ENVIRONMENT.get(name) is Role.RANK for name in read if name is not None):
                         yield node
@@ -258,13 +255,13 @@ class World:
             return None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and self.quantity(node.left) in RANKS:
             return Quantity.LOCAL_RANK
-        if (found := self._places.quantity(node)) is not None:
+        if (found := self.places.quantity(node)) is not None:
             return found
         return self._of_attributes.get(node.attr) if isinstance(node, ast.Attribute) else None
 
     def is_given_by_launcher(self, node: ast.expr) -> bool:
         """Whether an expression is read from the environment, or from the group, as a number of the place."""
-        return self._places.quantity(node) is not None
+        return self.places.quantity(node) is not None
 
     def is_size(self, node: ast.expr) -> bool:
         """Whether an expression is the number of processes, or of the GPUs that each get one."""
@@ -311,7 +308,7 @@ class World:
             and isinstance(node.op, ast.Add)
             and isinstance(node.target, ast.Attribute)
             and node.target.attr == attribute
-            and self._places.quantity(node.value) in RANKS
+            and self.places.quantity(node.value) in RANKS
         }
 
     def _is_first_rank(self, value: ast.expr | None) -> bool:
@@ -329,11 +326,11 @@ class World:
             if isinstance(value.op, ast.Mod):
                 left = value.left
                 is_own = isinstance(left, ast.Attribute) and "rank" in left.attr
-                return Quantity.LOCAL_RANK if is_own or self._places.quantity(left) in RANKS else None
+                return Quantity.LOCAL_RANK if is_own or self.places.quantity(left) in RANKS else None
             sides = (value.left, value.right)
             if any(isinstance(n, ast.Attribute) and n.attr == attribute for s in sides for n in ast.walk(s)):
                 return "alone"  # args.rank * n + gpu: made out of what it was
-        found = self._places.quantity(value)
+        found = self.places.quantity(value)
         return found if found is not Quantity.DEVICES else Quantity.WORLD_SIZE
 
     def assigned_attributes(self) -> Iterator[tuple[ast.Attribute, ast.expr | None]]:

@@ -48,6 +48,12 @@ _ASKED = {
     "local_process_index": Quantity.LOCAL_RANK,
     "num_processes": Quantity.WORLD_SIZE,
 }
+#: What a job of submitit tells.
+_OF_JOB = {
+    "global_rank": Quantity.RANK,
+    "local_rank": Quantity.LOCAL_RANK,
+    "num_tasks": Quantity.WORLD_SIZE,
+}
 _JOINED = {"rank": Quantity.RANK, "world_size": Quantity.WORLD_SIZE}
 #: Values that stand for "only one process".
 _ALONE = {
@@ -121,6 +127,8 @@ class Places:
         if isinstance(node, ast.Attribute) and node.attr in _ASKED:
             if Role.ACCELERATOR in roles(self._facts.values(node.value)):
                 return _ASKED[node.attr]
+        if isinstance(node, ast.Attribute) and self.is_of_job(node):
+            return _OF_JOB[node.attr]
         if self._sources.option(node) is not None and isinstance(node, ast.Attribute) and node.attr in _OPTIONS:
             return _OPTIONS[node.attr]
         if not isinstance(node, (ast.Name, ast.Attribute)):
@@ -128,6 +136,15 @@ class Places:
         key = (id(self._facts.unit(node)), ast.unparse(node))
         # What a spawned function tells the process group says more than its place in the list of arguments.
         return self._joined.get(key) or self._spawned.get(key)
+
+    def is_of_job(self, node: ast.expr) -> bool:
+        """Whether an expression asks a job of submitit for the place of the process."""
+        if not isinstance(node, ast.Attribute) or node.attr not in _OF_JOB:
+            return False
+        made = {value.origin for value in self._facts.values(node.value)}
+        return bool(made) and all(
+            isinstance(call, ast.Call) and bool(self._facts.called(call) & distributed.JOBS) for call in made
+        )
 
     def variable(self, node: ast.expr) -> str | None:
         """The environment variable that an expression reads."""

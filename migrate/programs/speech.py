@@ -12,6 +12,7 @@ from migrate.analysis.units import Class, Function, Module
 from migrate.programs.films import put_around, told_files
 from migrate.programs.folders import if_missing, may_be_there
 from migrate.programs.guards import is_asked, keeps
+from migrate.programs.muted import is_muted, only_prints
 from migrate.programs.voice import Voice
 from migrate.programs.writers import Form
 
@@ -66,9 +67,11 @@ def speech(conversion: Conversion) -> Speech:
             _listen(conversion, voice, said, unit.tree.body)
         else:
             _listen_inside(conversion, voice, said, unit)
+    silent = is_muted(conversion)
     for unit in {*conversion.program.outsiders, *_beside(conversion)}:
         if voice.speaks_unasked(unit) and not voice.is_guarded_outside(unit):
-            said.unreached.append(unit)
+            if not silent or not only_prints(conversion, voice, unit):
+                said.unreached.append(unit)
     said.logs = [use.node for use in conversion.speaking_uses if _logs(conversion, use.node)]
     for statement in put_around(conversion.facts, conversion.program):
         if conversion.access.can_reach(statement):

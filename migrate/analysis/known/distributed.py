@@ -25,6 +25,8 @@ LAUNCHERS = frozenset(
     """torch.multiprocessing.spawn torch.multiprocessing.start_processes torch.multiprocessing.spawn.spawn
     torch.multiprocessing.spawn.start_processes""".split()
 )
+#: What a process of a job asks for its place.
+JOBS = frozenset({"submitit.JobEnvironment", "submitit.job_environment.JobEnvironment"})
 DEEPSPEED = frozenset({"deepspeed.initialize"})
 
 #: What all processes must enter together.
