@@ -199,6 +199,9 @@ class Access:
             self.parameters[other] = Parameter(other, argument)
         for other in units:
             for site in self.facts.signatures.of(other).sites:
+                holder = self.around.get(site.call.caller)
+                if holder is not None and not holder.is_there(self.facts, site.call.node):
+                    raise self._too_early(other, site.call.node)
                 self.of(site.call.caller)
 
     def _replaced(self, units: tuple[Function, ...]) -> str | None:
@@ -212,6 +215,12 @@ class Access:
         place = self.program.outsiders[unit]
         why = f"{unit.name}() needs the accelerator, and {place}, which this program does not reach, uses it, too"
         return OutOfReach(unit.node, why, f"give that place a function of its own, a copy of {unit.name}()")
+
+    def _too_early(self, unit: Function, call: ast.Call) -> OutOfReach:
+        """A function that needs the accelerator, and is called above the object that makes it."""
+        line = getattr(call, "lineno", 0)
+        why = f"{unit.name}() needs the accelerator, and is called in line {line}, before that is made"
+        return OutOfReach(unit.node, why, f"call {unit.name}() after what trains is made")
 
     def _out_of_files(self, unit: Function) -> OutOfReach:
         """A function that needs the accelerator, where it or a caller of it stands in a file that was not named."""

@@ -91,6 +91,26 @@ def test_a_name_for_two_agents_is_none_for_an_accelerator(convert_text):
     assert "agent.accelerator" not in result
 
 
+ABOVE_AND_BELOW = """
+def report(step):
+    print("step", step)
+    return step
+
+done = report(-1)
+agent = Agent()
+for step in range(9):
+    agent.learn()
+    done = report(step)
+"""
+
+
+def test_a_function_that_is_called_above_the_agent_is_not_handed_its_accelerator(convert_text):
+    report, result = convert_text(AGENT + ABOVE_AND_BELOW)
+
+    assert "done = report(-1)" in result
+    assert "MIG117" in [finding.code for finding in report.of(Kind.NOTE)]
+
+
 LEARNER = """
 import torch
 from torch import nn, optim
@@ -130,3 +150,42 @@ def test_the_device_of_a_script_around_a_module(convert_text):
     assert "self.accelerator = Accelerator(kwargs_handlers=" in result  # not on the CPU
     assert 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")' in result  # each process its own GPU
     assert "        x = x.to(device)\n" in result
+
+
+SAVING = """
+import time
+import torch
+from torch import nn, optim
+
+class Trainer:
+    def __init__(self):
+        self.net = nn.Linear(2, 1)
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
+
+    def step(self, x):
+        self.optimizer.zero_grad()
+        self.net(x).sum().backward()
+        self.optimizer.step()
+
+    def save(self):
+        stamp = time.strftime("%H%M%S")
+        path = "net_%s" % stamp
+        torch.save(self.net.state_dict(), path)
+        return path
+
+    def load(self, path):
+        self.net.load_state_dict(torch.load(path))
+
+trainer = Trainer()
+loader = torch.utils.data.DataLoader(torch.randn(8, 2), 2)
+for x in loader:
+    trainer.step(x)
+    best = trainer.save()
+trainer.load(best)
+"""
+
+
+def test_a_name_that_a_method_makes_up_by_the_clock_is_that_of_the_main_process(convert_text):
+    _, result = convert_text(SAVING)
+
+    assert 'stamp = broadcast_object_list([time.strftime("%H%M%S")])[0]' in result
