@@ -86,7 +86,8 @@ class _Names:
             if isinstance(inner, ast.Call) and self._facts.called(inner) & output.MADE_UP:
                 return inner
         for inner in ast.walk(node) if depth else ():
-            if isinstance(inner, ast.Call) or isinstance(getattr(inner, "ctx", None), ast.Load):
+            is_read = isinstance(getattr(inner, "ctx", ast.Load()), ast.Load)
+            if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and is_read:
                 for given in self._sources.given(inner).expressions:
                     if given is not node and (made := self.made_up(given, depth - 1)) is not None:
                         return made
