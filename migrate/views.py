@@ -66,7 +66,7 @@ def converted(
     for group in groups:
         near = _beside(project, facts, group)
         guests = tuple(Visitor(module, facts) for module in facts.modules if module in group[0].visitors)
-        views = [_view(near, files, known, options, ready, group, guests, script) for script in group]
+        views = [_view(near.hiding(_others(facts, group, s)), files, known, options, ready, guests, s) for s in group]
         outcome = _with(outcome, _settled(views, plan), options)
     told_of = {(finding.path, finding.line) for finding in outcome.findings if finding.kind is Kind.LOOP}
     return (outcome, plan) if all(_places(facts, s) <= told_of for g in groups for s in g) else together
@@ -88,20 +88,28 @@ def _places(facts: Facts, script: Script) -> set[tuple[str, int]]:
     return {(facts.file(loop).path, getattr(loop, "lineno", 0)) for loop in script.loops}
 
 
+def _others(facts: Facts, group: tuple[Script, ...], script: Script) -> frozenset[str]:
+    """The files of the other scripts of a group and of its visitors, and those that only these import."""
+    gone = {module for each in group if each is not script for module in (each.module, *each.starters)}
+    gone |= script.visitors
+    importers = {m: {other for other in facts.modules if m in other.imports} for m in facts.modules}
+    while more := {m for m, by in importers.items() if by and by <= gone and m not in gone and m is not script.module}:
+        gone |= more
+    return frozenset(module.file.path for module in gone)
+
+
 def _view(
     project: Project,
     files: Sequence[SourceFile],
     known: Tables,
     options: Options,
     ready: Sequence[Ready],
-    group: tuple[Script, ...],
     guests: tuple[Visitor, ...],
     script: Script,
 ) -> View:
     from migrate.analysis import analyse
 
-    others = {*(each.path for each in group if each is not script), *(guest.module.path for guest in guests)}
-    facts = analyse(project.hiding(frozenset(others)), known)
+    facts = analyse(project, known)
     plan = Plan(files)
     outcome = convert_script(facts, plan, options, ready, script.loops, guests)
     more = tuple(guest.module.path for guest in guests if plan.edits(guest.module.path))

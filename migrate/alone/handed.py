@@ -54,7 +54,7 @@ def entrances(facts: Facts, unit: Unit) -> frozenset[str] | None:
     above = entered_from(facts, unit)
     if isinstance(unit, Function) and not facts.callers_known(unit.original):
         return None
-    return None if any(is_imported(facts, module) for module in above) else frozenset(m.file.path for m in above)
+    return None if any(is_imported(facts, module, above) for module in above) else frozenset(m.file.path for m in above)
 
 
 def handed(world: World, samplers: Samplers, scales: Scales) -> Iterator[Said]:

@@ -14,7 +14,7 @@ from migrate.analysis.units import Function, Module
 from migrate.programs.visitors import may_visit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -28,6 +28,7 @@ class Script:
 
     module: Module
     loops: frozenset[ast.AST]
+    starters: frozenset[Module] = frozenset()  # modules that import it and run it: one program with it
     visitors: frozenset[Module] = frozenset()  # that enter its functions with objects of their own, on the CPU
 
     @property
@@ -85,40 +86,52 @@ def _by_name(facts: Facts, unit: Function) -> bool:
 
 
 def sharing(facts: Facts, loops: Loops) -> list[tuple[Script, ...]]:
-    """Scripts that come to the same training loops, or to what makes the objects of theirs, group by group.
+    """Scripts that come to the same training loops, backward calls, or what makes their objects, group by group.
 
-    None of them is imported by other code but by their visitors.
+    None of them is imported by other code, but for a module that only runs it (`import train; train.main(args)`), and
+    their visitors.
     """
     found: list[_Group] = []
     known: dict[Module, bool] = {}
     for together in loops.together():
         modules = set[Module]().union(*(entered_from(facts, loop.unit) for loop in together))
+        calls = {call for loop in together for call in loop.backwards}
         guests = {m for m in modules if modules & m.imports and _visits(facts, loops, m, known)}
         scripts = modules - guests or modules
-        touching = [group for group in found if group.scripts & scripts]
-        is_shared = len(modules) > 1 or any(group.is_shared for group in touching)
-        merged = _Group(scripts, modules - scripts, is_shared)
+        touching = [group for group in found if group.scripts & scripts or group.calls & calls]
+        is_shared = len(modules) > 1 or any(group.is_shared or group.calls & calls for group in touching)
+        merged = _Group(scripts, modules - scripts, calls, is_shared)
         found = [group for group in found if group not in touching] + [merged.with_all(touching)]
-    return [
-        tuple(
-            Script(m, frozenset(_loops(facts, loops, m)), frozenset(group.visitors))
-            for m in facts.modules
-            if m in group.scripts
-        )
-        for group in found
-        if group.is_shared and all(_stands_alone(facts, m, group.visitors) for m in group.scripts)
-    ]
+    scripts_of = (_scripts(facts, loops, group) for group in found if group.is_shared)
+    return [group for group in scripts_of if len(group) > 1 or any(script.visitors for script in group)]
+
+
+def _scripts(facts: Facts, loops: Loops, group: _Group) -> tuple[Script, ...]:
+    """The scripts of a group; none where it cannot be told which modules are one."""
+    modules = [module for module in facts.modules if module not in group.visitors]
+    own = [m for m in modules if m in group.scripts and not m.imports & group.scripts - {m}]
+    leads = {module: module for module in own}
+    while more := [m for m in modules if m not in leads and not leads.keys().isdisjoint(m.imports)]:
+        leads |= {module: next(leads[i] for i in module.imports if i in leads) for module in more}
+    for module, script in leads.items():
+        if not module.file.named or any(leads.get(imported, script) is not script for imported in module.imports):
+            return ()
+    starters = {script: frozenset(m for m in leads if leads[m] is script is not m) for script in own}
+    visitors = frozenset(group.visitors)
+    return tuple(Script(m, frozenset(_loops(facts, loops, m)), starters[m], visitors) for m in own)
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
     scripts: set[Module]
     visitors: set[Module]
+    calls: set[ast.Call]  # of backward
     is_shared: bool
 
-    def with_all(self, others: Iterable[_Group]) -> _Group:
+    def with_all(self, others: Collection[_Group]) -> _Group:
         scripts = self.scripts.union(*(other.scripts for other in others))
-        return _Group(scripts, self.visitors.union(*(other.visitors for other in others)), self.is_shared)
+        visitors = self.visitors.union(*(other.visitors for other in others))
+        return _Group(scripts, visitors, self.calls.union(*(other.calls for other in others)), self.is_shared)
 
 
 def _visits(facts: Facts, loops: Loops, module: Module, known: dict[Module, bool]) -> bool:
@@ -129,15 +142,10 @@ def _visits(facts: Facts, loops: Loops, module: Module, known: dict[Module, bool
     return known[module]
 
 
-def _stands_alone(facts: Facts, module: Module, visitors: set[Module]) -> bool:
-    others = (other for other in facts.modules if other is not module and other not in visitors)
-    return module.file.named and not any(module in other.imports for other in others)
-
-
 def _loops(facts: Facts, loops: Loops, module: Module) -> Iterable[ast.AST]:
     return (loop.node for loop in loops.training if module in entered_from(facts, loop.unit))
 
 
-def is_imported(facts: Facts, module: Module) -> bool:
-    """Whether other code imports a module."""
-    return any(module in other.imports for other in facts.modules if other is not module)
+def is_imported(facts: Facts, module: Module, besides: Collection[Module] = ()) -> bool:
+    """Whether other code imports a module; `besides` some modules."""
+    return any(module in other.imports for other in facts.modules if other is not module and other not in besides)

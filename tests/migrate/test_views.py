@@ -153,6 +153,80 @@ def test_a_script_that_another_one_imports_is_no_program_of_its_own(converted):
     assert all("ccelerator" not in text for text in files.values())
 
 
+STARTING = """
+    import {script}
+
+
+    class Job:
+        def __call__(self):
+            {script}.main()
+
+
+    def submit(executor):
+        executor.submit(Job())
+"""
+
+
+def test_a_module_that_only_starts_a_script_is_one_program_with_it(converted):
+    small = SCRIPT.replace("SGD", "Adam")
+    starting = {name: STARTING.format(script=name.removeprefix("submit_")) for name in ("submit_train", "submit_small")}
+    report, files = converted(engine=ENGINE, train=SCRIPT, small=small, **starting)
+    assert reasons(report) == []
+    assert all("accelerator.prepare(loader, net, optimizer)" in files[name] for name in ("train", "small"))
+    assert all(files[name] == textwrap.dedent(text) for name, text in starting.items())
+
+
+def test_a_module_that_starts_one_of_two_scripts_is_refused(converted):
+    one = "import train\nimport small\n\n\ndef start(name):\n    (train if name == 'train' else small).main()\n"
+    report, files = converted(engine=ENGINE, train=SCRIPT, small=SCRIPT.replace("SGD", "Adam"), start=one)
+    assert reasons(report)
+    assert all("ccelerator" not in text for text in files.values())
+
+
+STEPS = """
+    import torch
+
+
+    def every(batches):
+        for number, batch in enumerate(batches):
+            yield batch
+
+
+    class Stepper:
+        def __call__(self, loss, optimizer):
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+    def resume(path, net, optimizer):
+        state = torch.load(path)
+        net.load_state_dict(state["net"])
+        optimizer.load_state_dict(state["optimizer"])
+"""
+STEPPING = """
+    import steps
+    import torch
+
+
+    def {name}(net, optimizer, batches, device):
+        net.train()
+        step = steps.Stepper()
+        for x, y in steps.every(batches):
+            loss = torch.nn.functional.cross_entropy(net(x.to(device)), y.to(device))
+            step(loss, optimizer)
+"""
+
+
+def test_what_only_another_script_imports_is_not_there(converted):
+    slow = SCRIPT.replace("import engine", "import slow_engine as engine").replace("engine.fit(", "engine.fit_slowly(")
+    engines = {"engine": STEPPING.format(name="fit"), "slow_engine": STEPPING.format(name="fit_slowly")}
+    report, files = converted(steps=STEPS, train=SCRIPT, train_slow=slow, **engines)
+    assert reasons(report) == []
+    assert "accelerator.backward(loss)" in files["steps"]
+    assert all("accelerator.prepare(loader, net, optimizer)" in files[name] for name in ("train", "train_slow"))
+
+
 def test_only_what_a_script_says_of_its_processes_is_handed_to_it(converted):
     several = SCRIPT.replace("torch.manual_seed(0)", 'torch.distributed.init_process_group("nccl")')
     several = several.replace("shuffle=True", "sampler=torch.utils.data.DistributedSampler(data)")
