@@ -88,7 +88,16 @@ class Counts:
 
     def is_per_batch(self, node: ast.AST) -> bool:
         """Whether code runs for each batch that is trained on."""
-        return Rate.BATCH in self._frequency.of(node)
+        return Rate.BATCH in self._frequency.of(node) and self._is_dealt_out(node)
+
+    def _is_dealt_out(self, node: ast.AST) -> bool:
+        """Whether data are dealt out where code runs: one loop of a program may play, and another run over a loader."""
+        if not self.program.training_loaders:
+            return True
+        training = {loop.node: loop for loop in self.program.training}
+        around = (node, *self.loops.around(node, self.facts.unit(node)))
+        first = next((training[loop] for loop in around if loop in training), None)
+        return first is None or bool(first.loaders)
 
     def used(self, node: ast.expr, made_with: Sequence[ast.Call] = ()) -> None:
         """Take an expression as the value that counts in the end.
@@ -226,7 +235,7 @@ class Counts:
         return any(isinstance(n, ast.Call) and "builtins.range" in self.facts.called(n) for n in ast.walk(iterated))
 
     def _is_trained_in(self, loop: ast.For) -> bool:
-        return any(loop is training.node for training in self.program.training)
+        return any(loop is training.node for training in self.program.training) and self._is_dealt_out(loop)
 
     def _loaders(self, loop: ast.For) -> set[ast.AST]:
         return self.loops.loaders(loop) & self.program.training_loaders

@@ -93,14 +93,15 @@ def _clips_before(facts: Facts, loop: LoopFact, test: ast.If) -> bool:
 
 
 def _test(facts: Facts, loops: Loops, loop: LoopFact) -> ast.If | None:
-    """The `if (i + 1) % k == 0:` around the step of a loop."""
+    """The `if (i + 1) % k == 0:` around the step of a loop, with a backward outside of it."""
     tree = facts.tree(loop.node)
     for update in loops.stepped(loop):
         for above in tree.up(update.node) if update.node in tree else ():
             if above is loop.node:
                 break
             if isinstance(above, ast.If) and any(isinstance(inner, ast.Mod) for inner in ast.walk(above.test)):
-                return above
+                if not set(loop.backwards) <= set(ast.walk(above)):  # `if step % 4 == 0:` train
+                    return above
     return None
 
 

@@ -209,6 +209,30 @@ def test_an_agent_that_runs_the_raw_model_is_refused(convert):
     assert "MIG104" in {code for code, _ in left(report)}
 
 
+SHARED = (
+    "for (expert,), states in {zipped}:",
+    "for (expert,) in experts:\n            states = rows.states[: expert.size(0)]",
+)
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        pytest.param(
+            "for group in agent.optimizer.param_groups:\n            group['lr'] = 0.1 * (1 - step / 4)", id="round"
+        ),
+        pytest.param("agent.optimizer.param_groups[0]['lr'] = 1 / (step + 1)", id="in one line"),
+    ],
+)
+def test_rounds_to_which_nothing_is_dealt_out_are_counted_as_they_are(convert, rate):
+    _, _, converted = convert(("print(step,", f"{rate}\n        print(step,"), zipped=FILLINGS["zipped"])
+    _, _, shared = convert((SHARED[0].format(**FILLINGS), SHARED[1]), ("print(step,", f"{rate}\n        print(step,"))
+
+    assert "experts, judge.optimizer, judge = accelerator.prepare(" in shared
+    assert rate in converted
+    assert rate in shared
+
+
 MONITORED = """\
 import os
 import gym
@@ -259,3 +283,12 @@ def test_a_monitor_without_a_file_stays(convert_text):
     _, converted = convert_text(MONITORED.replace("{file}", "None"))
 
     assert "return Monitor(env, None)" in converted
+
+
+def test_to_train_in_every_fourth_round_accumulates_nothing(convert_text):
+    step = "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n"
+    rare = "        if step % 4 == 0:\n" + "".join(f"    {line}\n" for line in step.splitlines())
+    report, converted = convert_text(MONITORED.replace("{file}", "None").replace(step, rare))
+
+    assert "accelerator.backward(loss)" in converted
+    assert "MIG108" not in {finding.code for finding in report.findings}
