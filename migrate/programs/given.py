@@ -15,6 +15,7 @@ from migrate.analysis.units import Function, Module, module_of
 from migrate.programs.naming import is_local
 from migrate.programs.outsiders import is_inside_model, units_inside
 from migrate.programs.program import Program, Refusal
+from migrate.programs.set_up import after_setting_up, raw_reads
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -34,7 +35,13 @@ def kept_given(facts: Facts, loops: Loops, program: Program, units: Collection[U
     yield from _trained_raw(facts, loops, program)
     if program.home is program.start or program.hands_up:
         return
-    inside = units_inside(facts, program)
+    later = after_setting_up(facts, program)
+    inside = units_inside(facts, program) | later
+    if later:
+        yield from (
+            _refusal(node, f"{ast.unparse(node)} is read here as it was before prepare")
+            for node in raw_reads(facts, program, later)
+        )
     for loop in program.training:
         if loop.unit not in inside:
             yield _refusal(loop.node, "this loop trains the model outside of where it is prepared")

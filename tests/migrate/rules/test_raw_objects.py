@@ -219,3 +219,81 @@ def test_a_function_that_goes_over_the_parameters_makes_a_model_for_each_call(co
     _, result = convert_text(FACTORY)
 
     assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in result
+
+
+SOLVER = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Solver:
+    def __init__(self, loader):
+        self.loader = loader
+        {above}
+        {build}
+        {below}
+
+    def build_model(self):
+        self.net = nn.Linear(2, 1)
+        self.opt = optim.SGD(self.net.parameters(), lr=0.1)
+
+    def show(self):
+        print(len(self.loader))
+
+    def train(self):
+        for (x,) in {over}:
+            loss = self.net(x).pow(2).mean()
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+
+
+loader = DataLoader(TensorDataset(torch.zeros(8, 2)), batch_size=2)
+{before}
+solver = Solver(loader)
+{after}
+solver.train()
+{end}
+"""
+SET_UP = {"above": "", "build": "self.build_model()", "below": "", "over": "self.loader"}
+SET_UP |= {"before": "", "after": "", "end": ""}
+SETS_UP = {
+    "nothing else": {},
+    "looked at before": {"before": "print(len(loader.dataset))"},
+    "counted above": {"above": "self.steps = len(loader)"},
+    "shown afterwards": {"below": "self.show()"},
+}
+
+
+@pytest.mark.parametrize("name", SETS_UP)
+def test_what_an_init_sets_up_in_a_method(convert_text, name):
+    _, result = convert_text(SOLVER.format(**(SET_UP | SETS_UP[name])))
+
+    assert "self.loader, self.net, self.opt = self.accelerator.prepare(" in result
+    assert result.index("self.accelerator = Accelerator(") < result.index("self.build_model()")
+    assert "self.accelerator.backward(loss)" in result
+
+
+RAW_ELSEWHERE = {
+    "read by the script": {"end": "for (x,) in loader:\n    print(solver.net(x))"},
+    "read through the object": {"end": "for (x,) in solver.loader:\n    print(solver.net(x))"},
+    "set up at times": {"build": "if loader:\n            self.build_model()"},
+    "read below": {"below": "self.steps = len(loader)"},
+    "iterated above": {"above": "self.batches = iter(loader)", "over": "self.batches"},
+    "taken above": {"above": "self.batches = list(loader)", "over": "self.batches"},
+    "shown above": {"above": "self.show()"},
+    "given by a lambda": {"above": "self.get = lambda: loader", "over": "self.get()"},
+    "under a second name": {"above": "self.again = self.loader", "over": "self.again"},
+    "a global": {"over": "loader"},
+    "another one later": {"after": "solver.loader = DataLoader(TensorDataset(torch.zeros(8, 2)), batch_size=4)"},
+    "set up again": {"end": "solver.build_model()\nsolver.train()"},
+}
+
+
+@pytest.mark.parametrize("name", RAW_ELSEWHERE)
+def test_what_an_init_sets_up_and_others_have_raw(convert_text, name):
+    report, result = convert_text(SOLVER.format(**(SET_UP | RAW_ELSEWHERE[name])))
+
+    assert "Accelerator" not in result
+    assert any(finding.code == "MIG104" for finding in report.findings)
