@@ -56,7 +56,10 @@ def converted(
     files = tuple(dict.fromkeys((*project.files, *(module.file for module in facts.editable))))
     plan = Plan(files)
     outcome = convert(facts, plan, options, ready)
-    groups = [group for group in sharing(facts, Loops(facts)) if _is_left(facts, group, outcome)]
+    loops = Loops(facts)
+    places = {(f.path, f.line) for f in outcome.findings if f.kind is Kind.LOOP and not f.converts}
+    left = {loop.node for loop in loops.training if (facts.file(loop.node).path, loop.node.lineno) in places}
+    groups = [group for group in sharing(facts, loops, left) if any(script.loops & left for script in group)]
     together = outcome, plan
     if not groups or facts.broken:
         return together
@@ -70,12 +73,6 @@ def converted(
         outcome = _with(outcome, _settled(views, plan), options)
     told_of = {(finding.path, finding.line) for finding in outcome.findings if finding.kind is Kind.LOOP}
     return (outcome, plan) if all(_places(facts, s) <= told_of for g in groups for s in g) else together
-
-
-def _is_left(facts: Facts, group: tuple[Script, ...], outcome: Outcome) -> bool:
-    """Whether a loop of some scripts is not converted as things are."""
-    places = {place for script in group for place in _places(facts, script)}
-    return any(f.kind is Kind.LOOP and not f.converts and (f.path, f.line) in places for f in outcome.findings)
 
 
 def _beside(project: Project, facts: Facts, group: tuple[Script, ...]) -> Project:

@@ -14,7 +14,7 @@ from migrate.analysis.units import Function, Module
 from migrate.programs.visitors import may_visit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Container, Iterable
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -85,22 +85,25 @@ def _by_name(facts: Facts, unit: Function) -> bool:
     return any(not facts.targets(use.node) and not facts.receiver(use.node) for use in facts.method_calls(unit.name))
 
 
-def sharing(facts: Facts, loops: Loops) -> list[tuple[Script, ...]]:
+def sharing(facts: Facts, loops: Loops, left: Container[ast.AST]) -> list[tuple[Script, ...]]:
     """Scripts that come to the same training loops, backward calls, or what makes their objects, group by group.
 
     None of them is imported by other code, but for a module that only runs it (`import train; train.main(args)`), and
-    their visitors.
+    their visitors. What one function makes for each of them, such as `model.configure_optimizers()`, binds them
+    together only where all of their loops are `left` without that.
     """
     found: list[_Group] = []
     known: dict[Module, bool] = {}
     for together in loops.together():
         modules = set[Module]().union(*(entered_from(facts, loop.unit) for loop in together))
-        calls = {call for loop in together for call in loop.backwards}
+        calls: set[ast.AST] = {call for loop in together for call in loop.backwards}
         guests = {m for m in modules if modules & m.imports and _visits(facts, loops, m, known)}
         scripts = modules - guests or modules
-        touching = [group for group in found if group.scripts & scripts or group.calls & calls]
-        is_shared = len(modules) > 1 or any(group.is_shared or group.calls & calls for group in touching)
-        merged = _Group(scripts, modules - scripts, calls, is_shared)
+        makers = {facts.source(origin) for loop in together for origin in loops.trained_by(loop)}
+        bonds = calls | makers if all(loop.node in left for loop in together) else calls
+        touching = [group for group in found if group.scripts & scripts or group.bonds & bonds]
+        is_shared = len(modules) > 1 or any(group.is_shared or group.bonds & bonds for group in touching)
+        merged = _Group(scripts, modules - scripts, bonds, is_shared)
         found = [group for group in found if group not in touching] + [merged.with_all(touching)]
     scripts_of = (_scripts(facts, loops, group) for group in found if group.is_shared)
     return [group for group in scripts_of if len(group) > 1 or any(script.visitors for script in group)]
@@ -125,13 +128,13 @@ def _scripts(facts: Facts, loops: Loops, group: _Group) -> tuple[Script, ...]:
 class _Group:
     scripts: set[Module]
     visitors: set[Module]
-    calls: set[ast.Call]  # of backward
+    bonds: set[ast.AST]  # the backward calls, and of what is left where optimizers are made, in the source
     is_shared: bool
 
     def with_all(self, others: Collection[_Group]) -> _Group:
         scripts = self.scripts.union(*(other.scripts for other in others))
         visitors = self.visitors.union(*(other.visitors for other in others))
-        return _Group(scripts, visitors, self.calls.union(*(other.calls for other in others)), self.is_shared)
+        return _Group(scripts, visitors, self.bonds.union(*(other.bonds for other in others)), self.is_shared)
 
 
 def _visits(facts: Facts, loops: Loops, module: Module, known: dict[Module, bool]) -> bool:

@@ -453,3 +453,53 @@ def test_a_file_that_cannot_go_on_as_it_was_keeps_the_training(converted, train,
     report, files = converted(train=train, test_train=test)
     assert [code for _, code in reasons(report)] == ["MIG901"]
     assert files == {"train": textwrap.dedent(train), "test_train": textwrap.dedent(test)}
+
+
+MODEL = """
+    import torch
+
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.layer(x)
+
+        def configure_optimizers(self, lr):
+            decayed = [p for name, p in self.named_parameters() if p.dim() > 1]
+            others = [p for name, p in self.named_parameters() if p.dim() < 2]
+            return torch.optim.SGD([{"params": decayed, "weight_decay": 0.1}, {"params": others}], lr=lr)
+"""
+OWN_LOOP = """
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from model import Net
+
+    data = TensorDataset(torch.randn(40, 2), torch.randint(2, (40,)))
+    loader = DataLoader(data, batch_size=10, shuffle=True)
+    net = Net()
+    optimizer = net.configure_optimizers(0.1)
+    for x, y in loader:
+        loss = torch.nn.functional.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_scripts_with_loops_of_their_own_whose_model_makes_its_optimizer(converted):
+    report, files = converted(model=MODEL, train=OWN_LOOP, bench=OWN_LOOP.replace("0.1", "0.2"))
+    assert reasons(report) == []
+    assert [loop.converts for loop in report.of(Kind.LOOP)] == [True, True]
+    for name in ("train", "bench"):
+        assert "loader, net, optimizer = accelerator.prepare(loader, net, optimizer)" in files[name]
+    assert files["model"] == textwrap.dedent(MODEL)
+
+
+def test_what_makes_an_optimizer_alone_does_not_bind_a_script_that_converts_without_the_others(converted):
+    _, files = converted(model=MODEL, train=OWN_LOOP, other=OWN_LOOP.replace("Net()", "torch.nn.Linear(2, 2)"))
+    assert "optimizer = accelerator.prepare(" in files["train"]
+    assert "ccelerator" not in files["other"]
