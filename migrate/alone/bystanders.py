@@ -16,10 +16,11 @@ from migrate.alone.world import WRAPPERS
 from migrate.analysis.known import distributed
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function
+from migrate.programs.entered import entered_from
 from migrate.programs.loops import Loops
 from migrate.programs.program import Refusal
 from migrate.programs.reached import reached
-from migrate.programs.scripts import entered_from, is_imported
+from migrate.programs.scripts import is_imported
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -39,6 +39,7 @@ def obstacles(world: World, sums: Sums) -> Iterator[Refusal]:
     """Why the modules cannot be made ready."""
     yield from _shares(world)
     yield from sums.inside()
+    yield from _with_gradients(world)
     if not sums.stay:
         yield from _turns(world)
     for use in world.facts.calls_anywhere:
@@ -61,6 +62,17 @@ def obstacles(world: World, sums: Sums) -> Iterator[Refusal]:
             yield _talks(use.node, "what one process computes is sent to the others (broadcast)")
         elif names & GATHERS and id(use.node) not in world.dead:
             yield _talks(use.node, "tensors of all processes are gathered (all_gather)")
+
+
+def _with_gradients(world: World) -> Iterator[Refusal]:
+    """`dist.all_reduce(mean)` in a `torch.autograd.Function`, under a condition or not: layers compute by it."""
+    for use in world.facts.calls_anywhere:
+        owner = use.unit.owner if isinstance(use.unit, Function) and use.unit.module in world.modules else None
+        if owner is None or not any(base.startswith("torch.autograd.") for base in owner.library_bases()):
+            continue
+        if names := world.facts.called(use.node) & (_OWN_WAYS | SAME | GATHERS):
+            name = min(names).rpartition(".")[2]
+            yield _talks(use.node, f"{name} is a part of what {owner.name} computes, with gradients of its own")
 
 
 def _shares(world: World) -> Iterator[Refusal]:

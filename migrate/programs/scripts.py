@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function, Module
+from migrate.programs.entered import entered_from
 from migrate.programs.visitors import may_visit
 
 if TYPE_CHECKING:
@@ -35,25 +36,6 @@ class Script:
     def path(self) -> str:
         """Its file, as the user knows it."""
         return self.module.file.path
-
-
-def entered_from(facts: Facts, unit: Unit) -> frozenset[Module]:
-    """The modules whose own code leads to a unit; that of a function which nothing calls is its own."""
-    found: set[Module] = set()
-    waiting, seen = [unit.original if isinstance(unit, Function) else unit], set[int]()
-    while waiting:
-        current = waiting.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        if isinstance(current, Module):
-            found.add(current)
-            continue
-        above = [call.caller for call in facts.callers(current)]
-        above += [current.parent] if not above and current.parent is not None else []
-        found |= {current.module} if not above else set()
-        waiting += [caller.original if isinstance(caller, Function) else caller for caller in above]
-    return frozenset(found)
 
 
 def begun_by(facts: Facts, program: Program) -> frozenset[str]:

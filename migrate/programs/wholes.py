@@ -10,6 +10,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.units import Module
+from migrate.programs.entered import entered_from
 from migrate.programs.outsiders import is_inside_model
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ _PARAMETERS = frozenset({"parameters", "named_parameters"})
 def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimizers: set[ast.AST]) -> set[ast.AST]:
     """Where the models were made that optimizers train."""
     models: set[ast.AST] = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
+    models -= set(_tried_out(facts, models, training))
     if len(optimizers) != 1:
         return models
     models = models or around(facts, next(iter(optimizers)))
@@ -35,6 +39,14 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
             return models
         wholes |= owners
     return (models & run) | wholes
+
+
+def _tried_out(facts: Facts, models: set[ast.AST], training: tuple[LoopFact, ...]) -> Iterator[ast.AST]:
+    """Models that a file makes under its main guard, to try its classes out: in other programs they are not there."""
+    guarded = [m for m in models if isinstance(facts.unit(m), Module) and any(map(is_main_guard, facts.tree(m).up(m)))]
+    if guarded:
+        entered = set[Module]().union(*(entered_from(facts, loop.unit) for loop in training))
+        yield from (model for model in guarded if facts.module(model) not in entered)
 
 
 def _run(facts: Facts, loops: Loops, training: tuple[LoopFact, ...]) -> Iterator[ast.AST]:

@@ -503,3 +503,60 @@ def test_what_makes_an_optimizer_alone_does_not_bind_a_script_that_converts_with
     _, files = converted(model=MODEL, train=OWN_LOOP, other=OWN_LOOP.replace("Net()", "torch.nn.Linear(2, 2)"))
     assert "optimizer = accelerator.prepare(" in files["train"]
     assert "ccelerator" not in files["other"]
+
+
+PARTS = """
+    import torch
+
+
+    class Part(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.layer(x)
+
+        def weights(self):
+            return list(self.parameters())
+
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = Part(), Part()
+
+        def forward(self, x):
+            return self.head(self.body(x))
+
+        def groups(self):
+            fast, slow = [], []
+            for name, child in self.named_children():
+                if name == "head":
+                    fast += child.weights()
+                else:
+                    slow += child.weights()
+            return [{"params": fast}, {"params": slow, "lr": 0.01}]
+
+
+    if __name__ == "__main__":
+        net = Net()
+        print(net(torch.zeros(3, 2)).shape, net.groups())
+"""
+TRYING = SCRIPT.replace("torch.nn.Linear(2, 2)", "parts.Net()").replace("net.parameters()", "net.groups()")
+
+
+def test_what_a_file_makes_to_try_itself_out_is_no_model_of_the_program(converted):
+    script = TRYING.replace("import engine", "import engine\n    import parts")
+    report, files = converted(engine=ENGINE, parts=PARTS, train=script)
+    assert reasons(report) == []
+    assert "loader, net, optimizer = accelerator.prepare(loader, net, optimizer)" in files["train"]
+    assert files["parts"] == textwrap.dedent(PARTS)
+
+
+def test_what_a_script_makes_under_its_main_guard_is(converted):
+    guarded = SCRIPT.replace('if __name__ == "__main__":\n        main()\n', "")
+    guarded = guarded.replace("def main():", 'if __name__ == "__main__":')
+    report, files = converted(engine=ENGINE, train=guarded, test="import train\n")
+    assert reasons(report) == []
+    assert "loader, net, optimizer = accelerator.prepare(loader, net, optimizer)" in files["train"]

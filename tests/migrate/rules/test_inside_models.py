@@ -220,6 +220,16 @@ LEFT = {
         "dist.all_reduce",
         "in code around models",
     ),
+    "a function with gradients of its own": (
+        {
+            "helper": "class Mean(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+            "        if world_size() > 1:\n            dist.all_reduce(x)\n        return x\n\n"
+            "    @staticmethod\n    def backward(ctx, grad):\n        return grad\n",
+            "sum": "mean = Mean.apply(other.sum(0))",
+        },
+        "dist.all_reduce",
+        "with gradients of its own",
+    ),
     "a function that is not seen to be called": (
         {"helper": HELPER.replace("reduced", "total"), "sum": "mean = total(other.sum(0))"},
         "dist.all_reduce",
