@@ -71,10 +71,9 @@ class Agenda:
 
     def run_all(self) -> None:
         """Run until no unit waits."""
-        while self._modules or self._functions:
-            waiting = self._modules or self._functions
-            unit = next(iter(waiting))
-            del waiting[unit]
+        while firsts := [next(iter(waiting)) for waiting in (self._modules, self._functions) if waiting]:
+            unit = min(firsts, key=self._count.__getitem__)  # a package of many modules runs them once, not in turns
+            del (self._modules if isinstance(unit, Module) else self._functions)[unit]
             self._start(unit)
 
     def _start(self, unit: Unit) -> None:

@@ -13,7 +13,7 @@ from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.libraries import library
 from migrate.analysis.methods import method
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
-from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State
+from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State, bounded
 from migrate.analysis.units import Class, Function, Handed
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def call(state: State, callees: Values, arguments: Arguments, frame: Frame) -> V
         is_needed = not (isinstance(frame.statement, ast.Expr) and frame.statement.value is arguments.node)
         return unknown(arguments.node, arguments) if is_needed and state.settled else NOTHING
     found = NOTHING
-    for callee in callees:
+    for callee in bounded(callees):
         given = _one(state, callee, arguments, frame)
         found = found | given if found else given
     return found
@@ -132,7 +132,8 @@ def _partial(state: State, arguments: Arguments, frame: Frame) -> Values:
     for name, values in bound.named.items():
         state.store(node, name, values)
     state.store(node, ELEMENT, bound.rest | bound.others)
-    return frozenset(Value(Role.PARTIAL, node, value.name, value.unit, value) for value in arguments.at(0, "func"))
+    given = bounded(arguments.at(0, "func"))  # may be partial itself, in each way of these
+    return frozenset(Value(Role.PARTIAL, node, value.name, value.unit, value) for value in given)
 
 
 def _call_partial(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values:
