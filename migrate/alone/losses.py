@@ -48,7 +48,7 @@ class Losses:
     def __init__(self, facts: Facts, modules: Sequence[Module]) -> None:
         self._facts = facts
         self._modules = [module for module in modules if any(word in module.file.content for word in WORDS)]
-        self._sources = Sources(facts)
+        self._sources = facts.once(Sources)
 
     @cached_property
     def forms(self) -> dict[ast.Call, tuple[str, dict[str, Part]]]:

@@ -115,7 +115,7 @@ class Samplers:
         made = facts.called(call)
         if made & SAMPLERS and not made <= SAMPLERS:  # `kind = DistributedSampler if distributed else RandomSampler`
             kinds = self._behind(call.func, 4)
-            made = {name for kind in kinds if id(kind) not in self._world.dead for name in facts.names(kind)}
+            made = frozenset().union(*(facts.names(kind) for kind in kinds if id(kind) not in self._world.dead))
         return bool(made & SAMPLERS)
 
     def _behind(self, node: ast.expr, depth: int) -> list[ast.expr]:

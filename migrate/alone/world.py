@@ -54,8 +54,8 @@ class World:
         self.facts = facts
         self.modules = modules
         self.beside = beside
-        self.sources = Sources(facts)
-        self._branches = Branches(facts)
+        self.sources = facts.once(Sources)
+        self._branches = facts.once(Branches)
         self.places = Places(facts, self.sources)
         self._asked_of: list[Function] = []
         self._flags: dict[str, bool] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from migrate.analysis.expressions import constant
 from migrate.analysis.handing import entries
@@ -19,11 +19,12 @@ from migrate.analysis.syntax import FUNCTIONS, Loop, Tree, own_nodes
 from migrate.analysis.units import Call, Class, Function, Module, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from migrate.analysis.known.table import Row
     from migrate.source.project import Project, SourceFile
 
+_Made = TypeVar("_Made")
 _Node = TypeVar("_Node", ast.Call, Loop)
 #: The methods that a call of a class, and of its object, enters.
 _ENTERED = {Role.CLASS: "__init__", Role.INSTANCE: "__call__"}
@@ -47,6 +48,8 @@ class Facts:
         self._state = state
         self.modules = tuple(state.modules.values())
         self.editable = tuple(module for module in self.modules if module.file.named)
+        self._made: dict[Callable[[Facts], object], object] = {}
+        self._named: dict[ast.expr, frozenset[str]] = {}
         self._trees: dict[Module, Tree] = {}
         self._imported: dict[Module, frozenset[Module]] = {}
         self._tree_of: dict[ast.AST, Tree] = {}
@@ -102,6 +105,12 @@ class Facts:
     def are_near(self, one: Module, other: Module) -> bool:
         """Whether one of two files leads to the other."""
         return other in self.imported(one) or one in self.imported(other)
+
+    def once(self, make: Callable[[Facts], _Made]) -> _Made:
+        """What a class or function makes of these facts alone: made when it is first asked for, and kept."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast("_Made", self._made[make])
 
     def holds(self, node: ast.AST) -> bool:
         """Whether a node stands in one of the files."""
@@ -173,22 +182,6 @@ class Facts:
                         found |= origins(inner, role) | self.inside(inner, role, depth - 1)
         return found
 
-    def is_loose(self, optimizer: ast.AST) -> bool:
-        """Whether an optimizer also trains tensors that belong to no model."""
-        return self._holds_tensor(self.over(optimizer), 4)
-
-    def _holds_tensor(self, values: Values, depth: int) -> bool:
-        return any(
-            value.role is Role.TENSOR
-            or (
-                value.role is Role.CONTAINER
-                and value.origin is not None
-                and depth > 0
-                and any(self._holds_tensor(inner, depth - 1) for inner in self._state.held(value.origin).values())
-            )
-            for value in values
-        )
-
     def parts(self, owners: Iterable[ast.AST], depth: int = 6) -> set[ast.AST]:
         """Where the models were made that are attributes of models, or lie in their lists; and the parts of those."""
         found: set[ast.AST] = set()
@@ -202,11 +195,13 @@ class Facts:
         """Where the loaders behind an iterable were made."""
         return origins(self._state.loaders(values), Role.LOADER)
 
-    def names(self, node: ast.expr) -> set[str]:
+    def names(self, node: ast.expr) -> frozenset[str]:
         """The dotted library names an expression may mean."""
-        return {value.name for value in self.values(node) if value.role is Role.KNOWN}
+        if node not in self._named:
+            self._named[node] = frozenset(value.name for value in self.values(node) if value.role is Role.KNOWN)
+        return self._named[node]
 
-    def called(self, node: ast.Call) -> set[str]:
+    def called(self, node: ast.Call) -> frozenset[str]:
         """The dotted library names a call may call."""
         return self.names(node.func)
 

@@ -50,7 +50,7 @@ def widened(old: Values, values: Values) -> Values:
 
 
 def bounded(values: Values) -> Values:
-    """The values, or the first of them and ANYTHING: a call of a hundred functions teaches no more than one of fifty."""
+    """The values, or the first of them and ANYTHING: a hundred functions teach no more than fifty."""
     if len(values) <= WIDEST or (len(values) == WIDEST + 1 and ANYTHING in values):
         return values
     return frozenset({*sorted(values - {ANYTHING}, key=_place)[:WIDEST], ANYTHING})

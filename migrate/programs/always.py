@@ -38,6 +38,6 @@ def holds_by_default(facts: Facts, test: ast.expr) -> bool:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         if isinstance(test.ops[0], (ast.IsNot, ast.Gt, ast.GtE, ast.NotEq)):
             asked = test.left
-    option = Sources(facts).option(asked)
+    option = facts.once(Sources).option(asked)
     default = next((k.value for k in option.keywords if k.arg == "default"), None) if option is not None else None
     return isinstance(default, ast.Constant) and isinstance(default.value, int) and default.value > 0

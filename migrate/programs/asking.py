@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_docstring
@@ -39,14 +38,11 @@ _COPYING = frozenset(
     """copy.copy copy.deepcopy torch.save pickle.dump pickle.dumps torch.jit.script torch.jit.trace
     torch.optim.swa_utils.AveragedModel""".split()
 )
-_known: WeakKeyDictionary[Facts, Asking] = WeakKeyDictionary()
 
 
 def asking(facts: Facts) -> Asking:
     """The models of a project that ask, with the functions that they call for it."""
-    if facts not in _known:
-        _known[facts] = _found(facts)
-    return _known[facts]
+    return facts.once(_found)
 
 
 def _found(facts: Facts) -> Asking:

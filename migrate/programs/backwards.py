@@ -82,7 +82,7 @@ class _Gradients:
 
     def __init__(self, facts: Facts, loss: str) -> None:
         self._facts = facts
-        self._sources = Sources(facts)
+        self._sources = facts.once(Sources)
         self._loss = loss
 
     def fits(self, node: ast.expr, depth: int, seen: frozenset[ast.expr]) -> bool:

@@ -108,7 +108,7 @@ class Branches:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._sources = Sources(facts)
+        self._sources = facts.once(Sources)
         self._places = Places(facts, self._sources)
 
     @cached_property
@@ -124,8 +124,12 @@ class Branches:
 
     def around(self, node: ast.AST) -> frozenset[Side]:
         """What is certain at a node, by the branches of its own function around it."""
-        above = set(map(id, self._facts.tree(node).up(node)))
-        return frozenset().union(*(branch.side(node) for branch in self.all if id(branch.node) in above))
+        above = (self._by_node.get(each) for each in self._facts.tree(node).up(node))
+        return frozenset().union(*(branch.side(node) for branch in above if branch is not None))
+
+    @cached_property
+    def _by_node(self) -> dict[ast.AST, Branch]:
+        return {branch.node: branch for branch in self.all}
 
     def meanings(self, test: ast.expr, depth: int = DEEPEST) -> tuple[Meaning, ...]:
         """What a test asks for; empty: nothing of the place, or it is not known."""

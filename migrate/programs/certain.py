@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, is_main_guard
 from migrate.analysis.units import Module
+from migrate.programs.sources import by_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +20,8 @@ _AT_TIMES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler)
 
 def is_attribute_there(facts: Facts, key: str, role: Role, made: set[ast.AST]) -> bool:
     """Whether objects are always attributes of what holds them; those that a constructor sets unseen are."""
-    placed = [b.statement for b in facts.bindings if b.target.endswith(f".{key}") and origins(b.values, role) & made]
+    named = facts.once(by_attribute).get(key, ())
+    placed = [b.statement for b in named if origins(b.values, role) & made]
     return not placed or _is_certain(facts, placed)
 
 

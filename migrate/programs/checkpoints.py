@@ -18,7 +18,7 @@ _DEEPEST = 4
 
 def saved(facts: Facts) -> Iterator[ast.expr]:
     """Each item, once: `net` of `{"net": net}`, of `state["net"] = net`, of `dict(net=net)`."""
-    sources, seen = Sources(facts), set[ast.expr]()
+    sources, seen = facts.once(Sources), set[ast.expr]()
     for use in facts.calls_to(frozenset({output.SAVE})):
         waiting = [(argument, _DEEPEST) for argument in use.node.args[:1]]
         while waiting:

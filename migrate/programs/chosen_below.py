@@ -49,7 +49,7 @@ def _above(facts: Facts, start: Unit, choice: Choice, name: str) -> str | None:
         unit = facts.unit(node)
         if not isinstance(unit, Function) or node.id not in unit.parameter_names:
             return node.id if unit.module is start.module and node.id in unit.module.names else None
-        given = Sources(facts).given(node)
+        given = facts.once(Sources).given(node)
         is_one = given.complete and len({ast.unparse(expression) for expression in given.expressions}) == 1
         node = given.expressions[0] if is_one else None
     return node.id if isinstance(node, ast.Name) and facts.unit(node) is start else None

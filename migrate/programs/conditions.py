@@ -49,7 +49,7 @@ def flag(facts: Facts, test: ast.expr) -> ast.expr | None:
 
 def as_handed(facts: Facts, test: ast.expr) -> ast.expr:
     """The flag itself, for a parameter to which all callers hand one flag."""
-    sources = Sources(facts)
+    sources = facts.once(Sources)
     for _ in range(_DEEPEST):
         unit = facts.unit(test)
         if not isinstance(test, ast.Name) or not isinstance(unit, Function) or test.id not in unit.parameter_names:

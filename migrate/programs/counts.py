@@ -83,7 +83,7 @@ class Counts:
     _tested: set[ast.AST] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._sources = Sources(self.facts)
+        self._sources = self.facts.once(Sources)
         self._frequency = Frequency(self.facts, self.loops)
 
     def is_per_batch(self, node: ast.AST) -> bool:

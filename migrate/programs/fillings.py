@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
-    from migrate.analysis.units import Unit
+    from migrate.analysis.units import FunctionNode, Unit
 
 Filling = ast.Call | ast.Assign | ast.AugAssign
 
@@ -106,6 +106,10 @@ def _last(node: ast.expr) -> str:
 
 def shares(unit: Unit, name: str) -> bool:
     """Whether a function declares a name to be the module's."""
-    return isinstance(unit, Function) and any(
-        isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in own_nodes(unit.node)
-    )
+    return isinstance(unit, Function) and name in _shared(unit.node)
+
+
+@lru_cache(maxsize=1024)
+def _shared(function: FunctionNode) -> frozenset[str]:
+    declared = (node for node in own_nodes(function) if isinstance(node, (ast.Global, ast.Nonlocal)))
+    return frozenset(name for node in declared for name in node.names)

@@ -51,7 +51,7 @@ class _Loop:
         self._facts = facts
         self._loop = loop
         self._phases = Phases(facts)
-        self._sources = Sources(facts)
+        self._sources = facts.once(Sources)
 
     def flagged(self) -> Flagged | None:
         found = self._phases.of(self._loop)

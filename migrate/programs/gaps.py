@@ -30,7 +30,7 @@ def gaps(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Where all processes read what only one of them was given."""
     if program.home is None:
         return
-    branches = Branches(facts)
+    branches = facts.once(Branches)
     units = units_of(facts, program)
     for branch in branches.all:
         function = branch.unit

@@ -82,8 +82,8 @@ def _block_of(facts: Facts, statement: ast.If) -> int:
 class _Check:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._branches = Branches(facts)
-        self._together = Together(facts, Sources(facts))
+        self._branches = facts.once(Branches)
+        self._together = Together(facts, facts.once(Sources))
 
     def at(self, node: ast.AST, tree: Tree) -> Iterator[Guarded]:
         """What stands in a place that a node keeps processes away from."""

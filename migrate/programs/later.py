@@ -140,7 +140,7 @@ def _drawn(
             a for call in made if isinstance(call, ast.Call) for a in (*call.args, *(k.value for k in call.keywords))
         ]
         sets = [value.origin for each in given for value in facts.values(each) if value.origin is not None]
-        sources = [*reached(facts, Sources(facts), given), *sets]
+        sources = [*reached(facts, facts.once(Sources), given), *sets]
         for node in (inner for each in sources for inner in ast.walk(each)):
             if isinstance(node, ast.Call) and _draws(facts, node) and is_late(node):
                 if not _is_seeded(facts, program, node, used):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Values
     from migrate.programs.program import Program
 
 #: What holds parameters of models, or may.
@@ -29,7 +30,9 @@ def strangers(facts: Facts, optimizer: ast.AST) -> list[ast.expr]:
     if given is None:
         return []
     found = list(_among(facts, given))
-    is_unknown = facts.is_loose(optimizer) or not (facts.models_of.get(optimizer) or around(facts, optimizer))
+    is_unknown = _holds_tensor(facts, facts.over(optimizer), 4) or not (
+        facts.models_of.get(optimizer) or around(facts, optimizer)
+    )
     return found or ([given] if is_unknown else [])
 
 
@@ -76,7 +79,7 @@ def _parts(facts: Facts, given: ast.expr) -> Sequence[ast.expr]:
         pairs = zip(given.keys, given.values, strict=True)
         return [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "params"]
     if isinstance(given, (ast.Name, ast.Attribute)):
-        known = Sources(facts).given(given)
+        known = facts.once(Sources).given(given)
         written = (ast.List, ast.Tuple, ast.BinOp)
         return [each for each in known.expressions if isinstance(each, written)] if known.complete else []
     return []
@@ -89,5 +92,12 @@ def _is_of_model(facts: Facts, node: ast.expr, depth: int = 2) -> bool:
         inner = inner.value
         if origins(facts.values(inner), Role.MODEL):
             return True
-    known = Sources(facts).given(node).expressions if depth and isinstance(node, ast.Name) else ()
+    known = facts.once(Sources).given(node).expressions if depth and isinstance(node, ast.Name) else ()
     return any(_is_of_model(facts, expression, depth - 1) for expression in known)
+
+
+def _holds_tensor(facts: Facts, values: Values, depth: int) -> bool:
+    """Whether a tensor is among the values, or lies in their lists and dictionaries."""
+    inner = (v.origin for v in values if depth and v.role is Role.CONTAINER and v.origin is not None)
+    held = (values for origin in inner for values in facts.holding(origin).values())
+    return any(v.role is Role.TENSOR for v in values) or any(_holds_tensor(facts, each, depth - 1) for each in held)

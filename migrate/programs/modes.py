@@ -62,7 +62,7 @@ class Modes:
         self._start = frozenset(mark + key for key in self._models for mark in marks) | _later(program)
         self._seen: dict[Unit, dict[ast.AST, States]] = {}
         self._effects: dict[tuple[Function, State, Given], States] = {}
-        self._changing = _changing(facts)
+        self._changing = facts.once(_changing)
         self._turned_off: set[ast.AST] = set()
 
     def turn_off(self, loop: ast.AST) -> None:

@@ -78,7 +78,7 @@ class _Names:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._sources = Sources(facts)
+        self._sources = facts.once(Sources)
 
     def made_up(self, node: ast.expr, depth: int) -> ast.Call | None:
         """The call that gives an expression another value on each process."""

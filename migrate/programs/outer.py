@@ -46,7 +46,7 @@ def _can_be_handed(facts: Facts, unit: Unit) -> bool:
 
 
 def _writes(facts: Facts, unit: Unit) -> bool:
-    outputs = Outputs(facts)
+    outputs = facts.once(Outputs)
     return any(
         output.PRINT in facts.called(node) or outputs.writes(node) or outputs.log_file(node) is not None
         for node in facts.own(unit)

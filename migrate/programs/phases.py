@@ -69,7 +69,7 @@ class Phases:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._sources = Sources(facts)
+        self._sources = facts.once(Sources)
 
     def of(self, loop: LoopFact) -> PhaseFact:
         """What one loop does."""

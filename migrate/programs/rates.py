@@ -186,7 +186,7 @@ def _told(
             if call not in schedule.on_metric:
                 for told in (*call.args, *(keyword.value for keyword in call.keywords)):
                     yield told, schedule.measured
-    sources = Sources(facts)
+    sources = facts.once(Sources)
     for use in facts.method_calls("step_update"):
         if use.unit in units and isinstance(use.node.func, ast.Attribute):
             made = reached(facts, sources, sources.given(use.node.func.value).expressions)
@@ -256,7 +256,7 @@ def _own_count(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> 
         return own
     if any(facts.loaders(facts.values(each)) for each in counted):
         return None
-    in_sight = reached(facts, Sources(facts), counted)
+    in_sight = reached(facts, facts.once(Sources), counted)
     is_plain = isinstance(own, (ast.List, ast.Tuple)) or bool(
         isinstance(own, ast.Call) and facts.called(own) & {"builtins.range"}
     )

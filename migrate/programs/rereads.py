@@ -50,7 +50,7 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
 
 def _written(conversion: Conversion) -> Iterator[tuple[str, list[tuple[ast.Call, Unit]]]]:
     found: dict[str, list[tuple[ast.Call, Unit]]] = {}
-    outputs = Outputs(conversion.facts)
+    outputs = conversion.facts.once(Outputs)
     for use in conversion.facts.calls:
         if (path := _path(conversion, outputs, use)) is not None:
             found.setdefault(ast.unparse(path), []).append((use.node, use.unit))
@@ -73,7 +73,7 @@ def _read(conversion: Conversion, call: ast.Call) -> ast.expr | None:
     names = conversion.facts.called(call)
     if not call.args or not names & (output.READERS | output.OPENS):
         return None
-    outputs = Outputs(conversion.facts)
+    outputs = conversion.facts.once(Outputs)
     return None if outputs.opens(call) or outputs.is_in_memory(call) else call.args[0]
 
 

@@ -49,8 +49,8 @@ class Sameness:
         self._modes = Modes(facts, program)
         self._is_steady = not unsteady(facts, program)
         self.trusting = trusting
-        self._sources = Sources(facts)
-        self._fillings = Fillings(facts)
+        self._sources = facts.once(Sources)
+        self._fillings = facts.once(Fillings)
         self._known: dict[tuple[ast.AST, str], bool] = {}
 
     # --- values -----------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class Sameness:
             return False
         return given and self.same(node.func.value)
 
-    def _trusts(self, node: ast.Call, names: set[str]) -> bool:
+    def _trusts(self, node: ast.Call, names: frozenset[str]) -> bool:
         """Whether no clock and nothing of the system comes into a call."""
         given: list[ast.expr] = [*node.args, *(keyword.value for keyword in node.keywords)]
         if any(map(is_recorder, names)):

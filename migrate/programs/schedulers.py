@@ -113,7 +113,7 @@ def _is_evaluated(facts: Facts, program: Program, step: ast.Call) -> bool:
     """Whether a scheduler is told what functions that evaluate give back, which is the same on all processes."""
     evaluating = {loop.unit for loop in program.evaluation} - {loop.unit for loop in program.training}
     told = [*step.args, *(keyword.value for keyword in step.keywords)]
-    sources = Sources(facts)
+    sources = facts.once(Sources)
     given = [[each] if isinstance(each, ast.Call) else sources.given(each).expressions for each in told]
     made = [expression for expressions in given for expression in expressions]
     targets = [facts.targets(each) if isinstance(each, ast.Call) else [] for each in made]
@@ -123,4 +123,4 @@ def _is_evaluated(facts: Facts, program: Program, step: ast.Call) -> bool:
 def _made_with(facts: Facts, named: Named) -> tuple[ast.AST, ...]:
     made = [origin for origin in named.origins if isinstance(origin, ast.Call)]
     given = [argument for call in made for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
-    return tuple(reached(facts, Sources(facts), given))
+    return tuple(reached(facts, facts.once(Sources), given))

@@ -63,7 +63,7 @@ def seeds_itself(facts: Facts, clocks: Sameness, call: ast.Call) -> bool:
     if not _is_given(call) or not all(map(clocks.same, given)) or not clocks.alike(call, deep=True):
         return True
     is_plain = names.isdisjoint(known.SEEDS["torch"]) and not _is_under_test(facts, call)
-    return is_plain and _may_be_none(Sources(facts), given[0])
+    return is_plain and _may_be_none(facts.once(Sources), given[0])
 
 
 def _is_given(call: ast.Call) -> bool:

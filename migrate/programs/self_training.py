@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function
@@ -18,24 +17,21 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
 
 _MODELS = frozenset({Role.MODEL, Role.CRITERION})
-_known: WeakKeyDictionary[Facts, frozenset[Function]] = WeakKeyDictionary()
 
 
 def steps(facts: Facts) -> frozenset[Function]:
     """The methods of models that are code of the program, not of the model."""
-    if facts not in _known:
-        _known[facts] = frozenset(_found(facts))
-    return _known[facts]
+    return facts.once(_found)
 
 
-def _found(facts: Facts) -> set[Function]:
+def _found(facts: Facts) -> frozenset[Function]:
     training = _leading(facts, {use.unit for use in facts.method_calls("backward") if _is_method(facts, use.unit)})
     owners = {unit.owner for unit in training}
     methods = {
         unit for unit in facts.functions if unit.owner in owners and not (unit.name[:2] == unit.name[-2:] == "__")
     }
     forward = {unit for unit in methods if unit.name == "forward"} - training
-    return training | (methods - reached(facts, forward))
+    return frozenset(training | (methods - reached(facts, forward)))
 
 
 def _is_method(facts: Facts, unit: object) -> bool:

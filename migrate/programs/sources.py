@@ -16,7 +16,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Function, Module
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -130,21 +130,12 @@ class Sources:
         """What the same attribute of the same object is given anywhere; an option of the command line: its default."""
         owners = origins(self._facts.values(node.value), *Role)
         found = []
-        for binding in self._attributes.get(node.attr, ()):
+        for binding in self._facts.once(by_attribute).get(node.attr, ()):
             target = _target(binding.statement, node.attr)
             if target is None or not owners & origins(self._facts.values(target.value), *Role):
                 continue
             found.append(_assigned(binding, binding.target))
         return Given(tuple(e for e in found if e is not None), bool(found) and all(e is not None for e in found))
-
-    @cached_property
-    def _attributes(self) -> dict[str, list[Binding]]:
-        found: dict[str, list[Binding]] = {}
-        for binding in self._facts.bindings:
-            _, dot, attribute = binding.target.rpartition(".")
-            if dot:
-                found.setdefault(attribute, []).append(binding)
-        return found
 
     def _call(self, node: ast.Call) -> Given:
         targets = self._facts.targets(node)
@@ -190,6 +181,16 @@ class Sources:
                 if name is not None:
                     found.setdefault(name, []).append(use.node)
         return found
+
+
+def by_attribute(facts: Facts) -> Mapping[str, Sequence[Binding]]:
+    """The statements that give an attribute a value, by its name."""
+    found: dict[str, list[Binding]] = {}
+    for binding in facts.bindings:
+        _, dot, attribute = binding.target.rpartition(".")
+        if dot:
+            found.setdefault(attribute, []).append(binding)
+    return found
 
 
 def _joined(one: Given, other: Given) -> Given:
@@ -250,14 +251,14 @@ def default(unit: Function, name: str) -> ast.expr | None:
     return next((value for parameter, value in pairs if parameter.arg == name), None)
 
 
-def called_by_name(facts: Facts, node: ast.Call) -> set[str]:
+def called_by_name(facts: Facts, node: ast.Call) -> frozenset[str]:
     """The library functions that are called; in code that only Python calls (`__len__`), as they are written."""
     if facts.values(node.func):
         return facts.called(node)
     root, dot, rest = ast.unparse(node.func).partition(".")
     if not dot and hasattr(builtins, root):
-        return {f"builtins.{root}"}
-    return {f"{name}{dot}{rest}" for name in _imported_as(facts, node, root)}
+        return frozenset({f"builtins.{root}"})
+    return frozenset(f"{name}{dot}{rest}" for name in _imported_as(facts, node, root))
 
 
 def _imported_as(facts: Facts, node: ast.AST, root: str) -> Iterator[str]:

@@ -152,7 +152,7 @@ class Tour(Walk):
         if {Where.HOST, Where.UNKNOWN} & {self.of(each) for each in given}:
             self.needs.append(Need(node, Reason.MIXED))
 
-    def _of_library(self, node: ast.Call, names: set[str], given: list[ast.expr]) -> Where:
+    def _of_library(self, node: ast.Call, names: frozenset[str], given: list[ast.expr]) -> Where:
         place = super(Tour, self)._of_library(node, names, given)
         if place is Where.NOWHERE and any(name.startswith("torch.load") for name in names):
             return Where.UNKNOWN
@@ -161,7 +161,7 @@ class Tour(Walk):
                 self._to_numpy(each, ROWS)
         return place
 
-    def _of_another(self, node: ast.Call, names: set[str], places: list[Where]) -> Where:
+    def _of_another(self, node: ast.Call, names: frozenset[str], places: list[Where]) -> Where:
         place = super(Tour, self)._of_another(node, names, places)
         is_plain = all(name.startswith(("builtins.", *tensors.HOST_PREFIXES)) for name in names)
         return outside(self.facts, node) if place is Where.NOWHERE and not is_plain else place

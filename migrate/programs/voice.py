@@ -37,7 +37,7 @@ class Voice:
     def __init__(self, conversion: Conversion) -> None:
         self.conversion = conversion
         self._facts: Facts = conversion.facts
-        self.outputs = Outputs(conversion.facts)
+        self.outputs = conversion.facts.once(Outputs)
         self.writers = Writers(self)
         self._only: dict[Function, bool] = {}
         self._classes: dict[Class, bool] = {}
@@ -246,7 +246,7 @@ class Voice:
 
     @cached_property
     def _branches(self) -> Branches:
-        return Branches(self._facts)
+        return self._facts.once(Branches)
 
     def speaks_besides(self, unit: Function, calls: Sequence[ast.Call]) -> bool:
         """Whether a function writes something else than these calls do."""

@@ -242,7 +242,7 @@ class Walk:
         """`next(batches)` of a loader of the loop."""
         return bool(taken(self.facts, node) & self.loaders)
 
-    def _of_library(self, node: ast.Call, names: set[str], given: list[ast.expr]) -> Where:
+    def _of_library(self, node: ast.Call, names: frozenset[str], given: list[ast.expr]) -> Where:
         places = [self.of(each) for each in elements(given)]
         if "builtins.map" in names and given and isinstance(given[0], ast.Lambda):
             return self._mapped(given[0], joined(places[1:]))
@@ -262,7 +262,7 @@ class Walk:
             return self._of_factory(node, places)
         return self._operated(node, min(names).rpartition(".")[2], places)
 
-    def _of_another(self, node: ast.Call, names: set[str], places: list[Where]) -> Where:
+    def _of_another(self, node: ast.Call, names: frozenset[str], places: list[Where]) -> Where:
         """A call of a library that is not PyTorch."""
         if names <= operations.COUNTING:
             return Where.NOWHERE

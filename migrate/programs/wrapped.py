@@ -23,7 +23,7 @@ _ASKING = frozenset(
 def for_one_device(facts: Facts, wrappers: Collection[ast.Call]) -> Iterator[tuple[ast.If, bool]]:
     """`if device_count() > 1: wrap; else: ...`, with whether its body is the part for one GPU."""
     asked = [(call, branch) for call in wrappers for branch in facts.tree(call).up(call) if isinstance(branch, ast.If)]
-    branches = Branches(facts) if asked else None
+    branches = facts.once(Branches) if asked else None
     for call, node in asked:
         assert branches is not None
         is_body = not any(inner is call for statement in node.body for inner in ast.walk(statement))
