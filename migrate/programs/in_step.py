@@ -39,7 +39,7 @@ def _zipped(facts: Facts, iterated: ast.expr) -> set[ast.AST]:
 
 def _is_dealt_out(facts: Facts, node: ast.expr) -> bool:
     """Whether a generator of the project gives what is iterated, and not only numbers."""
-    made = [node, *(Sources(facts).given(node).expressions if isinstance(node, ast.Name) else ())]
+    made = [node, *(facts.once(Sources).given(node).expressions if isinstance(node, ast.Name) else ())]
     targets = [target for each in made if isinstance(each, ast.Call) for target in facts.targets(each)]
     return any(
         isinstance(inner, ast.Yield) and not (target.yields and roles(target.yields) <= _COUNTS)
