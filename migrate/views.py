@@ -15,7 +15,7 @@ from migrate.edits import Plan
 from migrate.edits.edit import AddImport, DropAlias
 from migrate.programs.loops import Loops
 from migrate.programs.scripts import Script, may_run, sharing
-from migrate.programs.visitors import Visitor
+from migrate.programs.visitors import Visitor, visitor
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules import convert, convert_script, told
 
@@ -68,7 +68,7 @@ def converted(
     outcome = convert(facts, plan, options, ready, apart)
     for group in groups:
         near = _beside(project, facts, group)
-        guests = tuple(Visitor(module, facts) for module in facts.modules if module in group[0].visitors)
+        guests = tuple(visitor(facts, module) for module in facts.modules if module in group[0].visitors)
         views = [_view(near.hiding(_others(facts, group, s)), files, known, options, ready, guests, s) for s in group]
         outcome = _with(outcome, _settled(views, plan), options)
     told_of = {(finding.path, finding.line) for finding in outcome.findings if finding.kind is Kind.LOOP}

@@ -31,12 +31,7 @@ class Visitor:
 
     module: Module
     facts: Facts
-
-    @property
-    def entered(self) -> frozenset[ast.AST]:
-        """The functions of other files that it leads to, with those inside of them."""
-        units = _entered(self.facts, self.module)
-        return frozenset(unit.node for unit in units if isinstance(unit, Function) and unit.module is not self.module)
+    entered: frozenset[ast.AST]  # the functions of other files that it leads to
 
     def sites(self, function: ast.AST) -> list[Site]:
         """Its calls of a function."""
@@ -72,6 +67,13 @@ def may_visit(facts: Facts, module: Module) -> bool:
     return all(_takes_what_is_handed(facts, unit) for unit in _entered(facts, module))
 
 
+def visitor(facts: Facts, module: Module) -> Visitor:
+    """A file that visits others."""
+    units = _entered(facts, module)
+    functions = (unit for unit in units if isinstance(unit, Function) and unit.module is not module)
+    return Visitor(module, facts, frozenset(unit.node for unit in functions))
+
+
 def _entered(facts: Facts, module: Module) -> set[Unit]:
     """The units of a file, and those that they lead to."""
     return units_from(facts, module, *(unit for unit in facts.functions if unit.module is module))
@@ -95,4 +97,4 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-__all__ = ["Visitor", "may_visit"]
+__all__ = ["Visitor", "may_visit", "visitor"]
