@@ -35,9 +35,9 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
     wholes: set[ast.AST] = set()
     for model in models - run:
         owners = {owner for owner in run if model in facts.parts([owner])}
-        if len(owners) != 1:
+        if len(owners) > 1:
             return models
-        wholes |= owners
+        wholes |= owners or {model}  # of which only methods are called: `agent.act(x)`
     return (models & run) | wholes
 
 

@@ -292,3 +292,50 @@ def test_to_train_in_every_fourth_round_accumulates_nothing(convert_text):
 
     assert "accelerator.backward(loss)" in converted
     assert "MIG108" not in {finding.code for finding in report.findings}
+
+
+CURIOUS = """\
+import torch
+from torch import nn, optim
+
+
+class Agent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 2)
+
+    def act(self, x):
+        return self.body(x)
+
+
+class Curiosity(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.guess = nn.Linear(3, 4)
+        self.goal = nn.Linear(3, 4)
+        for parameter in self.goal.parameters():
+            parameter.requires_grad = False
+
+    def forward(self, x):
+        return self.guess(x), self.goal(x)
+
+
+torch.manual_seed(0)
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+agent = Agent().to(device)
+curiosity = Curiosity().to(device)
+optimizer = optim.Adam(list(agent.parameters()) + list(curiosity.guess.parameters()), lr=0.1)
+for step in range(6):
+    states = torch.randn(8, 3, device=device)
+    guess, goal = curiosity(states)
+    loss = (guess - goal).pow(2).mean() + agent.act(states).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_part_that_is_trained_stands_for_its_model_beside_one_that_is_only_asked(convert_text):
+    _, converted = convert_text(CURIOUS)
+
+    assert "agent, curiosity, optimizer = accelerator.prepare(agent, curiosity, optimizer)" in converted
