@@ -1,4 +1,4 @@
-"""Sums over all processes that are taken inside a model or a loss: the center of a teacher, a correlation of features.
+"""Sums over all processes that are taken inside a model or for a loss: the center of a teacher, a share of prototypes.
 
 What is computed there is of the batches of all processes, so the sum stays, and is the accelerator's. That is so where
 each step of a training comes to it; an evaluation shares its batches out by rows, and would sum up something else.
@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.alone.calls import GATHERS, SAME
+from migrate.alone.flow import Flow
 from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
 from migrate.programs.marker import ACCELERATOR
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.alone.world import World
+    from migrate.analysis.facts import Use
     from migrate.analysis.units import Class, Unit
 
 
@@ -48,8 +50,21 @@ class Insides:
             use.node: inner
             for use in facts.calls_anywhere
             if use.unit.module in self._world.modules and facts.called(use.node) & (SAME | GATHERS)
-            if (inner := self._of(use.unit)).is_inside and not self.is_in_unused(use.unit)
+            if (inner := self._of_call(use)).is_inside and not self.is_in_unused(use.unit)
         }
+
+    def _of_call(self, use: Use) -> Inner:
+        """Of a call outside of models, whether what it gives comes to a loss."""
+        inner = self._of(use.unit)
+        if inner.is_inside or is_inside_model(self._world.facts, use.unit):
+            return inner
+        if not self._flow.reaches_loss(use.node, use.unit):
+            return inner
+        return Inner(True, False, self._trains(use.node, use.unit))
+
+    @cached_property
+    def _flow(self) -> Flow:
+        return Flow(self._world)
 
     def is_in_unused(self, unit: Unit) -> bool:
         """Whether a unit is a method of a class that stays."""
@@ -88,7 +103,7 @@ class Insides:
         if inner.is_outside:
             return f"{name} runs inside a model, and in code around models, too"
         if not inner.is_trained and not self._is_for_training(call):
-            return f"{name} runs inside a model, and not only where it is trained"
+            return f"{name} runs inside a model or for a loss, and not only where that is trained"
         return None
 
     def _is_for_training(self, call: ast.Call) -> bool:

@@ -133,7 +133,7 @@ class Sums:
                 yield Refusal(call, "MIG113", why, way_out)
             elif self.instead(statement) is None:
                 name = min(self._world.facts.called(call)).rpartition(".")[2]
-                why = f"{name} runs inside a model: what it gives depends on the number of processes"
+                why = f"{name} runs inside a model or for a loss: what it gives depends on the number of processes"
                 yield Refusal(call, "MIG113", why, way_out)
         for branch in self._open:
             if not asks_only_for_several(self._world, branch.test):

@@ -165,6 +165,38 @@ def reduced(tensor):
     assert "if accelerator.num_processes == 1:" in result
 
 
+SHARES = """\
+@torch.no_grad()
+def shares(scores):
+    whole = torch.sum(scores.exp())
+    dist.all_reduce(whole)
+    return scores.exp() / whole
+"""
+
+
+def test_what_comes_to_the_loss_stays_outside_of_models_too(convert_text):
+    text = source(helper=SHARES, sum="mean = other.mean(0)").replace(
+        "loss = measure(student(x), teacher(x).detach())",
+        "own = student(x)\n            weights = shares(own)\n            loss = (own * weights).sum()",
+    )
+    _, result = convert_text(text)
+    assert 'whole = accelerator.reduce(whole, reduction="sum")' in result
+    assert "weights = shares(own, accelerator)" in result
+
+
+def test_what_is_only_shown_goes_as_before(convert_text):
+    text = (
+        source(helper=SHARES, sum="mean = other.mean(0)")
+        .replace(
+            "            optimizer.zero_grad()",
+            "            shown = shares(loss.detach())\n            optimizer.zero_grad()",
+        )
+        .replace("            optimizer.step()", "            optimizer.step()\n            print(shown)")
+    )
+    _, result = convert_text(text)
+    assert "reduce(" not in result
+
+
 UNUSED = """\
 class Other(nn.Module):
     def forward(self, x):
@@ -189,7 +221,7 @@ with torch.no_grad():
 HELPER = "def reduced(tensor):\n    dist.all_reduce(tensor)\n    return tensor"
 #: What is left: holes, where it is said, and words of the reason.
 LEFT = {
-    "evaluated, too": ({"epoch": EVALUATED}, "dist.all_reduce", "not only where it is trained"),
+    "evaluated, too": ({"epoch": EVALUATED}, "dist.all_reduce", "not only where that is trained"),
     "gathered": (
         {"sum": "parts = [other.sum(0)]\ndist.all_gather(parts, other.sum(0))\nmean = parts[0]"},
         "dist.all_gather",
