@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.calls import GATHERS, SAME
 from migrate.alone.flow import Flow
+from migrate.analysis.known import words
 from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
 from migrate.programs.marker import ACCELERATOR
@@ -140,18 +141,23 @@ class Insides:
 
     def _may_be_called_unseen(self, unit: Function) -> bool:
         """Whether a method of a model, which was not looked into, names a function, or one that names it."""
-        facts = self._world.facts
-        unread = [u for u in facts.functions if not facts.was_run(u) and not isinstance(u.node, ast.Lambda)]
         names, met = {unit.name.encode()}, True
         while met:
             met = False
-            for other in unread:
-                if other.name.encode() not in names and other.mentions(names):
-                    if is_inside_model(facts, other):
+            for other, read in self._unread.items():
+                if other.name.encode() not in names and not names.isdisjoint(read):
+                    if is_inside_model(self._world.facts, other):
                         return True
                     names.add(other.name.encode())
                     met = True
         return False
+
+    @cached_property
+    def _unread(self) -> dict[Function, frozenset[bytes]]:
+        """The functions that were not looked into, with the names in their text."""
+        units = (u for u in self._world.facts.functions if not isinstance(u.node, ast.Lambda))
+        unread = (u for u in units if not self._world.facts.was_run(u))
+        return {unit: frozenset(words.names(unit.module.text(unit.node))) for unit in unread}
 
     def _trains(self, call: ast.Call, unit: Unit, seen: frozenset[int] = frozenset()) -> bool:
         """Whether only a training loop comes to a call."""
