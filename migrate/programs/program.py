@@ -334,8 +334,8 @@ def _unnamed_models(facts: Facts, program: Program, models: set[ast.AST]) -> lis
             "no name beside the optimizer",
             "give each model that is trained a name where the optimizer is made",
         )
-        for origin in left
-    ][:1]
+        for origin in sorted(left, key=_place)[:1]
+    ]
 
 
 def _only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> bool:

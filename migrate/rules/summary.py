@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from migrate.analysis.binders import Binders
@@ -116,17 +117,18 @@ class Narrator:
         """The objects by their names at home, else by those that they have anywhere."""
         if named:
             return _and(f"`{each.target}` ({self._made(program, each)})" for each in named)
-        by_name: dict[str, dict[ast.AST, Value]] = {}
+        by_name: dict[str, dict[ast.AST, list[Value]]] = {}
         for origin in sorted(made & self._known.keys(), key=lambda each: (self._path(each), _line(each))):
-            target, value = self._known[origin]
-            by_name.setdefault(target, {})[origin] = value
+            target, values = self._known[origin]
+            by_name.setdefault(target, {})[origin] = values
+        classes = {target: self._classes(chain.from_iterable(mine.values()), role) for target, mine in by_name.items()}
         return _and(
-            f"`{target}` ({', '.join([*self._classes(mine.values(), role), self._all_at(program, mine)])})"
+            f"`{target}` ({', '.join([*classes[target], self._all_at(program, mine)])})"
             for target, mine in by_name.items()
         )
 
     def _made(self, program: Program, named: Named, *more: str) -> str:
-        values = [self._known[origin][1] for origin in named.origins if origin in self._known]
+        values = [value for origin in named.origins & self._known.keys() for value in self._known[origin][1]]
         classes = self._classes(values, named.role)
         return ", ".join(
             [
@@ -145,14 +147,14 @@ class Narrator:
         return [" or ".join(names[:MOST]) + more] if names else []
 
     @cached_property
-    def _known(self) -> dict[ast.AST, tuple[str, Value]]:
-        """Where each object was made → the first name it is given, and the value."""
-        found: dict[ast.AST, tuple[str, Value]] = {}
+    def _known(self) -> dict[ast.AST, tuple[str, list[Value]]]:
+        """Where each object was made → the first name it is given, and what it may be."""
+        found: dict[ast.AST, tuple[str, list[Value]]] = {}
         wanted = (Role.MODEL, Role.OPTIMIZER, Role.LOADER, Role.SCHEDULER)
         for binding in self._facts.bindings:
-            for value in binding.values:
-                if value.role in wanted and value.origin is not None:
-                    found.setdefault(value.origin, (binding.target, value))
+            made = {v.origin for v in binding.values if v.role in wanted and v.origin is not None}
+            for origin in made - found.keys():
+                found[origin] = binding.target, [v for v in binding.values if v.origin is origin and v.role in wanted]
         return found
 
     # --- places -----------------------------------------------------------------------------------------------------
