@@ -132,8 +132,17 @@ def _partial(state: State, arguments: Arguments, frame: Frame) -> Values:
     for name, values in bound.named.items():
         state.store(node, name, values)
     state.store(node, ELEMENT, bound.rest | bound.others)
-    given = bounded(arguments.at(0, "func"))  # may be partial itself, in each way of these
-    return frozenset(Value(Role.PARTIAL, node, value.name, value.unit, value) for value in given)
+    return frozenset(_bound_at(node, value) for value in bounded(arguments.at(0, "func")))
+
+
+def _bound_at(node: ast.Call, value: Value) -> Value:
+    """A value with arguments that a call binds; one that this call has bound before is that one: they are kept there."""
+    inner: Value | None = value
+    while inner is not None and inner.role is Role.PARTIAL:
+        if inner.origin is node:
+            return inner
+        inner = inner.receiver
+    return Value(Role.PARTIAL, node, value.name, value.unit, value)
 
 
 def _call_partial(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values:

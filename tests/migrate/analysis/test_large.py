@@ -1,0 +1,112 @@
+"""Large packages: what is learnt of many models of one kind is bounded, and so is the work."""
+
+from collections import Counter
+
+from migrate.analysis import agenda, analyse
+from migrate.analysis.roles import Role
+from migrate.analysis.state import WIDEST
+from migrate.source.files import load
+from migrate.source.project import Project
+
+REGISTRY = """
+_makers = {}
+
+def register(make):
+    _makers[make.__name__] = make
+    return make
+
+def create(name, **kwargs):
+    return _makers[name](**kwargs)
+"""
+LAYERS = """
+from functools import partial
+from torch import nn
+
+def norm(norm_layer, **kwargs):
+    return partial(norm_layer, **kwargs)
+
+class Block(nn.Module):
+    def __init__(self, width, norm_layer=nn.LayerNorm):
+        super().__init__()
+        self.norm = norm_layer(width)
+"""
+MODEL = """
+from torch import nn
+from .layers import Block, norm
+from .registry import register
+
+class Net{n}(nn.Module):
+    def __init__(self, width=2, norm_layer=nn.LayerNorm):
+        super().__init__()
+        self.block = Block(width, norm(norm(norm_layer, eps={n})))
+        self.head = nn.Linear(width, 1)
+
+    def forward(self, x):
+        return self.head(self.block.norm(x))
+
+@register
+def net{n}(**kwargs):
+    return Net{n}(norm_layer=norm(nn.LayerNorm, eps=1e-{n}), **kwargs)
+"""
+TRAIN = """
+import sys
+import torch
+from zoo import create
+
+model = create(sys.argv[1])
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(8, 2)), batch_size=4)
+for (x,) in loader:
+    optimizer.zero_grad()
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def zoo(folder, size):
+    package = folder / "zoo"
+    package.mkdir()
+    names = "".join(f"from .net{n} import *\n" for n in range(size))
+    (package / "__init__.py").write_text(f"from .registry import create\n{names}")
+    (package / "registry.py").write_text(REGISTRY)
+    (package / "layers.py").write_text(LAYERS)
+    for n in range(size):
+        (package / f"net{n}.py").write_text(MODEL.format(n=n))
+    (folder / "train.py").write_text(TRAIN)
+    return Project(load([str(folder)]).files)
+
+
+def runs(monkeypatch, project):
+    """How often each unit is run while a project is analysed, and its facts."""
+    counted = Counter()
+    start = agenda.Agenda._start
+
+    def counting(self, unit):
+        counted[unit] += 1
+        start(self, unit)
+
+    monkeypatch.setattr(agenda.Agenda, "_start", counting)
+    return counted, analyse(project)
+
+
+def test_the_modules_of_a_package_are_not_run_for_each_other(tmp_path, monkeypatch):
+    counted, facts = runs(monkeypatch, zoo(tmp_path, 80))
+
+    assert not facts.cut_short
+    assert sum(counted.values()) < 5 * len(counted)
+    modules = [count for unit, count in counted.items() if unit.module is unit]
+    assert max(modules) <= 6
+
+
+def test_one_of_very_many_models_is_a_model(tmp_path):
+    facts = analyse(zoo(tmp_path, 2 * WIDEST))
+
+    (made,) = [use for use in facts.calls if use.unit.module.file.path.endswith("train.py") and _is_create(use.node)]
+    values = facts.values(made.node)
+    assert sum(value.role is Role.MODEL for value in values) > WIDEST // 2
+    assert len(values) <= WIDEST + 1
+
+
+def _is_create(node):
+    return getattr(node.func, "id", "") == "create"
