@@ -136,7 +136,7 @@ def _partial(state: State, arguments: Arguments, frame: Frame) -> Values:
 
 
 def _bound_at(node: ast.Call, value: Value) -> Value:
-    """A value with arguments that a call binds; one that this call has bound before is that one: they are kept there."""
+    """A value with arguments that a call binds; one that it has bound before is that one: there they are kept."""
     inner: Value | None = value
     while inner is not None and inner.role is Role.PARTIAL:
         if inner.origin is node:
