@@ -13,7 +13,7 @@ from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.libraries import library
 from migrate.analysis.methods import method
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
-from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State, bounded
+from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State, bounded, in_order
 from migrate.analysis.units import Class, Function, Handed
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def call(state: State, callees: Values, arguments: Arguments, frame: Frame) -> V
         is_needed = not (isinstance(frame.statement, ast.Expr) and frame.statement.value is arguments.node)
         return unknown(arguments.node, arguments) if is_needed and state.settled else NOTHING
     found = NOTHING
-    for callee in bounded(callees):
+    for callee in in_order(bounded(callees)):
         given = _one(state, callee, arguments, frame)
         found = found | given if found else given
     return found

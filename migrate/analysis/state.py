@@ -53,11 +53,16 @@ def bounded(values: Values) -> Values:
     """The values, or the first of them and ANYTHING: a hundred functions teach no more than fifty."""
     if len(values) <= WIDEST or (len(values) == WIDEST + 1 and ANYTHING in values):
         return values
-    return frozenset({*sorted(values - {ANYTHING}, key=_place)[:WIDEST], ANYTHING})
+    return frozenset({*in_order(values - {ANYTHING})[:WIDEST], ANYTHING})
+
+
+def in_order(values: Values) -> list[Value]:
+    """The values in an order that is the same in each run, which that of a set is not."""
+    return sorted(values, key=_place) if len(values) > 1 else list(values)
 
 
 def _place(value: Value) -> tuple[tuple[str, int, int, str], ...]:
-    """In what order values are taken: the same in each run. Behind a value comes what it is bound to."""
+    """What values are ordered by: where and what they are, then the same of what they are bound to."""
     found = []
     bound: Value | None = value
     while bound is not None:
