@@ -335,12 +335,10 @@ class Net(nn.Module):
         return self.out(x)
 
 class Agent:
-    def __init__(self, use_cuda):
-        {first}
+    def __init__(self, use_cuda, is_fast=True):
         self.target = Net()
         self.use_cuda = use_cuda and torch.cuda.is_available()
         self.device = torch.device("cuda" if self.use_cuda else "cpu")
-        {last}
         self.net = Net().to(self.device)
         self.target.to(self.device)
         self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
@@ -353,14 +351,23 @@ class Agent:
             loss.backward()
             self.optimizer.step()
 
-Agent({given}).learn()
+Agent(True).learn()
 """
 
 
 def test_a_model_that_nobody_trains_is_made_after_the_seed(convert_text):
-    source = TARGET.format(first="pass", last="pass", given="True").replace("        pass\n", "")
+    report, result = convert_text(TARGET)
+
+    assert kept(report) == []
+    assert "self.accelerator = Accelerator(cpu=not use_cuda)" in result
+    assert result.index("set_seed(b") < result.index("self.target = Net()")
+
+
+def test_a_model_that_nobody_trains_is_made_before_the_device_is_known(convert_text):
+    source = TARGET.replace("= use_cuda and", "= use_cuda and is_fast and")
     report, result = convert_text(source)
 
+    assert result.strip() == source.strip()
     assert kept(report) == [
         ("MIG123", "Net() draws something here, before there is an accelerator to agree on a seed with")
     ]
