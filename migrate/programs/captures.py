@@ -181,7 +181,20 @@ def _is_run(facts: Facts, name: ast.Name) -> bool:
         parent = facts.tree(name).parents[parent]
     if isinstance(parent, ast.Call):
         return parent.func is name or bool(facts.targets(parent)) or bool(facts.called(parent) & _HANDING)
-    return isinstance(parent, (ast.Subscript, ast.For))
+    if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and parent.iter is name:
+        return not _only_asks(facts, parent)
+    return isinstance(parent, ast.Subscript)
+
+
+def _only_asks(facts: Facts, loop: ast.For | ast.AsyncFor | ast.comprehension) -> bool:
+    """Whether a loop over models only asks each for its parameters: `for net in nets: net.zero_grad()`."""
+    if not isinstance(loop.target, ast.Name):
+        return False
+    tree, name = facts.tree(loop), loop.target.id
+    code = ast.walk(tree.parents[loop]) if isinstance(loop, ast.comprehension) else facts.own(facts.unit(loop))
+    reads = (node for node in code if isinstance(node, ast.Name) and node.id == name and node is not loop.target)
+    above = [tree.parents[read] for read in reads]
+    return all(isinstance(each, ast.Attribute) and each.attr in _OF_PARAMETERS for each in above)
 
 
 def called_around(facts: Facts, program: Program, units: Collection[Unit]) -> Iterator[Refusal]:
