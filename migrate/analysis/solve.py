@@ -64,10 +64,15 @@ def _look_into_uncalled(state: State) -> bool:
     waiting = [unit for unit in state.functions.values() if not state.agenda.is_met(unit)]
     mattering = {unit.name.encode() for unit in state.functions.values() if unit.matters} - _COMMON
     found = [unit for unit in waiting if _may_matter(unit) or (unit.calls and unit.mentions(mattering))]
-    for unit in found:
+    for unit in [unit for unit in found if _has_self(unit)] or found:
         _give_self(state, unit)
         state.agenda.add(unit)
     return bool(found)
+
+
+def _has_self(unit: Function) -> bool:
+    """Whether it is known what a function runs on; it may make the objects that methods of other classes run on."""
+    return unit.owner is None or bool(unit.owner.instances)
 
 
 def _may_matter(unit: Function) -> bool:

@@ -9,7 +9,9 @@ from migrate.analysis.known.tensors import DEVICE_TEXT
 from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.state import ANY
 from migrate.analysis.syntax import is_docstring, is_main_guard
+from migrate.analysis.units import Function
 from migrate.programs.conditions import asks_for_data, denied, flag, negated
+from migrate.programs.sources import Sources
 from migrate.programs.tensor_types import casts_to_gpu, condition
 
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.roles import Values
-    from migrate.analysis.units import Function
 
 
 def has_other_device(facts: Facts, node: ast.AST) -> bool:
@@ -241,6 +242,17 @@ def _is_unknown(facts: Facts, node: ast.expr) -> bool:
 
 def _says_dtype(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) or any(word in ast.unparse(node) for word in ("dtype", "torch.", ".device"))
+
+
+def is_switched(facts: Facts, node: ast.Call) -> bool:
+    """Whether callers say if `x.cuda()` is called, some on and others off: `to_tensor(x, cuda=False)`. No user does."""
+    test = guard_flag(facts, node) if isinstance(node.func, ast.Attribute) and node.func.attr == "cuda" else None
+    unit = facts.unit(test) if isinstance(test, ast.Name) else None
+    if not isinstance(test, ast.Name) or not isinstance(unit, Function) or test.id not in unit.parameter_names:
+        return False
+    given = facts.once(Sources).given(test)
+    said = {bool(each.value) if isinstance(each, ast.Constant) else None for each in given.expressions}
+    return given.complete and said == {True, False}
 
 
 def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:

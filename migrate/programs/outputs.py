@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.known.progress import BARS, RANGE_BARS
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.programs.fronts import Fronts
 from migrate.programs.services import Services
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Outputs:
         self._facts = facts
         self._figures: dict[Unit, frozenset[str]] = {}
         self.services = Services(facts)
+        self.fronts = Fronts(facts)
 
     def writes(self, call: ast.Call) -> bool:
         """Whether a call writes, by itself: not by what a function of the project does."""
@@ -63,10 +65,12 @@ class Outputs:
         return self.is_figure(func.value)
 
     def _is_on_writer(self, func: ast.expr) -> bool:
-        """`run.log(...)`, `run.config.update(...)`."""
+        """`run.log(...)`, `run.config.update(...)`, `board.text(...)` of a class that hands it on to a writer."""
         while isinstance(func, (ast.Attribute, ast.Call)):
+            name = func.attr if isinstance(func, ast.Attribute) else None
             func = func.value if isinstance(func, ast.Attribute) else func.func
-            if Role.WRITER in roles(self._facts.values(func)):
+            values = self._facts.values(func)
+            if Role.WRITER in roles(values) or (name is not None and self.fronts.hand_on(values, name)):
                 return True
         return False
 

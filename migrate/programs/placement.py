@@ -17,7 +17,7 @@ from migrate.programs.choices import Choice, choices, handed_choice
 from migrate.programs.chosen_below import choice_below, cpu_above
 from migrate.programs.conditions import as_handed, first_named, flag, needs, negated, same_name
 from migrate.programs.defaults import cpu_without_default
-from migrate.programs.devices import by_text, device_argument, guard_flag, is_move, is_users
+from migrate.programs.devices import by_text, device_argument, guard_flag, is_move, is_switched, is_users
 from migrate.programs.draws import Draws
 from migrate.programs.fetches import is_download
 from migrate.programs.marker import is_marked
@@ -157,7 +157,7 @@ def _cpu(
         return told
     guards: dict[str, ast.expr] = {}
     for use in facts.calls:
-        if use.unit in units and is_move(facts, use.node):
+        if use.unit in units and is_move(facts, use.node) and not is_switched(facts, use.node):
             given = device_argument(facts, use.node)
             if given is not None and is_users(facts, given):
                 asked = by_text(given)

@@ -41,6 +41,7 @@ class Voice:
         self.writers = Writers(self)
         self._only: dict[Function, bool] = {}
         self._classes: dict[Class, bool] = {}
+        self._fronts: dict[Class, bool] = {}
 
     def is_print(self, statement: ast.stmt) -> bool:
         """`print(...)` as a statement, by that name."""
@@ -264,10 +265,24 @@ class Voice:
             self._only[unit] = (
                 not is_marked(unit.node)  # it asks for itself who speaks
                 and self.speaks(unit)
-                and not self._changes(unit, frozenset())
+                and not self._changes(unit, frozenset(), own=unit.owner is not None and self._counts_alone(unit.owner))
                 and not self.is_collective(unit.node)
             )
         return self._only[unit]
+
+    def _counts_alone(self, cls: Class) -> bool:
+        """Whether a class stands before a writer, and only for that keeps what its methods change of it."""
+        if cls not in self._fronts:
+            methods = (value.unit for name in cls.names for value in cls.lookup(name) if name != "__init__")
+            speaking = [unit for unit in methods if isinstance(unit, Function) and self.speaks(unit)]
+            fronts = self.outputs.fronts
+            self._fronts[cls] = fronts.writer(cls) is not None and fronts.counts_alone(cls, speaking)
+        return self._fronts[cls]
+
+    def is_front(self, made: ast.Call) -> bool:
+        """Whether a call makes an object that hands on to a writer."""
+        classes = {value.unit for value in self._facts.values(made) if value.origin is made}
+        return any(isinstance(cls, Class) and self.outputs.fronts.writer(cls) is not None for cls in classes)
 
     def only_writes(self, cls: Class) -> bool:
         """Whether the objects of a class are there to write: a method does, and none changes anything else."""
@@ -282,7 +297,8 @@ class Voice:
                 and cls.library_bases() <= {"builtins.object"}
                 and any(self.outputs_in(unit) for unit in units)
                 and not any(self._changes(unit, frozenset(), own=True) for unit in units)
-                and not any(self.is_collective(unit.node) or _gives(unit) for unit in units)
+                and not any(self.is_collective(unit.node) for unit in units)
+                and not any(_gives(unit) and not self.outputs.fronts.hands_on(unit) for unit in units)
             )
         return self._classes[cls]
 

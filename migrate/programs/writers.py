@@ -66,7 +66,7 @@ class Writers:
         return len(classes) == 1 and len(self._facts.values(call)) == 1 and self._voice.only_writes(classes[0])
 
     def _form(self, made: ast.Call) -> Form | None:
-        if not self.is_one(made):
+        if not self.is_one(made) or self._is_handed_on_to(made):
             return None
         form = Form.GUARDED
         for module in self._facts.modules:
@@ -82,6 +82,11 @@ class Writers:
                     return None
                 form = Form.OR_NONE
         return form
+
+    def _is_handed_on_to(self, made: ast.Call) -> bool:
+        """Whether a writer is made in a class that looks up what it lacks: without it, that would never end."""
+        unit = self._facts.unit(made)
+        return isinstance(unit, Function) and unit.owner is not None and bool(unit.owner.lookup("__getattr__"))
 
     def _is_inside(self, node: ast.expr) -> bool:
         """`self` in the methods of a class of the project."""

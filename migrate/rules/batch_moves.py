@@ -17,11 +17,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
-from migrate.analysis.units import Module
+from migrate.analysis.units import Function, Module
 from migrate.programs.choices import choices
 from migrate.programs.conditions import flag
 from migrate.programs.devices import device_argument, is_choice, is_users
 from migrate.programs.moves import Fate, Move
+from migrate.programs.outsiders import is_inside_model
 from migrate.programs.replicas import ON_CPU
 from migrate.programs.tour import FACTORIES, follows
 from migrate.rules.device_choice import is_redirected
@@ -30,6 +31,7 @@ from migrate.rules.placing import cast_of, drop, kept_moves, variables
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -40,12 +42,32 @@ def batch_moves(conversion: Conversion, draft: Draft) -> None:
     drop(conversion, draft, [*(m.node for m in conversion.moves if m.fate is Fate.BATCH), *variables(conversion)])
     drop_unused(conversion, draft, [call.func for call in variables(conversion)])
     for move in kept_moves(conversion):
-        _redirect(conversion, draft, move)
+        if not _stays_in_helper(conversion, move.node):
+            _redirect(conversion, draft, move)
     _fixed_devices(conversion, draft)
     if conversion.on_cpu:
         _stays(conversion, draft)
     elif conversion.placement.cpu != ON_CPU and not any(move.unit in conversion.units for move in conversion.moves):
         _factories(conversion, draft)
+
+
+def _stays_in_helper(conversion: Conversion, call: ast.Call) -> bool:
+    """`x.cuda()` in a function that models call, too: where nobody can hand on the accelerator, it goes to the GPU that
+    is the current one, which is the process's own, as it does in the models themselves.
+    """
+    assert isinstance(call.func, ast.Attribute)
+    is_current = call.func.attr == "cuda" and not call.args and all(k.arg == "non_blocking" for k in call.keywords)
+    unit = conversion.facts.unit(call)
+    return is_current and _is_called_by_models(conversion, unit, set()) and not conversion.access.can_reach(call)
+
+
+def _is_called_by_models(conversion: Conversion, unit: Unit, seen: set[Unit]) -> bool:
+    """Whether methods of models, or functions that these call, call a function."""
+    if unit in seen or not isinstance(unit, Function):
+        return False
+    seen.add(unit)
+    callers = {call.caller for call in conversion.facts.callers(unit)}
+    return any(is_inside_model(conversion.facts, c) or _is_called_by_models(conversion, c, seen) for c in callers)
 
 
 def _stays(conversion: Conversion, draft: Draft) -> None:
