@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
+from migrate.analysis.known.data import SPLITS
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, is_main_guard
@@ -33,7 +34,6 @@ _METHODS = frozenset(
     bernoulli""".split()
 )
 _LOOKING = frozenset({"builtins.isinstance", "builtins.type", "builtins.len"})
-_SPLITS = frozenset({"torch.utils.data.random_split", "torch.utils.data.dataset.random_split"})
 #: Layers, which draw when they are made; what hands data out; streams, which have seeds of their own.
 _OTHERWISE = ("torch.nn.", "torch.utils.data.", "random.Random")
 
@@ -144,8 +144,8 @@ class Draws:
     def _draws(self, call: ast.Call) -> bool:
         """Whether a call itself draws something else than the weights of a layer."""
         names = self._facts.called(call)
-        if names & _SPLITS:
-            return not any(keyword.arg in (None, "generator") for keyword in call.keywords)
+        if split := next((name for name in names if name in SPLITS), None):
+            return not any(keyword.arg in (None, SPLITS[split][1]) for keyword in call.keywords)
         if any(name.startswith(_OTHERWISE) for name in names):
             return False
         if any(name in seeds for name in names for seeds in (*known.SEEDS.values(), known.SEEDS_ALL)):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
     from migrate.programs.stages import Stage, Stages
 
-_SPLITS = frozenset({"torch.utils.data.random_split", "sklearn.model_selection.train_test_split"})
 _SEEDED_BY = frozenset({"generator", "random_state"})
 
 
@@ -157,7 +156,7 @@ def _drawn(
 def _draws(facts: Facts, call: ast.Call) -> bool:
     if any(keyword.arg in _SEEDED_BY for keyword in call.keywords):
         return False
-    return any(name in _SPLITS or name.startswith(data.RANDOM_PREFIXES) for name in facts.called(call))
+    return any(name in data.SPLITS or name.startswith(data.RANDOM_PREFIXES) for name in facts.called(call))
 
 
 def _is_seeded(facts: Facts, program: Program, node: ast.Call, used: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.data import SPLITS
 from migrate.analysis.units import Function
 from migrate.programs.draws import Draws
 from migrate.programs.reached import reached
@@ -18,11 +19,9 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
-#: The library whose seed decides, and the argument that takes one of its own.
-_SPLITS = {
-    "torch.utils.data.random_split": ("torch", "generator"),
-    "torch.utils.data.dataset.random_split": ("torch", "generator"),
-    "sklearn.model_selection.train_test_split": ("numpy", "random_state"),
+#: What chooses, as the splits do: the library whose seed decides, and the argument that takes one of its own.
+_CHOOSING = {
+    **SPLITS,
     "torch.randperm": ("torch", "generator"),
     "numpy.random.shuffle": ("numpy", ""),
     "numpy.random.permutation": ("numpy", ""),
@@ -57,5 +56,5 @@ def _library(facts: Facts, use: Use, each: set[Unit]) -> str | None:
     if isinstance(use.unit, Function) and use.unit in each:
         return None
     given = {keyword.arg for keyword in use.node.keywords}
-    known = (_SPLITS[name] for name in facts.called(use.node) & _SPLITS.keys())
+    known = (_CHOOSING[name] for name in facts.called(use.node) & _CHOOSING.keys())
     return next((library for library, own in known if not given & {own, None}), None)

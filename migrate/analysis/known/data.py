@@ -109,6 +109,12 @@ _ITERATORS: tuple[Row, ...] = (
 
 ROWS = (*_TORCH, *_LOADERS, *_FEEDS, *_DATASETS, *_ITERATORS)
 
+#: Split data at random, once in a run: the library whose seed decides, and the argument that takes a seed of its own.
+SPLITS = {
+    "torch.utils.data.random_split": ("torch", "generator"),
+    "torch.utils.data.dataset.random_split": ("torch", "generator"),
+    "sklearn.model_selection.train_test_split": ("numpy", "random_state"),
+}
 #: Draw random numbers; a data set that does so for each sample cannot be shared out without changing what it draws.
 RANDOM_PREFIXES = ("random.", "numpy.random.", "torch.rand", "torch.normal", "torch.bernoulli", "torch.multinomial")
 RANDOM_TRANSFORM = tuple(
