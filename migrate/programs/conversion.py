@@ -43,7 +43,7 @@ from migrate.programs.passes import (
 )
 from migrate.programs.placement import Placement, place
 from migrate.programs.program import Program, Refusal
-from migrate.programs.rates import counted_in_batches, rates
+from migrate.programs.rates import counted_in_batches, measured_for_epochs, rates, shortened, shortened_below
 from migrate.programs.replicas import ON_CPU
 from migrate.programs.schedulers import Schedule, schedules
 from migrate.programs.setup import Argument, arguments
@@ -180,6 +180,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     except NoPlace as error:
         program.refusals.append(error.refusal)
         return None
+    program.refusals += shortened_below(facts, loops, program, units, placement.stages)
     set_by_count = rates(facts, loops, program, units, planned, placement.stages)
     program.refusals += [*set_by_count.refusals, *unanswered(facts, program, package)]
     program.refusals += unscaled_twice(facts, loops, program, by_hand.mixed, package)
@@ -255,14 +256,18 @@ def _place(
     """The places, and the schedulers that are prepared: stepped per batch, with a horizon in one process's batches.
 
     A horizon measured with len(loader) after prepare already counts the batches of N processes: that scheduler stays.
+    One that is stepped per epoch is made before prepare, which divides that length.
     """
     objects = [*loaders, *program.models, *program.optimizers]
     asked = (*arguments(facts, loops, program), *own)
     first = place(facts, loops, program, objects, units, asked)
     taken = counted_in_batches(facts, loops, program, planned, first.stages)
-    if not taken:
+    above = [*taken, *measured_for_epochs(facts, program, planned, first.stages)]
+    if not above:
         return first, ()
-    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in taken)], units, asked)
+    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in above)], units, asked)
+    for schedule in measured_for_epochs(facts, program, planned, placement.stages):
+        raise NoPlace(shortened(schedule.named.place(facts)))
     taken = counted_in_batches(facts, loops, program, planned, placement.stages)
     named = tuple(schedule.named for schedule in taken)
     return replace(placement, stages=placement.stages.only([*objects, *named])), named

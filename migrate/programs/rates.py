@@ -24,7 +24,7 @@ from migrate.programs.stages import NoPlace, Stages
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from migrate.analysis.facts import Facts
+    from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Unit
     from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.program import Program
@@ -215,6 +215,43 @@ def counted_in_batches(
         if is_early or (schedule.horizon is Horizon.ABSOLUTE and bound is None and program.handed is None):
             found.append(schedule)
     return found
+
+
+def measured_for_epochs(facts: Facts, program: Program, planned: Sequence[Schedule], stages: Stages) -> list[Schedule]:
+    """The schedulers that are stepped per epoch, and made for a length that prepare divides by the processes."""
+    moments = Moments(facts, program, stages)
+    by_epoch = (schedule for schedule in planned if schedule.pace is Pace.EPOCH)
+    return [each for each in by_epoch if any(True in moments.after(length) for length in each.measured)]
+
+
+def shortened(made: ast.AST) -> Refusal:
+    """Why a program is left whose scheduler would come to its end after fewer epochs."""
+    why = "this is stepped per epoch, and made for the length of a loader, which prepare divides by the processes"
+    return Refusal(made, "MIG118", why, "make it for a number of epochs")
+
+
+def shortened_below(
+    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], stages: Stages
+) -> Iterator[Refusal]:
+    """The same for schedulers that functions make which are called after prepare."""
+    moments = Moments(facts, program, stages)
+    at_home = {origin for named in program.schedulers for origin in named.origins}
+    for use in facts.calls:
+        made = {value.origin for value in facts.values(use.node) if value.role is Role.SCHEDULER} - at_home
+        if use.unit not in units or use.node not in made:
+            continue
+        steps = [s for s in facts.method_calls("step") if use.node in origins(facts.receiver(s.node), Role.SCHEDULER)]
+        if not steps or any(_is_in_training(loops, program, step) for step in steps):
+            continue
+        given = (*use.node.args, *(keyword.value for keyword in use.node.keywords))
+        measured = (n for node in reached(facts, facts.once(Sources), given) for n in lengths(facts, program, node))
+        if any(True in moments.after(length) for length in measured):
+            yield shortened(use.node)
+
+
+def _is_in_training(loops: Loops, program: Program, use: Use) -> bool:
+    training = {loop.node for loop in program.training}
+    return any(loop in training for loop in loops.around(use.node, use.unit))
 
 
 def _is_horizon(schedule: Schedule, bound: ast.expr) -> bool:

@@ -6,6 +6,7 @@ What is drawn for each sample or batch is another thing: there each process may 
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.data import SPLITS
@@ -51,9 +52,15 @@ def _makes_data(unit: Function) -> bool:
     return unit.name == "__init__" and unit.owner is not None and bool(unit.owner.lookup("__getitem__"))
 
 
+def _is_never_called(facts: Facts, unit: Function) -> bool:
+    """Whether the name of a function stands nowhere but where it is defined."""
+    word = re.compile(rf"\b{re.escape(unit.name)}\b".encode())
+    return not facts.callers(unit) and sum(len(word.findall(each.file.content)) for each in facts.modules) == 1
+
+
 def _library(facts: Facts, use: Use, each: set[Unit]) -> str | None:
-    """What a call draws from, unless it has a generator of its own or runs for each sample."""
-    if isinstance(use.unit, Function) and use.unit in each:
+    """What a call draws from, unless it has a generator of its own, runs for each sample or never does."""
+    if isinstance(use.unit, Function) and (use.unit in each or _is_never_called(facts, use.unit)):
         return None
     given = {keyword.arg for keyword in use.node.keywords}
     known = (_CHOOSING[name] for name in facts.called(use.node) & _CHOOSING.keys())

@@ -93,6 +93,15 @@ def test_what_is_drawn_for_each_is_not_seeded(convert_text, name):
     assert "set_seed" not in result
 
 
+def test_a_split_in_a_function_that_nobody_calls_is_not_seeded(convert_text):
+    unused = "def unused(data):\n    np.random.shuffle(data)"
+    _, result = convert_text(program(SEEDED["not at random"][0], unused))
+    assert "set_seed" not in result
+
+    _, result = convert_text(program(SEEDED["not at random"][0], unused + "\n\nchoose = unused"))
+    assert SEED in result
+
+
 def test_a_seed_for_another_library_stays(convert_text):
     _, result = convert_text(program(CHOSEN["numpy"], "torch.manual_seed(0)"))
 
