@@ -43,7 +43,7 @@ from migrate.programs.passes import (
 )
 from migrate.programs.placement import Placement, place
 from migrate.programs.program import Program, Refusal
-from migrate.programs.rates import counted_in_batches, measured_for_epochs, rates, shortened, shortened_below
+from migrate.programs.rates import counted_in_batches, measured_for_epochs, rates, shortened
 from migrate.programs.replicas import ON_CPU
 from migrate.programs.schedulers import Schedule, schedules
 from migrate.programs.setup import Argument, arguments
@@ -180,7 +180,6 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     except NoPlace as error:
         program.refusals.append(error.refusal)
         return None
-    program.refusals += shortened_below(facts, loops, program, units, placement.stages)
     set_by_count = rates(facts, loops, program, units, planned, placement.stages)
     program.refusals += [*set_by_count.refusals, *unanswered(facts, program, package)]
     program.refusals += unscaled_twice(facts, loops, program, by_hand.mixed, package)

@@ -53,7 +53,7 @@ def rates(
     moments = Moments(facts, program, stages)
     counts = Counts(facts, loops, program, moments)
     bound = steps_bound(facts, loops, program, moments)
-    refused: list[Refusal] = []
+    refused = list(_shortened_below(facts, loops, program, units, moments))
     for node in sorted(_written(facts, program, units), key=lambda n: n.lineno):
         is_own_step = isinstance(node, ast.AugAssign) and counts.is_per_batch(node) and program.handed is None
         if is_own_step and bound is None and not _is_in_turns(counts, node):
@@ -230,11 +230,10 @@ def shortened(made: ast.AST) -> Refusal:
     return Refusal(made, "MIG118", why, "make it for a number of epochs")
 
 
-def shortened_below(
-    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], stages: Stages
+def _shortened_below(
+    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], moments: Moments
 ) -> Iterator[Refusal]:
     """The same for schedulers that functions make which are called after prepare."""
-    moments = Moments(facts, program, stages)
     at_home = {origin for named in program.schedulers for origin in named.origins}
     for use in facts.calls:
         made = {value.origin for value in facts.values(use.node) if value.role is Role.SCHEDULER} - at_home
