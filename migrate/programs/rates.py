@@ -17,14 +17,14 @@ from migrate.analysis.units import Function
 from migrate.programs.counts import Counts, Meeting, Met
 from migrate.programs.lengths import Moments, lengths, reached
 from migrate.programs.program import Refusal
-from migrate.programs.schedulers import Horizon, Pace
+from migrate.programs.schedulers import Horizon, Pace, made_with, per_batch, steps_of
 from migrate.programs.sources import Sources
 from migrate.programs.stages import NoPlace, Stages
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from migrate.analysis.facts import Facts, Use
+    from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.program import Program
@@ -62,11 +62,11 @@ def rates(
             assert isinstance(node, (ast.Assign, ast.AugAssign))
             counts.used(node.value)
             _conditions(counts, node, units)
-    for told, made_with in _told(facts, program, units, planned):
+    for told, measured in _told(facts, program, units, planned):
         if origins(facts.values(told), *FROM_LOADER) & program.training_loaders:
             refused.append(_by_own_batch(told))
         else:
-            counts.used(told, made_with)
+            counts.used(told, measured)
     if not refused and bound is None:
         return _decided(counts, _by_processes(counts, planned))
     return Rates(refusals=tuple(refused))
@@ -236,21 +236,14 @@ def _shortened_below(
     """The same for schedulers that functions make which are called after prepare."""
     at_home = {origin for named in program.schedulers for origin in named.origins}
     for use in facts.calls:
-        made = {value.origin for value in facts.values(use.node) if value.role is Role.SCHEDULER} - at_home
-        if use.unit not in units or use.node not in made:
+        if use.unit not in units or use.node not in origins(facts.values(use.node), Role.SCHEDULER) - at_home:
             continue
-        steps = [s for s in facts.method_calls("step") if use.node in origins(facts.receiver(s.node), Role.SCHEDULER)]
-        if not steps or any(_is_in_training(loops, program, step) for step in steps):
+        steps = list(steps_of(facts, [use.node]))
+        if not steps or per_batch(facts, loops, program, steps):
             continue
-        given = (*use.node.args, *(keyword.value for keyword in use.node.keywords))
-        measured = (n for node in reached(facts, facts.once(Sources), given) for n in lengths(facts, program, node))
+        measured = (length for node in made_with(facts, [use.node]) for length in lengths(facts, program, node))
         if any(True in moments.after(length) for length in measured):
             yield shortened(use.node)
-
-
-def _is_in_training(loops: Loops, program: Program, use: Use) -> bool:
-    training = {loop.node for loop in program.training}
-    return any(loop in training for loop in loops.around(use.node, use.unit))
 
 
 def _is_horizon(schedule: Schedule, bound: ast.expr) -> bool:

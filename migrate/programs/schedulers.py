@@ -16,7 +16,7 @@ from migrate.programs.lengths import lengths, reached
 from migrate.programs.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
@@ -69,21 +69,22 @@ def schedules(facts: Facts, loops: Loops, program: Program) -> list[Schedule]:
     """The schedulers of a program."""
     found = []
     for named in program.schedulers:
-        given = _made_with(facts, named)
+        given = made_with(facts, named.origins)
         measured = tuple(length for node in given for length in lengths(facts, program, node))
-        steps = tuple(_steps(facts, named))
-        per_batch = _per_batch(facts, loops, program, steps)
-        pace = _pace(facts, program, named, steps, per_batch)
+        steps = tuple(steps_of(facts, named.origins))
+        each_batch = per_batch(facts, loops, program, steps)
+        pace = _pace(facts, program, named, steps, each_batch)
         horizon = Horizon.EPOCHS if pace in (Pace.EPOCH, Pace.METRIC, Pace.TOLD) else Horizon.ABSOLUTE
         horizon = Horizon.LOADER if measured else horizon
         on_metric = _on_metric(facts, named, steps) if pace in (Pace.EPOCH, Pace.METRIC) else ()
-        found.append(Schedule(named, pace, horizon, measured, steps, given, bool(per_batch), on_metric))
+        found.append(Schedule(named, pace, horizon, measured, steps, given, bool(each_batch), on_metric))
     return found
 
 
-def _steps(facts: Facts, named: Named) -> Iterator[ast.Call]:
+def steps_of(facts: Facts, made: Collection[ast.AST]) -> Iterator[ast.Call]:
+    """The calls that step schedulers which were made at some places."""
     for use in facts.method_calls("step"):
-        if origins(facts.receiver(use.node), Role.SCHEDULER) & named.origins:
+        if not origins(facts.receiver(use.node), Role.SCHEDULER).isdisjoint(made):
             yield use.node
 
 
@@ -93,7 +94,8 @@ def _on_metric(facts: Facts, named: Named, steps: Sequence[ast.Call]) -> tuple[a
     return tuple(call for call in steps if call.args or call.keywords)
 
 
-def _per_batch(facts: Facts, loops: Loops, program: Program, steps: Sequence[ast.Call]) -> list[ast.Call]:
+def per_batch(facts: Facts, loops: Loops, program: Program, steps: Iterable[ast.Call]) -> list[ast.Call]:
+    """Those of some calls that stand in the training loops."""
     training = {loop.node for loop in program.training}
     return [c for c in steps if any(loop in training for loop in loops.around(c, facts.unit(c)))]
 
@@ -120,7 +122,8 @@ def _is_evaluated(facts: Facts, program: Program, step: ast.Call) -> bool:
     return all(given) and all(units and evaluating.issuperset(units) for units in targets)
 
 
-def _made_with(facts: Facts, named: Named) -> tuple[ast.AST, ...]:
-    made = [origin for origin in named.origins if isinstance(origin, ast.Call)]
-    given = [argument for call in made for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
+def made_with(facts: Facts, made: Iterable[ast.AST]) -> tuple[ast.AST, ...]:
+    """What schedulers are made with, and what that was made of."""
+    calls = (origin for origin in made if isinstance(origin, ast.Call))
+    given = [argument for call in calls for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
     return tuple(reached(facts, facts.once(Sources), given))

@@ -85,8 +85,8 @@ def _takes_what_is_handed(facts: Facts, unit: Unit) -> bool:
     for node in facts.own(unit):
         if isinstance(node, ast.Attribute) and node.attr in ("cuda", "xpu", "mps"):
             return False
-        if isinstance(node, (ast.Name, ast.Attribute)) and facts.is_device(values := facts.values(node)):
-            if not only_cpu(facts, node) and _root(node) not in handed and values:
+        if isinstance(node, (ast.Name, ast.Attribute)) and facts.is_device(facts.values(node)):
+            if not only_cpu(facts, node) and _root(node) not in handed:
                 return False
     return True
 

@@ -22,8 +22,8 @@ _COMMENT = re.compile(rb"#[^\n]*")
 
 def parts(project: Project) -> Sequence[Project]:
     """The parts that may hold a training loop, in the order of their first files."""
-    groups = _connected(project.named, _links(project))
-    if len(groups) == 1:
+    groups = _connected(project.named, _links(project)) if len(project.named) > 1 else ()
+    if len(groups) < 2:
         return (project,)
     entries = frozenset(project.entries)
     wanted = [frozenset(file.path for file in group) for group in groups if not entries.isdisjoint(group)]
@@ -33,7 +33,7 @@ def parts(project: Project) -> Sequence[Project]:
 
 def _links(project: Project) -> Mapping[SourceFile, set[SourceFile]]:
     """For each file those that it imports, and those that import it; unnamed files, too, as far as they are reached."""
-    fresh = project.hiding(frozenset())  # where a module is looked for goes by who asked first
+    fresh = project.afresh()  # where a module is looked for goes by who asked first
     near: dict[SourceFile, set[SourceFile]] = {}
     waiting = [*reversed(project.named)]
     while waiting:

@@ -156,6 +156,10 @@ class Project:
         loaded = {**self._loaded, **dict.fromkeys(gone)}
         return self._with(named, loaded, self.hidden | gone)
 
+    def afresh(self) -> Project:
+        """The same project before anything was asked of it. What either reads is there for both."""
+        return self._with(list(self.named), self._loaded, self.hidden)
+
     def without(self, paths: frozenset[str]) -> Project:
         """The same project, in which these files are no longer named: followed for facts, not edited."""
         named = [file for file in self.named if file.path not in paths]
