@@ -26,9 +26,9 @@ from migrate.analysis import Facts, analyse
 from migrate.analysis.units import Function, Unit
 from migrate.options import Mode, Options
 from migrate.pipeline import convert
-from migrate.programs.frameworks import Frameworks
 from migrate.programs.loops import LoopFact, Loops
-from migrate.programs.updates import How, Update
+from migrate.programs.training.updates import How, Update
+from migrate.programs.values.frameworks import Frameworks
 from migrate.report.model import Kind, Report
 from migrate.source.files import load
 from migrate.source.project import Project, SourceFile

@@ -14,8 +14,8 @@ from migrate.analysis.reach import connected
 from migrate.edits import Plan
 from migrate.edits.edit import AddImport, DropAlias
 from migrate.programs.loops import Loops
-from migrate.programs.scripts import Script, may_run, sharing
-from migrate.programs.visitors import Visitor, visitor
+from migrate.programs.prepare.scripts import Script, may_run, sharing
+from migrate.programs.prepare.visitors import Visitor, visitor
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules import convert, convert_script, told
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from migrate.analysis.known import Tables
     from migrate.edits.edit import Edit
     from migrate.options import Options
-    from migrate.programs.handed import Ready
+    from migrate.programs.training.handed import Ready
     from migrate.source.project import Project, SourceFile
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

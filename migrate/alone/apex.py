@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import is_main_guard
-from migrate.programs.conditions import flag, negated
 from migrate.programs.program import Refusal
+from migrate.programs.values.conditions import flag, negated
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

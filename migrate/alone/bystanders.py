@@ -16,11 +16,11 @@ from migrate.alone.world import WRAPPERS
 from migrate.analysis.known import distributed
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function
-from migrate.programs.entered import entered_from
 from migrate.programs.loops import Loops
+from migrate.programs.prepare.scripts import is_imported
 from migrate.programs.program import Refusal
-from migrate.programs.reached import reached
-from migrate.programs.scripts import is_imported
+from migrate.programs.reach.entered import entered_from
+from migrate.programs.reach.reached import reached
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -363,7 +363,7 @@ def _gives_back(body: Sequence[ast.stmt], parameter: str) -> bool:
 
 def _option(node: ast.expr) -> str | None:
     """The attribute that `parser.add_argument(...)` makes."""
-    from migrate.programs.sources import option_name
+    from migrate.programs.values.sources import option_name
 
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
         return option_name(node)

@@ -3,7 +3,7 @@
     if args.fp16:
         model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
 
-leaves an assignment to `PRECISION`, which `programs/apex.py` reads. A loss is no longer scaled, and of two branches
+leaves an assignment to `PRECISION`, which `programs/amp/apex.py` reads. A loss is no longer scaled, and of two branches
 that only differ by that, one stays.
 """
 

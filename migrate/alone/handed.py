@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from migrate.alone.numbers import undivided
 from migrate.alone.world import WRAPPERS
 from migrate.analysis.units import Function
-from migrate.programs.entered import entered_from
-from migrate.programs.handed import Handed
-from migrate.programs.scripts import is_imported
+from migrate.programs.prepare.scripts import is_imported
+from migrate.programs.reach.entered import entered_from
+from migrate.programs.training.handed import Handed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -17,7 +17,7 @@ from migrate.analysis.known import words
 from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
 from migrate.programs.marker import ACCELERATOR
-from migrate.programs.outsiders import is_inside_model
+from migrate.programs.reach.outsiders import is_inside_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, only
 from migrate.programs.loops import Loops
-from migrate.programs.sources import Sources
+from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

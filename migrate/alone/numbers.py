@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.world import RANKS, VALUES
 from migrate.programs.marker import ACCELERATOR
-from migrate.programs.place import number
+from migrate.programs.values.place import number
 
 if TYPE_CHECKING:
     from migrate.alone.pen import Pen

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
-from migrate.programs.entered import entered_from
 from migrate.programs.loops import Loops
-from migrate.programs.reached import reached
-from migrate.programs.scripts import is_imported
+from migrate.programs.prepare.scripts import is_imported
+from migrate.programs.reach.entered import entered_from
+from migrate.programs.reach.reached import reached
 
 if TYPE_CHECKING:
     from migrate.alone.world import World

@@ -11,7 +11,7 @@ from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.syntax import is_docstring
 from migrate.analysis.units import Function
 from migrate.programs.marker import ACCELERATOR
-from migrate.programs.muted import overrides_print
+from migrate.programs.output.muted import overrides_print
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,8 +22,8 @@ from migrate.alone.sums import Sums
 from migrate.alone.uses import Uses
 from migrate.alone.world import World
 from migrate.edits.plan import Plan
-from migrate.programs.handed import Handed
 from migrate.programs.program import Refusal
+from migrate.programs.training.handed import Handed
 from migrate.selfcheck import check
 from migrate.source.importers import importers
 

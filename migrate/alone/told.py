@@ -7,7 +7,7 @@ import copy
 from typing import TYPE_CHECKING
 
 from migrate.alone.world import RANKS
-from migrate.programs.place import Quantity, number
+from migrate.programs.values.place import Quantity, number
 
 if TYPE_CHECKING:
     from migrate.alone.world import World

@@ -16,10 +16,10 @@ from migrate.alone.ways import certain, ends
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_docstring
-from migrate.programs.branches import Branches, Side
 from migrate.programs.marker import ACCELERATOR
-from migrate.programs.place import Places, Quantity, number
-from migrate.programs.sources import Sources
+from migrate.programs.processes.branches import Branches, Side
+from migrate.programs.values.place import Places, Quantity, number
+from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,50 +14,50 @@ from migrate.analysis.known.training import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Function
-from migrate.programs.access import Access
-from migrate.programs.agreement import Agreement, agreements
-from migrate.programs.around import around
-from migrate.programs.before import earlier
-from migrate.programs.by_hand import ByHand, unscaled_twice
-from migrate.programs.by_hand import decide as decide_by_hand
-from migrate.programs.captures import called_around, kept_raw
-from migrate.programs.closures import returned_losses, unanswered
-from migrate.programs.comprehensions import taken_apart
-from migrate.programs.defaults import made_before
-from migrate.programs.early import only_before
-from migrate.programs.given import kept_given
-from migrate.programs.host import Whereabouts, left_on_cpu, whereabouts
-from migrate.programs.irregular import averages_after_backward, out_of_step
-from migrate.programs.later import after_the_first
+from migrate.programs.device.defaults import made_before
+from migrate.programs.device.early import only_before
+from migrate.programs.device.host import Whereabouts, left_on_cpu, whereabouts
+from migrate.programs.device.moved_early import too_early
+from migrate.programs.device.moves import Move, moves
+from migrate.programs.device.tensor_types import kept_from_gpu
+from migrate.programs.home.access import Access
+from migrate.programs.home.around import around
+from migrate.programs.home.given import kept_given
+from migrate.programs.home.naming import Named
 from migrate.programs.loops import Loops
-from migrate.programs.moved_early import too_early
-from migrate.programs.moves import Move, moves
-from migrate.programs.naming import Named
-from migrate.programs.outsiders import is_inside_model, units_of
-from migrate.programs.passes import (
+from migrate.programs.metrics.passes import (
     evaluated_in_full,
     evaluations,
     gathered_on_device,
     handed_out_loaders,
     prepared_loaders,
 )
-from migrate.programs.placement import Placement, place
+from migrate.programs.prepare.by_hand import ByHand, unscaled_twice
+from migrate.programs.prepare.by_hand import decide as decide_by_hand
+from migrate.programs.prepare.captures import called_around, kept_raw
+from migrate.programs.prepare.irregular import averages_after_backward, out_of_step
+from migrate.programs.prepare.later import after_the_first
+from migrate.programs.prepare.placement import Placement, place
+from migrate.programs.prepare.setup import Argument, arguments
+from migrate.programs.prepare.several import several
+from migrate.programs.processes.agreement import Agreement, agreements
+from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.program import Program, Refusal
-from migrate.programs.rates import counted_in_batches, measured_for_epochs, rates, shortened
-from migrate.programs.replicas import ON_CPU
-from migrate.programs.schedulers import Schedule, schedules
-from migrate.programs.setup import Argument, arguments
-from migrate.programs.several import several
+from migrate.programs.reach.before import earlier
+from migrate.programs.reach.comprehensions import taken_apart
+from migrate.programs.reach.outsiders import is_inside_model, units_of
+from migrate.programs.schedule.rates import counted_in_batches, measured_for_epochs, rates, shortened
+from migrate.programs.schedule.schedulers import Schedule, schedules
 from migrate.programs.stages import NoPlace, Stages, tell_apart
-from migrate.programs.tensor_types import kept_from_gpu
+from migrate.programs.training.closures import returned_losses, unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
-    from migrate.programs.evaluation import InFull, Shared
-    from migrate.programs.whereabouts import Need
+    from migrate.programs.device.whereabouts import Need
+    from migrate.programs.metrics.evaluation import InFull, Shared
 
 
 #: What Accelerate does not give at its top level.

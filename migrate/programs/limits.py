@@ -10,28 +10,28 @@ from migrate.analysis.known import distributed
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import gives_up, reads
-from migrate.programs import backwards
-from migrate.programs.access import NAME
-from migrate.programs.agreement import depends_on_batch, parting_ways
-from migrate.programs.closures import closures
-from migrate.programs.defaults import hidden_defaults
-from migrate.programs.devices import is_unknown_move
-from migrate.programs.films import recorded
-from migrate.programs.gaps import gaps
-from migrate.programs.ground import Ground
-from migrate.programs.lambdas import hidden_moves
+from migrate.programs.device.defaults import hidden_defaults
+from migrate.programs.device.devices import is_unknown_move
+from migrate.programs.device.lambdas import hidden_moves
+from migrate.programs.device.spread import foreign_devices, several_devices
+from migrate.programs.device.tensor_types import hidden_types
+from migrate.programs.home.access import NAME
 from migrate.programs.loops import LoopFact, Loops, is_scaling
-from migrate.programs.metric_objects import twice_joined
-from migrate.programs.numerics import numerics
-from migrate.programs.outsiders import units_of
+from migrate.programs.metrics.ground import Ground
+from migrate.programs.metrics.metric_objects import twice_joined
+from migrate.programs.metrics.shares import decisions
+from migrate.programs.processes.agreement import depends_on_batch, parting_ways
+from migrate.programs.processes.films import recorded
+from migrate.programs.processes.gaps import gaps
+from migrate.programs.processes.replicas import drawn_apart, loose_tensors, other_sources, parting_replicas
 from migrate.programs.program import Program, Refusal
-from migrate.programs.replicas import drawn_apart, loose_tensors, other_sources, parting_replicas
-from migrate.programs.shares import decisions
-from migrate.programs.spread import foreign_devices, several_devices
-from migrate.programs.starters import is_users_choice, started
-from migrate.programs.tensor_types import hidden_types
-from migrate.programs.turns import phases_in_turns
-from migrate.programs.unnamed import files, listed, unnamed, way_out
+from migrate.programs.reach.outsiders import units_of
+from migrate.programs.reach.starters import is_users_choice, started
+from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
+from migrate.programs.training import backwards
+from migrate.programs.training.closures import closures
+from migrate.programs.training.numerics import numerics
+from migrate.programs.training.turns import phases_in_turns
 
 Check = Callable[[Facts, Loops, Program], Iterable[Refusal]]
 

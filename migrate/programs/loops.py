@@ -17,23 +17,23 @@ from migrate.analysis.known.training import AUTOGRAD_BACKWARD, RUN_ELSEWHERE
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import Loop, reads
 from migrate.analysis.units import Class, Function, Unit
-from migrate.programs.accumulators import Accumulator, accumulators
-from migrate.programs.frameworks import Frameworks
-from migrate.programs.ground import Ground
-from migrate.programs.in_step import in_step
-from migrate.programs.joins import Join, joins
-from migrate.programs.meters import Meters
-from migrate.programs.modes import without_gradients
-from migrate.programs.shares import averages
-from migrate.programs.updates import How, Updates
+from migrate.programs.metrics.ground import Ground
+from migrate.programs.metrics.joins import Join, joins
+from migrate.programs.metrics.meters import Meters
+from migrate.programs.metrics.shares import averages
+from migrate.programs.training.in_step import in_step
+from migrate.programs.training.modes import without_gradients
+from migrate.programs.training.updates import How, Updates
+from migrate.programs.values.accumulators import Accumulator, accumulators
+from migrate.programs.values.frameworks import Frameworks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.roles import Value
-    from migrate.programs.averages import Averages
-    from migrate.programs.updates import Update
+    from migrate.programs.metrics.averages import Averages
+    from migrate.programs.training.updates import Update
 
 #: A receiver of these roles has a `backward` of its own meaning.
 _NOT_A_LOSS = frozenset({Role.ACCELERATOR, Role.MODEL, Role.OPTIMIZER, Role.INSTANCE, Role.CLASS, Role.MODULE})

@@ -13,31 +13,31 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins, stands_in
 from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Function, Module, Unit, module_of
-from migrate.programs import unstepped
-from migrate.programs.ascents import ascent
-from migrate.programs.elsewhere import parted
-from migrate.programs.flags import Flagged, flagged
-from migrate.programs.homeless import why_homeless
-from migrate.programs.homes import Home, Wanted, find
-from migrate.programs.loose import is_alone
-from migrate.programs.naming import Named
-from migrate.programs.outer import widened
-from migrate.programs.outsiders import importing, outsiders
-from migrate.programs.self_training import wholes
-from migrate.programs.too_soon import too_soon
-from migrate.programs.trained_again import joined
-from migrate.programs.turning import Turning, turnings
-from migrate.programs.unnamed import files, listed, unnamed, way_out
-from migrate.programs.wholes import trained
+from migrate.programs.home.ascents import ascent
+from migrate.programs.home.elsewhere import parted
+from migrate.programs.home.homeless import why_homeless
+from migrate.programs.home.homes import Home, Wanted, find
+from migrate.programs.home.naming import Named
+from migrate.programs.home.outer import widened
+from migrate.programs.reach.outsiders import importing, outsiders
+from migrate.programs.reach.self_training import wholes
+from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
+from migrate.programs.training import unstepped
+from migrate.programs.training.flags import Flagged, flagged
+from migrate.programs.training.loose import is_alone
+from migrate.programs.training.too_soon import too_soon
+from migrate.programs.training.trained_again import joined
+from migrate.programs.training.turning import Turning, turnings
+from migrate.programs.training.wholes import trained
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
-    from migrate.programs.handed import Handed
     from migrate.programs.loops import LoopFact, Loops
-    from migrate.programs.one_seed import OneSeed
-    from migrate.programs.visitors import Visitor
+    from migrate.programs.prepare.visitors import Visitor
+    from migrate.programs.processes.one_seed import OneSeed
+    from migrate.programs.training.handed import Handed
 
 
 @dataclass(frozen=True, slots=True)

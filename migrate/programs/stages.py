@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, blocks
 from migrate.analysis.units import Function, Module, Unit
-from migrate.programs.choices import choices
-from migrate.programs.devices import is_move
-from migrate.programs.places import Unplaced, placed
+from migrate.programs.device.choices import choices
+from migrate.programs.device.devices import is_move
+from migrate.programs.home.places import Unplaced, placed
 from migrate.programs.program import Program, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.programs.home.naming import Named
     from migrate.programs.loops import Loops
-    from migrate.programs.naming import Named
 
 
 @dataclass(frozen=True, slots=True)

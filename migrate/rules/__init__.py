@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
 from migrate.options import Mode
-from migrate.programs.access import OutOfReach
 from migrate.programs.conversion import Conversion
 from migrate.programs.conversion import convert as decide
-from migrate.programs.handed import Ready
+from migrate.programs.home.access import OutOfReach
 from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
+from migrate.programs.prepare.scripts import begun_by
+from migrate.programs.processes.replicas import decide_seed
 from migrate.programs.program import Program, Refusal, home_anywhere, programs
-from migrate.programs.replicas import decide_seed
-from migrate.programs.scripts import begun_by
-from migrate.programs.unnamed import files, listed, unnamed, way_out
+from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
+from migrate.programs.training.handed import Ready
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules.accelerator import accelerator
 from migrate.rules.accumulation import accumulation
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts, Use
     from migrate.edits import Plan
     from migrate.options import Options
-    from migrate.programs.visitors import Visitor
+    from migrate.programs.prepare.visitors import Visitor
     from migrate.source.project import SourceFile
 from migrate.rules.rule import Rule
 

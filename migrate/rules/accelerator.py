@@ -19,9 +19,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from migrate.programs.access import NAME, Parameter
-from migrate.programs.asking import keeps
-from migrate.programs.setup import written
+from migrate.programs.home.access import NAME, Parameter
+from migrate.programs.home.asking import keeps
+from migrate.programs.prepare.setup import written
 from migrate.rules.device_choice import device_line
 from migrate.rules.one_seed import seeding
 from migrate.rules.rule import rule

@@ -24,7 +24,7 @@ from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
-    from migrate.programs.windows import Window
+    from migrate.programs.training.windows import Window
     from migrate.rules.draft import Draft
 
 _WAY_OUT = "this is right on several processes, too; accelerator.accumulate(model) would exchange gradients less often"

@@ -24,12 +24,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.averages import Joint
+from migrate.programs.metrics.averages import Joint
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
-    from migrate.programs.averages import Average
     from migrate.programs.conversion import Conversion
+    from migrate.programs.metrics.averages import Average
     from migrate.rules.draft import Draft
 
 

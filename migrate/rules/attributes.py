@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
-from migrate.programs.bypass import around_forward
-from migrate.programs.checkpoints import saved
-from migrate.programs.self_training import is_itself, steps
-from migrate.programs.wrapped import asked_for_module, is_bare
+from migrate.programs.output.wrapped import asked_for_module, is_bare
+from migrate.programs.prepare.bypass import around_forward
+from migrate.programs.reach.self_training import is_itself, steps
+from migrate.programs.values.checkpoints import saved
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from migrate.edits.parts import RECEIVER, argument
-from migrate.programs import backwards
-from migrate.programs.precision import Becomes
+from migrate.programs.amp.precision import Becomes
+from migrate.programs.training import backwards
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:

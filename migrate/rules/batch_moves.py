@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
 from migrate.analysis.units import Function, Module
-from migrate.programs.choices import choices
-from migrate.programs.conditions import flag
-from migrate.programs.devices import device_argument, is_choice, is_users
-from migrate.programs.moves import Fate, Move
-from migrate.programs.outsiders import is_inside_model
-from migrate.programs.replicas import ON_CPU
-from migrate.programs.tour import FACTORIES, follows
+from migrate.programs.device.choices import choices
+from migrate.programs.device.devices import device_argument, is_choice, is_users
+from migrate.programs.device.moves import Fate, Move
+from migrate.programs.device.tour import FACTORIES, follows
+from migrate.programs.processes.replicas import ON_CPU
+from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.values.conditions import flag
 from migrate.rules.device_choice import is_redirected
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import cast_of, drop, kept_moves, variables

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, LAUNCHERS, PROCESS_GROUPS
 from migrate.analysis.roles import Role, origins
-from migrate.programs.wrapped import alike, alike_values, asked_for_module, for_one_device, module_accesses
+from migrate.programs.output.wrapped import alike, alike_values, asked_for_module, for_one_device, module_accesses
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import drop, wrappers
 from migrate.rules.rule import rule

@@ -22,11 +22,11 @@ from migrate.analysis.known.devices import IN_DEVICE, SET_DEVICE
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module, Unit
-from migrate.programs.choices import Choice, choices
-from migrate.programs.chosen_below import choice_below
-from migrate.programs.conditions import same_name
-from migrate.programs.devices import is_move
-from migrate.programs.moves import is_in_left_branch
+from migrate.programs.device.choices import Choice, choices
+from migrate.programs.device.chosen_below import choice_below
+from migrate.programs.device.devices import is_move
+from migrate.programs.device.moves import is_in_left_branch
+from migrate.programs.values.conditions import same_name
 from migrate.rules.idle import drop_idle_flags, drop_idle_functions
 from migrate.rules.placing import dropped_arguments
 from migrate.rules.rule import rule

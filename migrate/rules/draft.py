@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from migrate.analysis.units import Module
 from migrate.edits.parts import ITSELF, RECEIVER, Selector, argument
-from migrate.programs.access import NAME
+from migrate.programs.home.access import NAME
 from migrate.report.model import Finding, Kind
 
 if TYPE_CHECKING:

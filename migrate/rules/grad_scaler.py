@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import amp
 from migrate.edits.parts import argument
-from migrate.programs.precision import Becomes
+from migrate.programs.amp.precision import Becomes
 from migrate.rules.imports import drop_unused
 from migrate.rules.rule import rule
 

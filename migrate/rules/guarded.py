@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.programs.guarded import guarded
+from migrate.programs.processes.guarded import guarded
 from migrate.report.model import Finding, Kind
 from migrate.rules.draft import finding
 from migrate.rules.rule import rule

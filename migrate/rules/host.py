@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import HOST_PREFIXES
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, Value, roles
-from migrate.programs.devices import only_cpu
-from migrate.programs.tour import shown
+from migrate.programs.device.devices import only_cpu
+from migrate.programs.device.tour import shown
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate.programs.choices import Choice, choices
-from migrate.programs.conditions import flag
-from migrate.programs.tensor_types import definition, only_defines, reads
+from migrate.programs.device.choices import Choice, choices
+from migrate.programs.device.tensor_types import definition, only_defines, reads
+from migrate.programs.values.conditions import flag
 from migrate.rules.placing import dropped, says_nothing, without
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
-from migrate.programs.guards import has_accelerator
-from migrate.programs.lambdas import is_location
-from migrate.programs.rereads import rereads
+from migrate.programs.device.lambdas import is_location
+from migrate.programs.output.guards import has_accelerator
+from migrate.programs.output.rereads import rereads
 from migrate.rules.placing import wrappers
 from migrate.rules.rule import rule
 

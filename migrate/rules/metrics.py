@@ -33,10 +33,10 @@ import ast
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from migrate.programs.accumulators import Accumulator, Joined
-from migrate.programs.joins import apart
-from migrate.programs.reductions import unlike_means
-from migrate.programs.shares import left_over
+from migrate.programs.metrics.joins import apart
+from migrate.programs.metrics.shares import left_over
+from migrate.programs.training.reductions import unlike_means
+from migrate.programs.values.accumulators import Accumulator, Joined
 from migrate.rules.layout import Place, assignment, place
 from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from migrate.programs.conversion import Conversion
-    from migrate.programs.evaluation import Shared
-    from migrate.programs.flags import Flagged
-    from migrate.programs.joins import Join
     from migrate.programs.loops import LoopFact
-    from migrate.programs.turning import Turning
+    from migrate.programs.metrics.evaluation import Shared
+    from migrate.programs.metrics.joins import Join
+    from migrate.programs.training.flags import Flagged
+    from migrate.programs.training.turning import Turning
     from migrate.rules.draft import Draft
 
 

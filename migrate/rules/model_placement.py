@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.programs.moves import Fate
+from migrate.programs.device.moves import Fate
 from migrate.rules.placing import drop
 from migrate.rules.rule import rule
 

@@ -27,8 +27,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
-from migrate.programs.draws import Draws
-from migrate.programs.replicas import splits_apart
+from migrate.programs.processes.draws import Draws
+from migrate.programs.processes.replicas import splits_apart
 from migrate.rules.layout import place
 from migrate.rules.rule import rule
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from migrate.programs.conversion import Conversion
-    from migrate.programs.environments import Environment
+    from migrate.programs.processes.environments import Environment
     from migrate.rules.draft import Draft
 
 SEED = "torch.initial_seed() % 2**32"

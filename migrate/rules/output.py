@@ -27,14 +27,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.downloads import downloads
-from migrate.programs.names import told_names
-from migrate.programs.speech import speech
+from migrate.programs.output.downloads import downloads
+from migrate.programs.output.speech import speech
+from migrate.programs.values.names import told_names
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
-    from migrate.programs.speech import Speech
+    from migrate.programs.output.speech import Speech
     from migrate.rules.draft import Draft
 
 _IS_FIRST = "os.environ.get('RANK', '0') == '0'"

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.tensors import VARIABLE
 from migrate.analysis.known.training import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins, roles
-from migrate.programs.devices import device_argument
-from migrate.programs.lambdas import mapped
-from migrate.programs.moves import Fate, Move
-from migrate.programs.tensor_types import cast, casts_to_gpu
+from migrate.programs.device.devices import device_argument
+from migrate.programs.device.lambdas import mapped
+from migrate.programs.device.moves import Fate, Move
+from migrate.programs.device.tensor_types import cast, casts_to_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import is_docstring
 from migrate.analysis.units import Function
-from migrate.programs.apart import apart
+from migrate.programs.prepare.apart import apart
 from migrate.rules.layout import WIDTH, assignment, place
 from migrate.rules.rule import rule
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
-    from migrate.programs.naming import Named
+    from migrate.programs.home.naming import Named
     from migrate.programs.stages import Stage
     from migrate.rules.draft import Draft
 

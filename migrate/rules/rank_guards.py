@@ -18,10 +18,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.access import OutOfReach
-from migrate.programs.asking import asked_by, asking
-from migrate.programs.guards import dissolved, guards, has_accelerator, is_joint, leaves
+from migrate.programs.home.access import OutOfReach
+from migrate.programs.home.asking import asked_by, asking
 from migrate.programs.marker import is_barrier, is_main, marks
+from migrate.programs.output.guards import dissolved, guards, has_accelerator, is_joint, leaves
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.programs.schedulers import Horizon, Pace
+from migrate.programs.schedule.schedulers import Horizon, Pace
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from migrate.analysis.evidence import called
 from migrate.analysis.gaps import Gaps
 from migrate.analysis.roles import Role
 from migrate.analysis.units import Function
-from migrate.programs.loose import trained_alone
-from migrate.programs.schedulers import Pace, schedules
-from migrate.programs.scripts import begun_by
+from migrate.programs.prepare.scripts import begun_by
+from migrate.programs.schedule.schedulers import Pace, schedules
+from migrate.programs.training.loose import trained_alone
 from migrate.report.model import Summary
 from migrate.rules.unresolved import unresolved
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from migrate.analysis.roles import Value
     from migrate.analysis.units import Module, Unit
     from migrate.programs.conversion import Conversion
+    from migrate.programs.home.naming import Named
     from migrate.programs.loops import LoopFact, Loops
-    from migrate.programs.naming import Named
     from migrate.programs.program import Program
 
 MOST = 4  # objects, loops or callers of a kind that are named one by one

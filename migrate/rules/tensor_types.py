@@ -20,7 +20,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.tensor_types import cast, definition, is_making, is_passed, on_cpu, only_defines, reads, stays
+from migrate.programs.device.tensor_types import (
+    cast,
+    definition,
+    is_making,
+    is_passed,
+    on_cpu,
+    only_defines,
+    reads,
+    stays,
+)
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:

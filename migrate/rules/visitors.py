@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from migrate.programs.access import NAME, OutOfReach, Parameter
+from migrate.programs.home.access import NAME, OutOfReach, Parameter
 from migrate.programs.limits import bound
 from migrate.rules.device_choice import argument_for
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from migrate.analysis.signatures import Site
     from migrate.analysis.units import Function
     from migrate.programs.conversion import Conversion
-    from migrate.programs.visitors import Visitor
+    from migrate.programs.prepare.visitors import Visitor
     from migrate.rules.draft import Draft
 
 #: What an accelerator may be made with, and one that prepares nothing does the same without.

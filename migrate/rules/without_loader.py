@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.programs.replicas import ON_CPU, differs, without_loader
+from migrate.programs.processes.replicas import ON_CPU, differs, without_loader
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:

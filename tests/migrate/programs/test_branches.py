@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from migrate.programs.branches import Branches, Side
+from migrate.programs.processes.branches import Branches, Side
 
 HEAD = """
 import argparse, os

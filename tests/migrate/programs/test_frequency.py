@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from migrate.programs.frequency import Frequency, Rate
+from migrate.programs.reach.frequency import Frequency, Rate
 
 HEAD = """
 import torch

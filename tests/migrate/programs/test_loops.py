@@ -7,7 +7,7 @@ import pytest
 
 from migrate.analysis import analyse
 from migrate.programs.loops import Loops
-from migrate.programs.updates import How
+from migrate.programs.training.updates import How
 from migrate.source.files import load
 from migrate.source.project import Project
 

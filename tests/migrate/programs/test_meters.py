@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from migrate.programs.meters import Meters
+from migrate.programs.metrics.meters import Meters
 
 AVERAGE = """
 class Average:

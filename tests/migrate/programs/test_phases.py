@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from migrate.programs.phases import Other, Phase, Phases
+from migrate.programs.training.phases import Other, Phase, Phases
 
 HEAD = """
 import torch

@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.programs.program import programs
-from migrate.programs.schedulers import Horizon, Pace, schedules
+from migrate.programs.schedule.schedulers import Horizon, Pace, schedules
 
 PROGRAM = """
 import torch

@@ -4,8 +4,8 @@ import pytest
 
 from migrate.options import Options
 from migrate.pipeline import run_text
-from migrate.programs import setup
-from migrate.programs.setup import Argument, written
+from migrate.programs.prepare import setup
+from migrate.programs.prepare.setup import Argument, written
 
 PROGRAM = """\
 import argparse

@@ -3,7 +3,7 @@
 import ast
 import textwrap
 
-from migrate.programs.tallies import Shape, tallies
+from migrate.programs.values.tallies import Shape, tallies
 
 HEAD = """
 import torch

@@ -1,0 +1,1 @@
+"""Mixed precision that a program does by hand."""

@@ -1,0 +1,1 @@
+"""How a program chooses its device, and what lies where."""

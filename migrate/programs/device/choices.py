@@ -1,0 +1,358 @@
+"""How a program chooses its device, and what of that choice the accelerator must keep.
+
+`device = torch.device("cuda" if use_cuda else "cpu")` becomes an accelerator that is kept on the CPU when `use_cuda`
+is false: the user's flag goes on meaning what it meant. What is only a question of availability is left to the
+accelerator.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.devices import SET_DEVICE
+from migrate.analysis.roles import Role, only
+from migrate.analysis.syntax import is_main_guard, own_nodes
+from migrate.analysis.units import Function, Module
+from migrate.programs.device.devices import (
+    by_text,
+    cpu_of_branches,
+    cpu_when,
+    has_other_device,
+    hides_flag,
+    is_choice,
+    is_cpu,
+    only_cpu,
+)
+from migrate.programs.values.conditions import denied, flag, needs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A statement that gives `target` the device to train on; `cpu` is the condition under which that is the CPU."""
+
+    statement: ast.stmt
+    target: str
+    unit: Unit
+    cpu: str | None  # Python source; None: the best device there is
+    needs: frozenset[str]  # names and attributes that `cpu` reads
+    others: tuple[
+        ast.stmt, ...
+    ] = ()  # further statements that give the target its device: `device = "cpu"`, then `if ...`
+    above: ast.stmt | None = None  # the `if` in whose branches it is chosen, among other things
+    is_clear: bool = True  # False: the target is given devices at several places in a way that is not understood
+
+    def stays(self, other: ast.stmt) -> bool:
+        """Whether one of the others is there for those who import the module, if the variable is still read."""
+        return isinstance(self.unit, Module) and other.col_offset < self.outermost.col_offset
+
+    @property
+    def outermost(self) -> ast.stmt:
+        """What stands where the device is chosen, whatever is asked there."""
+        return self.above if self.above is not None else self.statement
+
+
+def choices(facts: Facts, unit: Unit) -> list[Choice]:
+    """The device choices of a unit in order, one for each variable."""
+    by_target: dict[str, list[Choice]] = {}
+    for choice in _statements(facts, unit):
+        by_target.setdefault(choice.target, []).append(choice)
+    return [
+        _alone(facts, group[0]) if len(group) == 1 else _joined(facts, group)
+        for group in by_target.values()
+        if len(group) > 1 or not _is_host(facts, group[0].statement)
+    ]
+
+
+def handed_choice(facts: Facts, unit: Unit | None) -> str | None:
+    """The parameter by which a function is handed a device that a user's flag may have made the CPU; None: it is not.
+
+    A device that goes by what there is alone, the accelerator chooses as well.
+    """
+    if not isinstance(unit, Function) or "torch" not in unit.module.names:
+        return None
+    above: set[Unit] = {unit.module}
+    waiting: list[Unit] = [call.caller for call in facts.callers(unit)]
+    while waiting:
+        caller = waiting.pop()
+        if caller not in above:
+            above.add(caller)
+            waiting += [call.caller for call in facts.callers(caller)] if isinstance(caller, Function) else []
+    chosen = (choice for caller in above for choice in choices(facts, caller))
+    if not any(choice.cpu is not None or not choice.is_clear for choice in chosen):
+        return None
+    return next((p.arg for p in unit.positional if facts.is_device(unit.parameters.get(p.arg, frozenset()))), None)
+
+
+def _is_host(facts: Facts, statement: ast.stmt) -> bool:
+    """Whether `host = torch.device("cpu")` names the CPU beside the device that the file trains on."""
+    return isinstance(statement, ast.Assign) and only_cpu(facts, statement.value) and has_other_device(facts, statement)
+
+
+# --- single statements ----------------------------------------------------------------------------------------------
+
+
+def _statements(facts: Facts, unit: Unit) -> list[Choice]:
+    """The statements of a unit that choose a device, outermost ones, in order."""
+    found: list[Choice] = []
+    inside: set[int] = set()
+    for node in facts.own(unit):
+        if not isinstance(node, ast.stmt) or id(node) in inside:
+            continue
+        choice = _choice(facts, unit, node)
+        if choice is not None:
+            found.append(choice)
+            inside |= {id(inner) for inner in ast.walk(node)}
+    return found
+
+
+def _choice(facts: Facts, unit: Unit, statement: ast.stmt) -> Choice | None:
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = ast.unparse(statement.targets[0])
+        if not isinstance(statement.targets[0], (ast.Name, ast.Attribute)) or not is_choice(facts, statement.value):
+            return None
+        if only(facts.values(statement.value), Role.TEXT) and not _puts_something(facts, statement, target):
+            return None
+        return _made(statement, target, unit, cpu_when(facts, statement.value))
+    if isinstance(statement, ast.If):
+        return _branching(facts, unit, statement)
+    return None
+
+
+def _made(statement: ast.stmt, target: str, unit: Unit, cpu: ast.expr | None) -> Choice:
+    if cpu is None:
+        return Choice(statement, target, unit, None, frozenset())
+    return Choice(statement, target, unit, ast.unparse(cpu), frozenset(needs(cpu)))
+
+
+def _puts_something(facts: Facts, statement: ast.stmt, target: str) -> bool:
+    """Whether a text is used as a device: `x.to(it)`, `device=it`, `torch.device(it)`, or handed to a function."""
+    name = target.rpartition(".")[2]
+    tree = facts.tree(statement)
+    for node in tree.nodes:
+        if not isinstance(node, (ast.Name, ast.Attribute)) or ast.unparse(node).rpartition(".")[2] != name:
+            continue
+        parent = tree.parents.get(node)
+        if isinstance(parent, ast.keyword) and parent.arg in ("device", "map_location"):
+            return True
+        if isinstance(parent, ast.Call) and node in parent.args:
+            moves = isinstance(parent.func, ast.Attribute) and parent.func.attr == "to"
+            if moves or "torch.device" in facts.called(parent) or facts.targets(parent):
+                return True
+    return False
+
+
+def _branching(facts: Facts, unit: Unit, statement: ast.If) -> Choice | None:
+    """`if flag: device = A else: device = B`, where nothing else happens but setting the current device."""
+    branches = list(_branches(statement))
+    targets: set[str] = set()
+    tested: list[tuple[ast.expr | None, ast.expr]] = []
+    for test, body in branches:
+        assigned = [s for s in body if not _sets_device(facts, s)]
+        if len(assigned) != 1 or not isinstance(assigned[0], ast.Assign) or len(assigned[0].targets) != 1:
+            return None
+        if not is_choice(facts, assigned[0].value):
+            return None
+        targets.add(ast.unparse(assigned[0].targets[0]))
+        tested.append((test, assigned[0].value))
+    if len(targets) != 1 or tested[-1][0] is not None:
+        return None
+    return _made(statement, targets.pop(), unit, cpu_of_branches(facts, tested))
+
+
+def _branches(statement: ast.If) -> Iterator[tuple[ast.expr | None, list[ast.stmt]]]:
+    yield statement.test, statement.body
+    if len(statement.orelse) == 1 and isinstance(statement.orelse[0], ast.If):
+        yield from _branches(statement.orelse[0])
+    elif statement.orelse:
+        yield None, statement.orelse
+
+
+def _sets_device(facts: Facts, statement: ast.stmt) -> bool:
+    """`torch.cuda.set_device(i)`, also under a condition."""
+    if isinstance(statement, ast.If):
+        return all(_sets_device(facts, inner) for inner in statement.body + statement.orelse)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return bool(facts.called(statement.value) & SET_DEVICE)
+    return False
+
+
+# --- statements for one variable ------------------------------------------------------------------------------------
+
+
+def _alone(facts: Facts, choice: Choice) -> Choice:
+    """A statement that alone gives a variable its device; under an `if` it gives it another one than it had."""
+    parent = facts.tree(choice.statement).parents[choice.statement]
+    if not isinstance(choice.statement, ast.Assign) or not isinstance(parent, ast.If) or is_main_guard(parent):
+        return choice
+    if not choice.target.isidentifier() and is_cpu(facts, choice.statement.value):
+        if len(parent.body) == 1 and not parent.orelse and flag(facts, denied(parent.test)) is None:
+            cpu = by_text(choice.statement.targets[0])
+            return _made(parent, choice.target, choice.unit, cpu)  # else it is what the user says
+    return replace(choice, is_clear=choice.cpu is None)
+
+
+def _joined(facts: Facts, group: list[Choice]) -> Choice:
+    """Several statements that come to one choice."""
+    for ways in (_again, _in_branches, _last):
+        if (found := ways(facts, group)) is not None:
+            return found
+    return replace(group[0], is_clear=False)
+
+
+def _again(facts: Facts, group: list[Choice]) -> Choice | None:
+    """The same choice once more, as cells of a notebook make it, or `device = torch.device(device)`."""
+    first, *rest = group
+    block = facts.tree(first.statement).block(first.statement)
+    if not all(any(other.statement is s for s in block) for other in rest):
+        return None
+    wrapped = [other for other in rest if _wraps(facts, other)]
+    if any(other.cpu != first.cpu for other in rest if other not in wrapped):
+        return None
+    if first.cpu is not None and any(
+        first.statement.lineno < binding.statement.lineno < rest[-1].statement.lineno
+        for binding in facts.bindings
+        if binding.target in first.needs
+    ):
+        return None
+    if wrapped and any(_read_between(facts, first, rest[-1].statement)):
+        return None
+    return replace(first, others=tuple(other.statement for other in rest))
+
+
+def _wraps(facts: Facts, choice: Choice) -> bool:
+    """`device = torch.device(device)`."""
+    value = choice.statement.value if isinstance(choice.statement, ast.Assign) else None
+    if not isinstance(value, ast.Call) or "torch.device" not in facts.called(value) or len(value.args) != 1:
+        return False
+    return not value.keywords and ast.unparse(value.args[0]) == choice.target
+
+
+def _in_branches(facts: Facts, group: list[Choice]) -> Choice | None:
+    """One in each branch of an `if`, among other things; or first `device = "cpu"`, another one in some branches."""
+    tree = facts.tree(group[0].statement)
+    default = None if _is_under_test(facts, group[0]) else group[0]
+    inner = group[1:] if default is not None else group
+    chain = _chain(facts, inner[0])
+    if chain is None or any(not isinstance(choice.statement, ast.Assign) for choice in group):
+        return None
+    if default is not None and (
+        not any(chain is statement for statement in tree.block(default.statement))
+        or any(_read_between(facts, default, chain))
+    ):
+        return None
+    values = _values(chain, [choice.statement for choice in inner], default.statement if default is not None else None)
+    if values is None or any(hides_flag(facts, value) for _, value in values):
+        return None
+    if any(_reads(test, group[0].target) for test, _ in values if test is not None):
+        return None
+    assigned = {choice.statement for choice in inner}
+    is_all = all(len(body) == 1 and body[0] in assigned for _, body in _branches(chain))
+    made = _made(inner[0].statement, inner[0].target, inner[0].unit, cpu_of_branches(facts, values))
+    others = tuple(choice.statement for choice in (*([default] if default is not None else ()), *inner[1:]))
+    if is_all:
+        return replace(made, statement=chain, others=tuple(s for s in others if s not in assigned))
+    return replace(made, others=others, above=chain)
+
+
+def _is_under_test(facts: Facts, choice: Choice) -> bool:
+    parent = facts.tree(choice.statement).parents[choice.statement]
+    return isinstance(parent, ast.If) and not is_main_guard(parent)
+
+
+def _chain(facts: Facts, choice: Choice) -> ast.If | None:
+    """The outermost `if` of the `if ... elif ...` that a statement stands in."""
+    tree = facts.tree(choice.statement)
+    chain = tree.parents[choice.statement]
+    while isinstance(above := tree.parents.get(chain), ast.If) and above.orelse == [chain]:
+        chain = above
+    return chain if isinstance(chain, ast.If) and not is_main_guard(chain) else None
+
+
+def _values(
+    chain: ast.If, assigned: list[ast.stmt], default: ast.stmt | None
+) -> list[tuple[ast.expr | None, ast.expr]] | None:
+    """What a variable is given under each test; None if that is not certain."""
+    values: list[tuple[ast.expr | None, ast.expr]] = []
+    left = list(assigned)
+    for test, body in _branches(chain):
+        mine = [s for s in body if any(s is other for other in left)] or ([default] if default is not None else [])
+        if len(mine) != 1 or not isinstance(mine[0], ast.Assign):
+            return None
+        if any(_reads(s, ast.unparse(mine[0].targets[0])) for s in body[: _index(body, mine[0])]):
+            return None
+        left = [s for s in left if s is not mine[0]]
+        values.append((test, mine[0].value))
+    if values[-1][0] is not None:
+        if not isinstance(default, ast.Assign):
+            return None
+        values.append((None, default.value))
+    return None if left else values
+
+
+def _index(body: list[ast.stmt], statement: ast.stmt) -> int:
+    return next((index for index, other in enumerate(body) if other is statement), 0)
+
+
+def _last(facts: Facts, group: list[Choice]) -> Choice | None:
+    """`DEVICE = ...` at the top and another one for the main program: what nobody has read counts for nothing."""
+    last = group[-1]
+    tree = facts.tree(last.statement)
+    for choice in group[:-1]:
+        if _is_under_test(facts, choice) or any(_read_between(facts, choice, last.statement)):
+            return None
+        held = tree.in_block(last.statement, tree.block(choice.statement))
+        if held is None or not (held is last.statement or is_main_guard(held)):
+            return None
+        if held is not last.statement and any(_read_after(facts, last, held)):
+            return None
+    return replace(last, others=tuple(choice.statement for choice in group[:-1]))
+
+
+def _read_after(facts: Facts, choice: Choice, guard: ast.stmt) -> Iterator[ast.AST]:
+    """Where the module reads a variable outside of the main program, which gives it another value."""
+    for node in facts.own(choice.unit):
+        if getattr(node, "lineno", 0) > (guard.end_lineno or 0) and _is_read(node, choice.target):
+            yield node
+
+
+def _read_between(facts: Facts, choice: Choice, end: ast.stmt) -> Iterator[ast.AST]:
+    """Where the variable of a choice is read before another statement, by what is called there, too."""
+    start = choice.statement.end_lineno or 0
+    for node in facts.own(choice.unit):
+        if not start < getattr(node, "lineno", 0) < end.lineno:
+            continue
+        if _is_read(node, choice.target):
+            yield node
+        elif isinstance(node, ast.Call):
+            yield from _read_by(facts, facts.targets(node), choice.target, set())
+
+
+def _read_by(facts: Facts, units: Iterable[Function], target: str, seen: set[Function]) -> Iterator[ast.AST]:
+    for unit in units:
+        if unit in seen:
+            continue
+        seen.add(unit)
+        for node in own_nodes(unit.node):
+            if _is_read(node, target):
+                yield node
+            elif isinstance(node, ast.Call):
+                yield from _read_by(facts, facts.targets(node), target, seen)
+
+
+def _reads(root: ast.AST, target: str) -> bool:
+    return any(_is_read(node, target) for node in ast.walk(root))
+
+
+def _is_read(node: ast.AST, target: str) -> bool:
+    """Whether a node reads a name, or an attribute that is called so, whosever it is."""
+    if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+        return False
+    return node.id == target if isinstance(node, ast.Name) else node.attr == target.rpartition(".")[2] != target

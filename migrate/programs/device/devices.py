@@ -1,0 +1,277 @@
+"""Expressions that make a device, when that is the CPU, and calls that move something there."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.tensors import DEVICE_TEXT
+from migrate.analysis.roles import Role, only, roles
+from migrate.analysis.state import ANY
+from migrate.analysis.syntax import is_docstring, is_main_guard
+from migrate.analysis.units import Function
+from migrate.programs.device.tensor_types import casts_to_gpu, condition
+from migrate.programs.values.conditions import asks_for_data, denied, flag, negated
+from migrate.programs.values.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Values
+
+
+def has_other_device(facts: Facts, node: ast.AST) -> bool:
+    """Whether the file of a node, or one near it, chooses a device beside the CPU, or its functions are handed one."""
+    module = facts.unit(node).module
+    handed = (values for unit in facts.functions if unit.module is module for values in unit.parameters.values())
+    return any(facts.is_device(values) and not _are_cpu(facts, values) for values in handed) or any(
+        isinstance(binding.statement, ast.Assign)
+        and facts.is_device(facts.values(binding.statement.value))
+        and not only_cpu(facts, binding.statement.value)
+        for binding in facts.bindings
+        if facts.are_near(binding.unit.module, module)
+    )
+
+
+def names_cpu(node: ast.Call) -> bool:
+    """Whether the text "cpu" stands in what a call is passed: `.to("cpu")`, `.to(device="cpu")`."""
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return any(
+        isinstance(inner, ast.Constant) and inner.value == "cpu" for argument in given for inner in ast.walk(argument)
+    )
+
+
+def only_cpu(facts: Facts, node: ast.expr) -> bool:
+    """Whether an expression is the CPU and can be no other device."""
+    return _are_cpu(facts, facts.values(node))
+
+
+def _are_cpu(facts: Facts, values: Values) -> bool:
+    return bool(values) and all(
+        value.name == "cpu"
+        if value.role is Role.TEXT
+        else isinstance(value.origin, ast.expr) and is_cpu(facts, value.origin)
+        for value in values
+    )
+
+
+def is_choice(facts: Facts, node: ast.expr) -> bool:
+    """Whether an expression makes a device, as against handing one on."""
+    if not facts.is_device(facts.values(node)):
+        return False
+    if isinstance(node, ast.IfExp):
+        return is_choice(facts, node.body) and is_choice(facts, node.orelse)
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Call):
+        if targets := facts.targets(node):
+            return all(_makes_device(facts, target) for target in targets)
+        return bool(facts.called(node))
+    return bool(isinstance(node, ast.JoinedStr))
+
+
+def only_asks(facts: Facts, function: Function) -> bool:
+    """Whether a function does nothing but give the best device there is."""
+    waiting = [statement for statement in function.body if not is_docstring(statement)]
+    while waiting:
+        statement = waiting.pop()
+        if isinstance(statement, ast.If) and flag(facts, statement.test) is None:
+            waiting += [*statement.body, *statement.orelse]
+        elif not isinstance(statement, ast.Return) or not _gives_device(facts, statement.value):
+            return False
+    return not function.positional
+
+
+def _gives_device(facts: Facts, value: ast.expr | None) -> bool:
+    return value is not None and is_choice(facts, value) and not hides_flag(facts, value)
+
+
+def _makes_device(facts: Facts, function: Function) -> bool:
+    """Whether a function makes the device that it gives, is handed none and does nothing else, such as printing."""
+    handed = any(facts.is_device(function.parameters.get(name, frozenset())) for name in function.parameter_names)
+    nodes = list(ast.walk(function.node))
+    speaks = any(isinstance(node, ast.Expr) and not is_docstring(node) for node in nodes)
+    made = (node for node in nodes if isinstance(node, (ast.Call, ast.Constant)) and is_choice(facts, node))
+    return not handed and not speaks and any(not isinstance(n, ast.Call) or not facts.targets(n) for n in made)
+
+
+def hides_flag(facts: Facts, value: ast.expr) -> bool:
+    """Whether a device depends on a flag inside of it, which would be lost."""
+    return cpu_when(facts, value) is not None and not is_cpu(facts, value)
+
+
+def cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
+    """The condition under which a device expression is the CPU; None: never by choice of the program."""
+    if isinstance(node, ast.IfExp):
+        return cpu_of_branches(facts, [(node.test, node.body), *_else_branches(node.orelse)])
+    if isinstance(node, ast.Call) and "torch.device" in facts.called(node) and len(node.args) == 1:
+        inner = node.args[0]
+        if isinstance(inner, (ast.Constant, ast.IfExp)):
+            return cpu_when(facts, inner)
+        if isinstance(inner, (ast.Name, ast.Attribute)) and not facts.is_device(facts.values(inner)):
+            return by_text(inner)
+        if isinstance(inner, ast.Attribute) and only_cpu(facts, inner):  # what a user names, or the CPU
+            return by_text(inner)
+        return None
+    if isinstance(node, ast.Call) and (targets := facts.targets(node)):
+        return None if all(only_asks(facts, target) for target in targets) else by_text(node)
+    if isinstance(node, ast.Constant) and node.value == "cpu":
+        return ast.Constant(True)
+    return None
+
+
+def _else_branches(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]]:
+    if isinstance(node, ast.IfExp):
+        return [(node.test, node.body), *_else_branches(node.orelse)]
+    return [(None, node)]
+
+
+def cpu_of_branches(facts: Facts, branches: Sequence[tuple[ast.expr | None, ast.expr]]) -> ast.expr | None:
+    """`cuda if a else mps if b else cpu` is the CPU when neither flag is set; None: never by choice of the program."""
+    flags: list[ast.expr] = []  # any of them leads to another device
+    found: list[ast.expr] = []
+    for test, value in branches:
+        if is_cpu(facts, value):
+            rest = None if test is None or _asks_for_none(facts, test) else flag(facts, denied(test))
+            chosen = [] if rest is None else [negated(rest)]
+            if flags:
+                chosen.append(negated(_either(flags)))
+            if chosen and (test is None or rest is not None):
+                found.append(_both(chosen))
+            continue
+        rest = None if test is None else flag(facts, test)
+        if (named := _named(facts, value)) is not None:
+            denials = [negated(_either(flags))] if flags else []
+            found.append(_both([*denials, *([] if rest is None else [rest]), named]))
+        if test is not None:
+            if rest is None and (not flags or "cuda" in ast.unparse(value)):
+                break  # what is left is for machines without that device
+            if rest is not None:  # further branches that only ask for availability do not keep it off the first device
+                flags.append(rest)
+    return _either(found) if found else None
+
+
+def _both(parts: Sequence[ast.expr]) -> ast.expr:
+    return parts[0] if len(parts) == 1 else ast.BoolOp(ast.And(), list(parts))
+
+
+def _either(parts: Sequence[ast.expr]) -> ast.expr:
+    return parts[0] if len(parts) == 1 else ast.BoolOp(ast.Or(), list(parts))
+
+
+def _asks_for_none(facts: Facts, test: ast.expr) -> bool:
+    """Whether a test holds on machines without a GPU only: `"cuda" in name and not torch.cuda.is_available()`."""
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And):
+        return False
+    return any(flag(facts, denied(part)) is None for part in test.values)
+
+
+def _named(facts: Facts, value: ast.expr) -> ast.expr | None:
+    """The condition under which what a user names is the CPU: `args.device`, `torch.device(args.device)`."""
+    if isinstance(value, ast.Call) and "torch.device" in facts.called(value):
+        return cpu_when(facts, value)
+    return by_text(value) if isinstance(value, ast.Attribute) and not facts.names(value) else None
+
+
+def by_text(node: ast.expr) -> ast.expr:
+    """The condition under which the device that a user names is the CPU."""
+    return ast.parse(f"torch.device({ast.unparse(node)}).type == 'cpu'", mode="eval").body
+
+
+def is_cpu(facts: Facts, node: ast.expr) -> bool:
+    """`"cpu"`, `torch.device("cpu")`."""
+    if isinstance(node, ast.Call) and node.args and "torch.device" in facts.called(node):
+        return is_cpu(facts, node.args[0])
+    return isinstance(node, ast.Constant) and node.value == "cpu"
+
+
+def is_move(facts: Facts, node: ast.AST) -> bool:
+    """`x.to(device)`, `x.cuda()`: a call that puts its receiver on the device the program trains on."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if facts.names(node.func.value) or facts.targets(node):
+        return False
+    if node.func.attr in ("cuda", "xpu") or casts_to_gpu(facts, node):
+        return True
+    return node.func.attr == "to" and device_argument(facts, node) is not None
+
+
+def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
+    """The argument of `.to(...)` that is a device of the program, not the CPU by name, not another tensor's device."""
+    given = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "device")]
+    for argument in given:
+        if is_cpu(facts, argument) or (only_cpu(facts, argument) and has_other_device(facts, argument)):
+            return None
+        values = facts.values(argument)
+        if facts.is_device(values) or only(values, *_INDICES) or is_users(facts, argument):
+            return argument
+    return None
+
+
+def is_users(facts: Facts, node: ast.expr) -> bool:
+    """`args.device`, which only the user knows."""
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "device"
+        and Role.HOLDER in roles(facts.values(node.value))
+        and not facts.is_device(facts.values(node))
+    )
+
+
+_INDICES = (Role.NUMBER, Role.RANK, Role.LOCAL_RANK)  # a number is the index of a GPU
+
+
+def is_unknown_move(facts: Facts, node: ast.Call) -> bool:
+    """`x.to(y)` where y is neither a device, nor a dtype, nor another tensor, as far as is known."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "to" or is_move(facts, node):
+        return False
+    given = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "device")]
+    return any(_is_unknown(facts, argument) for argument in given)
+
+
+def _is_unknown(facts: Facts, node: ast.expr) -> bool:
+    """Whether an argument may be a device: nothing is known of it, or it is a text such as `f"cuda:{rank}"`."""
+    values = facts.values(node)
+    if any(v.role is Role.METHOD for v in values) and any(
+        v.role is Role.TEXT and v.name.split(":")[0] in DEVICE_TEXT for v in values
+    ):
+        return True  # a text of the program's, or what the user names
+    return any(v.role is Role.TEXT and ANY in v.name for v in values) or (not values and not _says_dtype(node))
+
+
+def _says_dtype(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) or any(word in ast.unparse(node) for word in ("dtype", "torch.", ".device"))
+
+
+def is_switched(facts: Facts, node: ast.Call) -> bool:
+    """Whether callers say if `x.cuda()` is called, some on and others off: `to_tensor(x, cuda=False)`. No user does."""
+    test = guard_flag(facts, node) if isinstance(node.func, ast.Attribute) and node.func.attr == "cuda" else None
+    unit = facts.unit(test) if isinstance(test, ast.Name) else None
+    if not isinstance(test, ast.Name) or not isinstance(unit, Function) or test.id not in unit.parameter_names:
+        return False
+    given = facts.once(Sources).given(test)
+    said = {bool(each.value) if isinstance(each, ast.Constant) else None for each in given.expressions}
+    return given.complete and said == {True, False}
+
+
+def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
+    """The condition a device move stands under: `if use_cuda:` or `x.cuda() if use_cuda else x`."""
+    if isinstance(node, ast.Call) and casts_to_gpu(facts, node):
+        return condition(facts, node.args[0])
+    tree = facts.tree(node)
+    below = node
+    for above in tree.up(node):
+        if isinstance(above, ast.IfExp) and below is above.body:
+            return above.test
+        if isinstance(above, ast.If):
+            if is_main_guard(above):
+                return None
+            if not asks_for_data(facts, above.test):
+                return above.test if any(below is statement for statement in above.body) else None
+            below = above
+            continue
+        if isinstance(above, ast.stmt) and not isinstance(above, (ast.Assign, ast.Expr, ast.AnnAssign)):
+            return None
+        below = above
+    return None

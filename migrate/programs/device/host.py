@@ -1,0 +1,82 @@
+"""Which loaders' batches must stay on the CPU until the program moves them itself, and why.
+
+What a program does with a batch before it moves it was written for the CPU: it meets tensors that are there, goes
+through NumPy, draws random numbers, is pinned. Such a loader is prepared without a device, and the program's own moves
+go to the accelerator's. That is always right; only where nothing of the kind happens the moves can go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.programs.device.defaults import defaults
+from migrate.programs.device.devices import is_move
+from migrate.programs.device.tour import strangers
+from migrate.programs.device.walk import Walk
+from migrate.programs.device.whereabouts import Need
+from migrate.programs.home.around import around
+from migrate.programs.reach.outsiders import units_of
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Collection, Iterator, Mapping
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
+    from migrate.programs.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """What the batches of a program need."""
+
+    on_host: Mapping[ast.AST, Need]  # where loaders were made whose batches stay on the CPU, each with the first reason
+    casts: tuple[ast.Call, ...]  # of batches, to types of tensors that are on the CPU
+
+
+def whereabouts(facts: Facts, program: Program) -> Whereabouts:
+    """Which batches stay on the CPU, and which casts would bring the others back there."""
+    found: dict[ast.AST, Need] = {}
+    is_moved = moves_anything(facts, program)
+    walks = list(_walks(facts, program, makes_on_device=not is_moved))
+    for walk in walks if is_moved else ():
+        for loader in walk.loaders if walk.needs else ():
+            found.setdefault(loader, walk.needs[0])
+    for named in program.loaders:  # prepare places what has one name in one way
+        need = next((found[origin] for origin in named.origins if origin in found), None)
+        if need is not None:
+            found.update(dict.fromkeys(named.origins, need))
+    casts = (call for walk in walks if not walk.loaders & found.keys() for call in walk.casts)
+    return Whereabouts(found, tuple(dict.fromkeys(casts)))
+
+
+def left_on_cpu(facts: Facts, loops: Loops, program: Program, placed: Collection[ast.AST]) -> list[ast.expr]:
+    """Where tensors on the CPU meet what is prepared, in a program over loaders that was written without any device."""
+    if moves_anything(facts, program) or not program.training_loaders or _names_device(facts, program):
+        return []
+    return strangers(facts, loops, program, placed)
+
+
+def _names_device(facts: Facts, program: Program) -> bool:
+    """Whether a program makes anything on a device that it names."""
+    units = _units(facts, program)
+    return any(use.unit in units and any(k.arg == "device" for k in use.node.keywords) for use in facts.calls)
+
+
+def moves_anything(facts: Facts, program: Program) -> bool:
+    """Whether a program was written for a device at all."""
+    units = _units(facts, program)
+    return any(use.unit in units and is_move(facts, use.node) for use in facts.calls) or bool(defaults(facts, program))
+
+
+def _units(facts: Facts, program: Program) -> set[Unit]:
+    """The units of a program, with the code around its object, which may move what it hands over."""
+    units = units_of(facts, program)
+    return units | around(facts, program, units).keys()
+
+
+def _walks(facts: Facts, program: Program, *, makes_on_device: bool) -> Iterator[Walk]:
+    for loop in (*program.training, *program.evaluation):
+        yield Walk(facts, frozenset(loop.loaders), makes_on_device).through(loop)

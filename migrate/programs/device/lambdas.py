@@ -1,0 +1,90 @@
+"""Lambdas that move: `Variable = lambda *a: autograd.Variable(*a).cuda()`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import tensors
+from migrate.analysis.units import Module
+from migrate.programs.program import Program, Refusal
+from migrate.programs.values.sources import called_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import Loops
+
+
+def hidden_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """A lambda that moves, and does not see the accelerator, or takes the batches of a loader."""
+    for module in {loop.unit.module for loop in program.training}:
+        for node in facts.tree_of(module).nodes:
+            if isinstance(node, ast.Lambda) and _moves(node) and not _keeps_its_moves(facts, program, node):
+                yield Refusal(
+                    node,
+                    "MIG120",
+                    "a lambda moves tensors to the device",
+                    "write the moves out where they happen, or make the lambda a function",
+                )
+                return
+
+
+def _moves(node: ast.Lambda) -> bool:
+    return any(
+        isinstance(inner, ast.Attribute) and inner.attr in tensors.MOVES and inner.attr != "cpu"
+        for inner in ast.walk(node)
+    )
+
+
+def _keeps_its_moves(facts: Facts, program: Program, node: ast.Lambda) -> bool:
+    """Whether the moves of a lambda go to the accelerator's device where it stands."""
+    return is_location(facts, node) or is_mapped(facts, node) or _sees_accelerator(facts, program, node)
+
+
+def is_location(facts: Facts, node: ast.AST) -> bool:
+    """`lambda storage, loc: storage.cuda()` of `torch.load(path, map_location=...)`."""
+    if not isinstance(node, ast.Lambda):
+        return False
+    parents = facts.tree(node).parents
+    above = parents[node]
+    call = parents[above] if isinstance(above, ast.keyword) and above.arg == "map_location" else above
+    is_given = call is not above or (isinstance(call, ast.Call) and call.args[1:2] == [node])
+    return is_given and isinstance(call, ast.Call) and bool(facts.called(call) & _LOADS)
+
+
+_LOADS = frozenset({"torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
+
+
+def is_mapped(facts: Facts, node: ast.AST) -> bool:
+    """`map(lambda x: x.to(device), batch)`: run where it stands, on whatever is mapped."""
+    if not isinstance(node, ast.Lambda):
+        return False
+    call = facts.tree(node).parents[node]
+    return isinstance(call, ast.Call) and call.args[:1] == [node] and "builtins.map" in called_by_name(facts, call)
+
+
+def mapped(facts: Facts, move: ast.Call) -> ast.Call | None:
+    """`map(...)` of `x, y = map(lambda t: t.to(device), batch)`: without the move, the batch is all that is left."""
+    parents = facts.tree(move).parents
+    function, receiver = parents[move], move.func.value if isinstance(move.func, ast.Attribute) else None
+    if not isinstance(function, ast.Lambda) or not isinstance(receiver, ast.Name) or not is_mapped(facts, function):
+        return None
+    call = parents[function]
+    statement = parents[call]
+    assert isinstance(call, ast.Call)
+    is_unpacked = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], (ast.Tuple, ast.List))
+    is_whole = len(call.args) == 2 and [a.arg for a in function.args.args] == [receiver.id]
+    return call if is_unpacked and is_whole else None
+
+
+def _sees_accelerator(facts: Facts, program: Program, node: ast.Lambda) -> bool:
+    """Whether a lambda stands at the top level of the module that makes the accelerator, or in its home.
+
+    What it gives is known to come from no prepared loader only where there is none.
+    """
+    home = program.home
+    above = next((a for a in facts.tree(node).up(node) if isinstance(a, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
+    is_at_home = above is None and isinstance(home, Module) and home is facts.module(node)
+    return is_at_home and not program.training_loaders and not program.evaluation

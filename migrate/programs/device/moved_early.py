@@ -1,0 +1,58 @@
+"""What is moved to a GPU before there is an accelerator: every process would put it on the first one."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import is_main_guard
+from migrate.programs.processes.draws import Draws
+from migrate.programs.processes.one_seed import drawn_before
+from migrate.programs.program import Program, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.prepare.placement import Placement
+
+
+def too_early(facts: Facts, program: Program, placement: Placement) -> Iterator[Refusal]:
+    """What must not happen before there is an accelerator: draws that all must share, moves to a GPU."""
+    yield from drawn_before(facts, program, placement)
+    yield from _moved(facts, program, placement)
+
+
+def _moved(facts: Facts, program: Program, placement: Placement) -> Iterator[Refusal]:
+    """`weights = torch.ones(3).cuda()` while files are loaded, where the accelerator is made in a function."""
+    draws = Draws(facts, program)
+    calls = list(draws.calls_before(placement.accelerator))
+    for module in draws.modules - {program.module, *([program.start.module] if program.start is not None else [])}:
+        calls += [node for node in facts.own(module) if isinstance(node, ast.Call)]
+    for call in dict.fromkeys(calls):
+        if _is_to_gpu(call) and _stays(facts, program, call):
+            yield Refusal(
+                call,
+                "MIG101",
+                f"{ast.unparse(call)} moves to a GPU before there is an accelerator, which gives each process its own",
+                "move it below the choice of the device, in the function that trains or in one that is called there",
+            )
+            return
+
+
+def _is_to_gpu(call: ast.Call) -> bool:
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    if call.func.attr == "to":
+        first = call.args[0] if call.args else None
+        return isinstance(first, ast.Constant) and str(first.value).startswith("cuda")
+    return call.func.attr == "cuda" and not call.args
+
+
+def _stays(facts: Facts, program: Program, call: ast.Call) -> bool:
+    """Whether it is moved there for the training, and not brought to the accelerator's device by prepare."""
+    receiver = facts.receiver(call)
+    if origins(receiver, Role.MODEL) & program.model_origins or roles(receiver) == {Role.CRITERION}:
+        return False
+    return not any(map(is_main_guard, facts.tree(call).up(call))) or facts.module(call) is program.module

@@ -1,0 +1,93 @@
+"""Programs that spread over several GPUs by themselves: parts of a model here and there, by number."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.programs.device.devices import is_move
+from migrate.programs.device.tensor_types import casts_to_gpu
+from migrate.programs.program import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Class
+    from migrate.programs.loops import Loops
+    from migrate.programs.program import Program
+
+_NUMBERED = re.compile(r"(?:cuda|xpu):(\d+)")
+
+
+def several_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Tensors that are put on one GPU here and on another there; one that is chosen among several is one."""
+    modules = {loop.unit.module for loop in program.training}
+    first: frozenset[int] = frozenset()
+    halves: dict[Class, set[str]] = {}  # of a model: the names of the devices that its parts go to
+    for use in facts.calls:
+        for given in _devices(facts, program, use.node) if use.unit.module in modules else ():
+            found = _numbers(facts, given)
+            first = first or found
+            owner = getattr(use.unit, "owner", None)
+            if owner is not None and Role.MODEL in facts.roles_of_bases(owner) and not isinstance(given, ast.Constant):
+                halves.setdefault(owner, set()).add(ast.unparse(given).rpartition(".")[2])
+            names = sorted(next((parts for parts in halves.values() if len(parts) > 1), ()))
+            if (found and not found & first) or names:
+                names = [f"cuda:{number}" for number in sorted(found | first)] or names
+                yield Refusal(
+                    use.node,
+                    "MIG110",
+                    f"the program spreads over several devices itself ({', '.join(names)})",
+                    "keep the whole model on one device, or convert by hand",
+                )
+                return
+
+
+#: What PyTorch itself calls a device; others come with a library that gives its backend a name.
+_TYPES = frozenset("cpu cuda mps xpu gpu meta xla hpu npu mlu mtia hip ipu privateuseone".split())
+
+
+def foreign_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """`torch.device("tiny")`: a backend that no accelerator chooses."""
+    modules = {loop.unit.module for loop in program.training}
+    for use in facts.calls_to(("torch.device",)):
+        given = use.node.args[0] if use.node.args and use.unit.module in modules else None
+        kind = given.value.partition(":")[0] if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
+        if kind and kind not in _TYPES:
+            why = f"the device {kind} is of a library of its own: the accelerator does not choose among these"
+            yield Refusal(use.node, "MIG101", why, "train on the CPU or a GPU, or convert by hand")
+
+
+def _devices(facts: Facts, program: Program, call: ast.Call) -> Iterator[ast.expr]:
+    """What a call names as the device of a tensor or a part of a model; a whole model may go from one to another."""
+    whole = origins(facts.receiver(call), Role.MODEL)
+    if is_move(facts, call) and not (whole and whole <= program.model_origins):
+        yield from call.args[:1] if not casts_to_gpu(facts, call) else ()
+    yield from (keyword.value for keyword in call.keywords if keyword.arg == "device")
+
+
+def _numbers(facts: Facts, node: ast.expr, depth: int = 3) -> frozenset[int]:
+    """The numbers of the GPUs that an expression may name."""
+    if isinstance(node, ast.Constant):
+        return _named(node.value)
+    if isinstance(node, ast.IfExp):
+        return _numbers(facts, node.body, depth) | _numbers(facts, node.orelse, depth)
+    found: frozenset[int] = frozenset()
+    for value in facts.values(node) if depth else ():
+        if value.role is Role.TEXT:
+            found |= _named(value.name)
+        elif value.role is Role.DEVICE and isinstance(value.origin, ast.Call) and value.origin is not node:
+            found |= _numbers(facts, value.origin, depth - 1)
+    if isinstance(node, ast.Call) and "torch.device" in facts.called(node) and node.args:
+        found |= _numbers(facts, node.args[-1], depth - 1)
+    return found
+
+
+def _named(value: object) -> frozenset[int]:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return frozenset({value})
+    match = _NUMBERED.fullmatch(value) if isinstance(value, str) else None
+    return frozenset({int(match[1])}) if match else frozenset()

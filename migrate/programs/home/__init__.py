@@ -1,0 +1,1 @@
+"""Where the objects of a program have names, and how its functions get at the accelerator."""

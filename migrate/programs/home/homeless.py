@@ -1,0 +1,93 @@
+"""Why a program has no home, and the smallest change that would give it one."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.units import Function, Unit
+from migrate.programs.home.homes import Wanted, entered_again
+from migrate.programs.home.naming import covers, reachable
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+
+_REPEATING = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_WORDS = {Role.MODEL: "the model", Role.OPTIMIZER: "the optimizer", Role.LOADER: "the loader"}
+
+
+def why_homeless(facts: Facts, wanted: Wanted) -> tuple[str, str]:
+    """What stands in the way of a home, and the way out."""
+    if (again := entered_again(facts, wanted)) is not None:
+        unit, named, site = again
+        name, role = _called(unit), named.role.value
+        why = f"{name} is entered again with the same {role} (line {getattr(site, 'lineno', 0)})"
+        return (
+            f"{why}, which would be prepared twice",
+            f"make what {name} makes once, beside the {role}, and hand it over",
+        )
+    if (kind := _making_their_own(facts, wanted)) is not None:
+        return (
+            f"each {kind} makes an optimizer for itself, in one place for several of them",
+            f"make the optimizer of each {kind} where that is made, under a name of its own",
+        )
+    best: tuple[int, Unit] | None = None
+    for unit in facts.units:
+        missing = _missing(facts, unit, wanted)
+        if len(missing) < len(_WORDS) and (best is None or len(missing) < best[0]):
+            best = len(missing), unit
+    if best is None or best[0] == 0:
+        loader = " and the loader" if wanted.loaders else ""
+        these = f"the model{',' if loader else ' and'} the optimizer ({_places(facts, wanted.optimizers)}){loader}"
+        return (
+            f"no place names {these} together",
+            f"make the model{',' if loader else ' and'} the optimizer{loader} in one function, or in one __init__",
+        )
+    unit = best[1]
+    missing = _missing(facts, unit, wanted)
+    have = " and ".join(word for role, word in _WORDS.items() if role not in missing)
+    lack = " and ".join(f"{_WORDS[role]} ({_places(facts, made)})" for role, made in missing.items())
+    it = "it" if len(missing) == 1 else "them"
+    return (
+        f"{_called(unit)} has a name for {have}, and none for {lack}: prepare needs them together",
+        f"give {it} a name in {_called(unit)}: hand {it} over, or return {it} to there",
+    )
+
+
+def _making_their_own(facts: Facts, wanted: Wanted) -> str | None:
+    """The class of several models that make their optimizers in their `__init__`."""
+    for unit in {facts.unit(facts.source(origin)) for origin in wanted.optimizers}:
+        if isinstance(unit, Function) and unit.owner is not None and unit.name == "__init__" and unit.positional:
+            mine = origins(unit.parameters.get(unit.positional[0].arg, frozenset()), Role.MODEL) & wanted.models
+            if len(mine) > 1 or any(_is_repeated(facts, origin) for origin in mine):
+                return unit.owner.node.name
+    return None
+
+
+def _is_repeated(facts: Facts, origin: ast.AST) -> bool:
+    return any(isinstance(node, _REPEATING) for node in facts.tree(origin).up(facts.source(origin)))
+
+
+def _missing(facts: Facts, unit: Unit, wanted: Wanted) -> dict[Role, set[ast.AST]]:
+    """The roles of which an object has no name in a unit, with where such objects were made."""
+    by_role = {Role.MODEL: wanted.models, Role.OPTIMIZER: wanted.optimizers, Role.LOADER: wanted.loaders}
+    found: dict[Role, set[ast.AST]] = {}
+    for role, mine in by_role.items():
+        named = reachable(facts, unit, role, mine)
+        if not mine and role is Role.LOADER:
+            continue
+        if not named or (role is not Role.MODEL and not covers(named, mine)):
+            found[role] = mine - {origin for each in named for origin in each.origins}
+    return found
+
+
+def _called(unit: Unit) -> str:
+    if not isinstance(unit, Function):
+        return unit.path
+    owner = f"{unit.owner.node.name}." if unit.owner is not None else ""
+    return f"{owner}{unit.name}()"
+
+
+def _places(facts: Facts, made: set[ast.AST]) -> str:
+    return ", ".join(sorted(f"{facts.file(origin).path}:{getattr(origin, 'lineno', 0)}" for origin in made))

@@ -1,0 +1,185 @@
+"""The home of a program: where its objects have names and prepare is called, and where the accelerator is made.
+
+These are one unit where everything is made in one place. Where a function is handed its model, or a method finds it in
+its object, prepare is called there, and the accelerator is made by what makes the model: the caller, the `__init__`.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.units import Function, Module, Unit
+from migrate.programs.home.naming import Named, bound, covers, holding, reachable
+from migrate.programs.reach.outsiders import units_from
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from migrate.analysis.facts import Facts
+
+
+_DEEPEST = 6  # calls between where a model is made and where it is prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where prepare is called, where the accelerator is made, and in that the call that leads to prepare."""
+
+    unit: Unit
+    start: Unit
+    entry: ast.AST | None = None  # None: they are one, or the accelerator is made by an `__init__`
+    is_wide: bool = False  # whether parameters and what objects hold count as names
+    keys: Mapping[ast.AST, str] = field(default_factory=dict)
+
+    def named(self, facts: Facts, role: Role, wanted: set[ast.AST] | None) -> tuple[Named, ...]:
+        """The names of objects of a role; None: of all."""
+        return (
+            reachable(facts, self.unit, role, wanted, self.keys)
+            if self.is_wide
+            else bound(facts, self.unit, role, wanted)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Where the objects were made that must have a name."""
+
+    optimizers: set[ast.AST]
+    models: set[ast.AST]
+    loaders: set[ast.AST]
+    keys: Mapping[ast.AST, str] = field(default_factory=dict)  # of loaders in a dictionary: the one that is trained on
+    trains: frozenset[Unit] = frozenset()  # the units of the training loops
+
+
+def find(facts: Facts, wanted: Wanted, *, everywhere: bool = False) -> Home | None:
+    """The unit in which every object has a name; a function before a module, where there are both."""
+    fitting = [
+        unit
+        for unit in facts.units_naming(wanted.optimizers)
+        if (everywhere or facts.is_editable(unit))
+        and not wanted.keys
+        and _names_all(facts, unit, wanted, is_wide=False)
+    ]
+    if fitting:
+        unit = next((unit for unit in fitting if isinstance(unit, Function)), fitting[0])
+        return Home(unit, unit)
+    return next(_wide(facts, wanted, everywhere=everywhere), None)
+
+
+def _names_all(facts: Facts, unit: Unit, wanted: Wanted, *, is_wide: bool) -> bool:
+    home = Home(unit, unit, None, is_wide, wanted.keys)
+    return (
+        covers(home.named(facts, Role.OPTIMIZER, wanted.optimizers), wanted.optimizers)
+        and (not wanted.models or bool(home.named(facts, Role.MODEL, wanted.models)))
+        and covers(home.named(facts, Role.LOADER, wanted.loaders), wanted.loaders)
+    )
+
+
+def _wide(facts: Facts, wanted: Wanted, *, everywhere: bool) -> Iterator[Home]:
+    """The homes in which some objects are given, or are held by other objects.
+
+    Those come first in which what prepare names is held by nothing else, then those that are given least.
+    """
+    found: list[tuple[int, int, bool, Home]] = []
+    for unit in facts.units:
+        if not (everywhere or facts.is_editable(unit)) or (given := _given(facts, unit, wanted)) is None:
+            continue
+        if any(_again(facts, unit, each) for each in given):
+            continue
+        if any(each.module is not None for each in given) and not wanted.trains <= units_from(facts, unit):
+            continue  # prepare would come too late for those who read the name
+        home = _started(facts, unit, given, wanted.keys)
+        if home is not None and (everywhere or facts.is_editable(home.start)):
+            found.append((_held_beside(facts, unit, wanted), len(given), isinstance(unit, Module), home))
+    yield from (home for *_, home in sorted(found, key=lambda each: each[:3]))
+
+
+def _held_beside(facts: Facts, unit: Unit, wanted: Wanted) -> int:
+    """How many objects that have a plain name are also held by other objects, which go on with the raw ones."""
+    named = (each for each in _named(facts, unit, wanted) if each.target.isidentifier())
+    return sum(any(facts.singles.holders(origin) for origin in each.origins) for each in named)
+
+
+def _given(facts: Facts, unit: Unit, wanted: Wanted) -> list[Named] | None:
+    """What a unit that knows all objects is given of them; None: it does not, or makes none of them."""
+    if not _names_all(facts, unit, wanted, is_wide=True):
+        return None
+    named = _named(facts, unit, wanted)
+    given = [each for each in named if each.is_given]
+    return given if len(given) < len(named) else None
+
+
+def _named(facts: Facts, unit: Unit, wanted: Wanted) -> list[Named]:
+    return [
+        *reachable(facts, unit, Role.OPTIMIZER, wanted.optimizers),
+        *reachable(facts, unit, Role.MODEL, wanted.models),
+        *reachable(facts, unit, Role.LOADER, wanted.loaders, wanted.keys),
+    ]
+
+
+def _again(facts: Facts, unit: Unit, named: Named) -> ast.AST | None:
+    """What enters a unit more than once with one object, which would be prepared again."""
+    several = (facts.singles.entered_again(unit, origin) for origin in named.origins)
+    return next((again for again in several if again is not None), None)
+
+
+def entered_again(facts: Facts, wanted: Wanted) -> tuple[Unit, Named, ast.AST] | None:
+    """A unit that would be the home if it were not entered again with an object, that object, and what enters it."""
+    for unit in facts.units:
+        for named in _given(facts, unit, wanted) or ():
+            if (again := _again(facts, unit, named)) is not None:
+                return unit, named, again
+    return None
+
+
+def _started(facts: Facts, unit: Unit, given: list[Named], keys: Mapping[ast.AST, str]) -> Home | None:
+    """The home with what makes the objects that it is given: there the accelerator is made. None: no one such place."""
+    if not given:
+        return Home(unit, unit, None, True, keys)
+    mine = {origin for each in given for origin in each.origins}
+    start, entry = unit, None
+    for _ in range(_DEEPEST):
+        if isinstance(start, Function) and _is_held(facts, start, mine):
+            init = _constructor(start)
+            return None if init is None else Home(unit, init, None, True, keys)
+        if isinstance(start, Module) or not _is_handed(facts, start, mine):
+            return Home(unit, start, entry, True, keys)
+        callers = facts.callers(start)
+        above = {id(call.caller): call.caller for call in callers}
+        if len(above) != 1 or any(call.handed is not None for call in callers):
+            return None
+        (start,) = above.values()
+        entry = min((call.node for call in callers), key=lambda node: node.lineno)
+    return None
+
+
+def _is_handed(facts: Facts, unit: Function, mine: set[ast.AST]) -> bool:
+    """Whether a function gets one of the objects by a parameter, or what holds one."""
+    own = unit.positional[0].arg if unit.owner is not None and unit.positional else None
+    return any(holding(facts, values, *_OBJECTS) & mine for name, values in unit.parameters.items() if name != own)
+
+
+_OBJECTS = (Role.MODEL, Role.OPTIMIZER, Role.LOADER)
+
+
+def _is_held(facts: Facts, unit: Function, mine: set[ast.AST]) -> bool:
+    """Whether a method finds one of the objects in its own object."""
+    if unit.owner is None or not unit.positional or unit.name == "__init__":
+        return False
+    return any(
+        origins(held, *_OBJECTS) & mine
+        for value in unit.parameters.get(unit.positional[0].arg, ())
+        if value.role is Role.INSTANCE and value.origin is not None
+        for held in facts.holding(value.origin).values()
+    )
+
+
+def _constructor(unit: Function) -> Function | None:
+    """The first `__init__` that sets up a method's object: that of the base, which runs before all else."""
+    assert unit.owner is not None
+    inits = [value.unit for cls in unit.owner.mro() for value in cls.names.get("__init__", ())]
+    entered = [init for init in inits if isinstance(init, Function) and init.calls]
+    return entered[-1] if entered else None

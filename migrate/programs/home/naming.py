@@ -1,0 +1,322 @@
+"""The names under which the objects of a program can be reached in a unit: what prepare can be written with.
+
+Names and attributes that the unit binds come first. Where these do not do, there are its parameters, what the objects
+that it knows hold (`data.train_loader`, `loaders["train"]`, `self.model` in a method that did not set it), and names of
+modules: those that are imported, and those that a function finds in its own.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from migrate.analysis.members import decorators
+from migrate.analysis.roles import Role, Value, Values, origins
+from migrate.analysis.state import ELEMENT, MAPPING
+from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.programs.home.certain import is_attribute_there, is_item_there, is_name_there
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.state import Binding
+
+
+_NO_KEYS: dict[ast.AST, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An object of the program under the name it has at home."""
+
+    target: str  # "model", "self.model", "data.train_loader"
+    role: Role
+    origins: frozenset[ast.AST]
+    statements: tuple[ast.stmt, ...]  # those that bind it, in order; none: it was made before the unit is entered
+    module: Module | None = None  # of which it is a name: prepare gives it another value for all who read it there
+    holders: frozenset[ast.AST] = frozenset()  # the objects of which it is an attribute
+    filled: tuple[ast.stmt, ...] = ()  # those of the unit that put it under a name that the unit does not bind
+    unit: Unit | None = None  # where it is prepared, if not at home
+    call: ast.Call | None = None  # that makes it without a name: prepare stands around it
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it was made before the home is entered."""
+        return not self.statements
+
+    @property
+    def is_made(self) -> bool:
+        """Whether statements of the home make it."""
+        return bool(self.statements or self.filled)
+
+    def place(self, facts: Facts) -> ast.AST:
+        """Where it gets its name, or where it was made."""
+        return self.statements[-1] if self.statements else facts.source(min(self.origins, key=_line))
+
+
+def _line(node: ast.AST) -> int:
+    return getattr(node, "lineno", 0)
+
+
+def bound(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> tuple[Named, ...]:
+    """The names that a unit binds to objects of a role; of two names for one object the first, or that which is run."""
+    by_target: dict[str, list[tuple[Binding, set[ast.AST]]]] = {}
+    for binding in facts.bindings_in(unit):
+        if isinstance(binding.statement, (ast.For, ast.AsyncFor)) or _only_sets_mode(binding):
+            continue
+        found = origins(binding.values, role)
+        mine = found if wanted is None else found & wanted
+        if mine and _is_reachable(binding.target, unit):
+            by_target.setdefault(binding.target, []).append((binding, mine))
+    named: list[Named] = []
+    seen: set[ast.AST] = set()
+    first = _other_names(facts, unit, by_target) if role is Role.MODEL and len(by_target) > 1 else ()
+    for target, bindings in sorted(by_target.items(), key=lambda item: item[0] not in first):
+        mine = set().union(*(found for _, found in bindings))
+        if not mine <= seen:
+            seen |= mine
+            named.append(Named(target, role, frozenset(mine), tuple(b.statement for b, _ in bindings)))
+    return tuple(named)
+
+
+def _other_names(
+    facts: Facts, unit: Unit, by_target: Mapping[str, list[tuple[Binding, set[ast.AST]]]]
+) -> frozenset[str]:
+    """`net` of `net = ssd_net`, where the program goes on to run that, and not the model under its first name."""
+    optimizers = [b.statement.lineno for b in facts.bindings_in(unit) if origins(b.values, Role.OPTIMIZER)]
+    found: set[str] = set()
+    for target, bindings in by_target.items():
+        value = getattr(bindings[0][0].statement, "value", None)
+        other = ast.unparse(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
+        if other not in by_target or bindings[0][1] != by_target[other][0][1]:
+            continue
+        is_early = bool(optimizers) and max(b.statement.lineno for b, _ in bindings) < max(optimizers)
+        if is_early and _is_run(facts, unit, target) and not _is_run(facts, unit, other):
+            found.add(target)
+    return frozenset(found)
+
+
+def _is_run(facts: Facts, unit: Unit, target: str) -> bool:
+    """Whether a unit, or a function of a module, calls what has a name, or hands it to a function of the project."""
+    nodes = facts.tree_of(unit).nodes if isinstance(unit, Module) else facts.own(unit)
+    for node in nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if ast.unparse(node.func) == target:
+            return True
+        if any(isinstance(each, ast.Name) and each.id == target for each in given) and facts.targets(node):
+            return True
+    return False
+
+
+def reachable(
+    facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None, keys: Mapping[ast.AST, str] = _NO_KEYS
+) -> tuple[Named, ...]:
+    """The names of `bound`, and for other objects those through parameters and through what the unit's objects hold.
+
+    `keys` says of loaders that one expression makes for a dictionary which of them is meant.
+    """
+    named = [each for each in bound(facts, unit, role, wanted) if not each.origins & keys.keys()]
+    seen = {origin for each in named for origin in each.origins}
+    for other in _further(facts, unit, role, keys):
+        mine = other.origins if wanted is None else other.origins & wanted
+        if mine and not mine & seen:
+            seen |= mine
+            named.append(replace(other, origins=frozenset(mine), filled=_filled(facts, unit, mine)))
+    return tuple(named)
+
+
+def _filled(facts: Facts, unit: Unit, made: Iterable[ast.AST]) -> tuple[ast.stmt, ...]:
+    """The statements of a unit that make objects, or call what does so."""
+    sources = {facts.source(origin) for origin in made}
+    makers: set[Unit] = set()
+    waiting = [facts.unit(source) for source in sources]
+    while waiting:
+        maker = waiting.pop()
+        if maker not in makers and isinstance(maker, Function):
+            makers.add(maker)
+            waiting += [call.caller.original for call in facts.callers(maker)]
+    found = (
+        node
+        for node in facts.own(unit)
+        if node in sources or (isinstance(node, ast.Call) and any(target in makers for target in facts.targets(node)))
+    )
+    return tuple(dict.fromkeys(facts.tree(node).statement(node) for node in found))
+
+
+def _further(facts: Facts, unit: Unit, role: Role, keys: Mapping[ast.AST, str]) -> Iterator[Named]:
+    """The names of objects that a unit does not bind itself."""
+    yield from _parameters(unit, role)
+    yield from _attributes(facts, unit, role)
+    yield from _items(facts, unit, role, keys)
+    if role is Role.LOADER:
+        yield from _of_modules(facts, unit, role)
+
+
+def covers(named: tuple[Named, ...], wanted: set[ast.AST]) -> bool:
+    """Whether all of the objects have a name."""
+    return wanted <= {origin for name in named for origin in name.origins}
+
+
+def _only_sets_mode(binding: Binding) -> bool:
+    """`model = model.eval()`: the object stays what it was."""
+    made = getattr(binding.statement, "value", None)
+    return (
+        isinstance(made, ast.Call)
+        and isinstance(made.func, ast.Attribute)
+        and made.func.attr in ("train", "eval")
+        and ast.unparse(made.func.value) == binding.target
+    )
+
+
+def _is_reachable(target: str, unit: Unit) -> bool:
+    """A plain name, or an attribute of the object that an `__init__` sets up."""
+    if target.isidentifier():
+        return True
+    owner, _, attribute = target.partition(".")
+    return isinstance(unit, Function) and isinstance(unit.owner, Class) and owner == "self" and attribute.isidentifier()
+
+
+def _parameters(unit: Unit, role: Role) -> Iterator[Named]:
+    """What a function is handed; not the object of a method, whose `self` would be another than all others have."""
+    if not isinstance(unit, Function) or isinstance(unit.node, ast.Lambda):
+        return
+    own = unit.positional[:1] if unit.owner is not None and "staticmethod" not in decorators(unit) else []
+    for parameter in (*unit.positional[len(own) :], *unit.node.args.kwonlyargs):
+        if found := origins(unit.parameters.get(parameter.arg, frozenset()), role):
+            yield Named(parameter.arg, role, frozenset(found), ())
+
+
+def holding(facts: Facts, values: Values, *kinds: Role) -> set[ast.AST]:
+    """Where the objects of some roles were made that values are or hold: in lists and dictionaries, as attributes."""
+    found = origins(values, *kinds)
+    for kind in kinds:
+        found |= facts.inside(values, kind)
+    for value in values:
+        if value.role is Role.INSTANCE and value.origin is not None:
+            for held in facts.holding(value.origin).values():
+                found |= origins(held, *kinds)
+    return found
+
+
+def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
+    """What is held by objects that have a name in the unit, and is held by nothing else."""
+    for owner, values, statements, module in _owners(facts, unit):
+        if module is not None and role is not Role.LOADER:
+            continue
+        holding = [
+            facts.holding(value.origin) if value.role in _holders(role) and value.origin is not None else {}
+            for value in values
+        ]
+        keys = [key for key in holding[0] if key.isidentifier()] if holding else []
+        holders = frozenset(value.origin for value in values if value.origin is not None)
+        for key in keys:
+            several = [origins(held.get(key, frozenset()), role) for held in holding]
+            found = set().union(*several)
+            if not all(several) or not _is_alone(facts, found, holders, key):
+                continue
+            if is_attribute_there(facts, key, role, found):
+                yield Named(f"{owner}.{key}", role, frozenset(found), statements, module, holders)
+
+
+def _holders(role: Role) -> tuple[Role, ...]:
+    """What is asked for objects of a role: a model is prepared with the models that it is made of."""
+    return (Role.INSTANCE,) if role is Role.MODEL else (Role.INSTANCE, Role.MODEL)
+
+
+def _items(facts: Facts, unit: Unit, role: Role, keys: Mapping[ast.AST, str]) -> Iterator[Named]:
+    """What a dictionary or a list holds: `loaders["train"]`, `loaders[0]`."""
+    for owner, values, statements, module in _owners(facts, unit):
+        found = facts.inside(values, role, 1)
+        if len(values) != 1 or not found:
+            continue
+        (value,) = values
+        if len(found) == 1 and found <= keys.keys():
+            (origin,) = found
+            yield Named(f"{owner}[{_quoted(facts, origin, keys[origin])}]", role, frozenset(found), statements, module)
+            continue
+        assert value.origin is not None
+        held = {key: origins(inner, role) for key, inner in facts.holding(value.origin).items()}
+        for key, mine in held.items():
+            item = _item(facts, value, key)
+            if not mine or item is None or held.get(ELEMENT) or not _is_alone(facts, mine, [value.origin], key):
+                continue
+            if is_item_there(facts, value.origin, key, role, mine):
+                yield Named(f"{owner}[{item}]", role, frozenset(mine), statements, module)
+
+
+def _item(facts: Facts, container: Value, key: str) -> str | None:
+    """How an item of a container is asked for by its key; None: it is not known, or cannot be given another value."""
+    assert container.origin is not None
+    source = facts.source(container.origin)
+    if container.name == MAPPING:
+        return _quoted(facts, source, key) if not key.isdigit() and key.isprintable() and "\\" not in key else None
+    is_list = isinstance(source, ast.List) or (isinstance(source, ast.Call) and "builtins.list" in facts.called(source))
+    return key if is_list and key.isdigit() else None
+
+
+def _quoted(facts: Facts, node: ast.AST, key: str) -> str:
+    content = facts.file(facts.source(node)).content
+    quote = '"' if content.count(b'"') > content.count(b"'") else "'"
+    return f"{quote}{key}{quote}" if quote not in key else repr(key)
+
+
+def _is_alone(facts: Facts, found: Iterable[ast.AST], holders: Iterable[ast.AST], key: str) -> bool:
+    """Whether nothing else holds objects: it would go on with those that are not prepared."""
+    known = {(holder, key) for holder in holders}
+    return all(facts.singles.holders(origin) <= known for origin in found)
+
+
+def _of_modules(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
+    """The names that a module imports or a function finds in its module, and those of modules that it knows."""
+    module = unit.module
+    own = {binding.target for binding in facts.bindings_in(unit)}
+    for name, values in module.names.items():
+        for value in values:
+            if isinstance(value.unit, Module) and value.role is Role.MODULE and value.unit is not module:
+                for inner, held in value.unit.names.items():
+                    found = origins(held, role)
+                    if found and is_name_there(facts, inner, role, found):
+                        yield Named(f"{name}.{inner}", role, frozenset(found), (), value.unit)
+        if name not in own and not is_local(unit, name):
+            found = origins(values, role)
+            if found and is_name_there(facts, name, role, found):
+                yield Named(name, role, frozenset(found), (), module)
+
+
+def is_local(unit: Unit, name: str) -> bool:
+    """Whether a function, or one around it, has a name of its own."""
+    above = unit if isinstance(unit, Function) else None
+    while above is not None:
+        if name in above.names or name in above.parameter_names:
+            return True
+        above = above.parent
+    return False
+
+
+def _owners(facts: Facts, unit: Unit) -> Iterator[tuple[str, Values, tuple[ast.stmt, ...], Module | None]]:
+    """The names of objects: those that the unit binds or is given, and in a method its own object and what that holds.
+
+    With each the module of which it is a name, for those that a function finds in its module.
+    """
+    by_target: dict[str, list[Binding]] = {}
+    for binding in facts.bindings_in(unit):
+        if _is_reachable(binding.target, unit) and not isinstance(binding.statement, (ast.For, ast.AsyncFor)):
+            by_target.setdefault(binding.target, []).append(binding)
+    for target, bindings in by_target.items():
+        values: Values = frozenset().union(*(binding.values for binding in bindings))
+        yield target, values, tuple(binding.statement for binding in bindings), None
+    if not isinstance(unit, Function) or isinstance(unit.node, ast.Lambda):
+        return
+    own = unit.positional[0].arg if unit.owner is not None and unit.positional else None
+    for parameter in (*unit.positional, *unit.node.args.kwonlyargs):
+        if parameter.arg != own:
+            yield parameter.arg, unit.parameters.get(parameter.arg, frozenset()), (), None
+    if own is not None and unit.name != "__init__":
+        yield "self", unit.parameters.get(own, frozenset()), (), None
+    for name, values in unit.module.names.items():
+        if not is_local(unit, name):
+            yield name, values, (), unit.module

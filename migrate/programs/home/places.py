@@ -1,0 +1,185 @@
+"""Where loaders are prepared that are made in another unit than the model and the optimizer."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.units import Function, Module, Unit
+from migrate.programs.home.around import around
+from migrate.programs.home.naming import is_local
+from migrate.programs.loops import taken
+from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.outsiders import units_of
+from migrate.programs.reach.reached import reached
+from migrate.programs.training.modes import without_gradients
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.home.around import Holder
+    from migrate.programs.home.naming import Named
+    from migrate.programs.metrics.evaluation import InFull
+
+#: Attributes that a prepared loader has, too.
+_DATA = frozenset({"dataset", "batch_size"})
+
+
+class Unplaced(Exception):
+    """A loader cannot be prepared before it is used."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.why)
+        self.refusal = refusal
+
+
+def placed(facts: Facts, program: Program, prepared: Iterable[Named]) -> list[tuple[ast.stmt, list[Named]]]:
+    """The statements after which loaders are prepared, with these: those of one block together, if nothing is between.
+
+    Raises:
+        Unplaced: one is read before there is an accelerator to prepare it.
+    """
+    units = units_of(facts, program)
+    holders = around(facts, program, units)
+    found: list[tuple[ast.stmt, list[Named]]] = []
+    for named in prepared:
+        assert named.unit is not None
+        last = _last(facts, named, None if named.unit in units else _holder(holders, named))
+        if named.call is None and (read := _read(facts, named, last)) is not None:
+            raise Unplaced(_too_early(read, named))
+        if found and named.call is None and (joined := _joined(facts, found[-1], (last, named))) is not None:
+            found[-1] = joined
+        else:
+            found.append((last, [named]))
+    return found
+
+
+def _holder(holders: dict[Unit, Holder], named: Named) -> Holder:
+    holder = holders.get(named.unit) if named.unit is not None else None
+    if holder is None or named.call is not None:
+        raise Unplaced(
+            Refusal(
+                named.statements[-1],
+                "MIG901",
+                f"{named.target} is made where the accelerator, which the model and the optimizer are prepared with, "
+                "has no name",
+                "make the model, the optimizer and the loader in one function, or in one __init__",
+            )
+        )
+    return holder
+
+
+def _last(facts: Facts, named: Named, holder: Holder | None) -> ast.stmt:
+    """The statement after which a loader is there, and what holds the accelerator."""
+    tree = facts.tree(named.statements[0])
+    block = tree.common_block(named.statements)
+    at = max(i for i, held in enumerate(block) if any(tree.in_block(s, [held]) for s in named.statements))
+    if holder is not None and block[at].lineno < holder.line:
+        if block is not holder.block:
+            raise Unplaced(_too_early(block[at], named))
+        at = max(i for i, held in enumerate(block) if held.lineno <= holder.line)
+    return block[at]
+
+
+def _joined(
+    facts: Facts, group: tuple[ast.stmt, list[Named]], other: tuple[ast.stmt, Named]
+) -> tuple[ast.stmt, list[Named]] | None:
+    """A group with one more loader, where all can be prepared by one call; None: they cannot."""
+    first, names = group
+    last, named = other
+    if names[0].unit is not named.unit or names[0].call is not None:
+        return None
+    tree = facts.tree(first)
+    block = tree.block(first)
+    below = max(first, last, key=_line)
+    if tree.block(last) is not block or any(_read(facts, each, below) for each in (*names, named)):
+        return None
+    return below, [*names, named]
+
+
+def _line(node: ast.AST) -> int:
+    return getattr(node, "lineno", 0)
+
+
+def _read(facts: Facts, named: Named, last: ast.stmt) -> ast.AST | None:
+    """What reads a loader between the statement that makes it and the one after which it is prepared."""
+    assert named.unit is not None
+    made = max(s.end_lineno or s.lineno for s in named.statements)
+    tree = facts.tree(last)
+    for node in facts.own(named.unit):
+        if not made < _line(node) <= (last.end_lineno or last.lineno):
+            continue
+        if isinstance(named.unit, Module) and isinstance(node, ast.Call) and _reads_global(facts, node, named):
+            return node
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            parent = tree.parents[node]
+            if ast.unparse(node) == named.target and getattr(parent, "attr", "") not in _DATA:
+                return node
+        if isinstance(node, FUNCTIONS):
+            return node
+    return None
+
+
+def _reads_global(facts: Facts, call: ast.Call, named: Named) -> bool:
+    """Whether a call leads to a function that finds a loader in its module."""
+    return any(
+        isinstance(node, ast.Name) and node.id == named.target and not is_local(unit, node.id)
+        for unit in reached(facts, facts.targets(call))
+        if unit.module is named.unit
+        for node in facts.own(unit)
+    )
+
+
+def evaluated_beside(
+    facts: Facts, program: Program, prepared: Iterable[Named], in_full: Sequence[InFull], handed_out: set[ast.AST]
+) -> Iterator[Refusal]:
+    """What is made for training and for an evaluation in one place, where that needs all batches in each process."""
+    for named in (named for named in prepared if named.unit is not None):
+        found: list[ast.AST] = [each.loop.node for each in in_full if each.loop.loaders & named.origins]
+        uses = (use.node for use in facts.calls if taken(facts, use.node) & named.origins)
+        found += [node for node in uses if not _trains_on(facts, program, node)]
+        if named.origins & handed_out:
+            found.append(named.statements[-1])
+        for node in found[:1]:
+            yield Refusal(
+                node,
+                "MIG114",
+                f"what is taken here from {named.target} is not trained on, and the loader is made in one place "
+                f"(line {named.statements[-1].lineno}) with one that is: both would be prepared",
+                "make a DataLoader of its own for the evaluation",
+            )
+
+
+def _trains_on(facts: Facts, program: Program, node: ast.AST, seen: frozenset[Unit] = frozenset()) -> bool:
+    """Whether a node runs in training loops of the program alone, with gradients."""
+    if without_gradients(facts, node):
+        return False
+    looping = {loop.node for loop in program.training}
+    if any(loop in looping for loop in facts.tree(node).loops(node)):
+        return True
+    unit = facts.unit(node).original
+    if _only_runs_model(facts, unit):
+        return False
+    calls = facts.callers(unit) if isinstance(unit, Function) and unit not in seen else ()
+    return bool(calls) and all(_trains_on(facts, program, call.node, seen | {unit}) for call in calls)
+
+
+def _only_runs_model(facts: Facts, unit: Unit) -> bool:
+    """Whether a function runs a model, and trains none by itself: an evaluation, as far as is seen."""
+    if isinstance(unit, Module):
+        return False
+    calls = [node.func for node in facts.own(unit) if isinstance(node, ast.Call)]
+    is_run = any(Role.MODEL in roles(facts.values(each)) for each in calls)
+    return is_run and not any(isinstance(each, ast.Attribute) and each.attr == "backward" for each in calls)
+
+
+def _too_early(node: ast.AST, named: Named) -> Refusal:
+    return Refusal(
+        node,
+        "MIG104",
+        f"{named.target} is used here before there is an accelerator to prepare it with",
+        f"make the model and the optimizer before {named.target}",
+    )

@@ -1,0 +1,1 @@
+"""Evaluation, and the numbers of which each process has its share."""

@@ -1,0 +1,378 @@
+"""How an evaluation loop is made exact on several processes (contract E3).
+
+Two ways, both exact:
+
+* *shared out*: the loader is prepared; in an evaluation pass every process computes its rows of each original batch,
+  and `gather_for_metrics` right after the last forward call gives every process the whole batch back. All that follows
+  in the loop body is then what one process would compute, whatever it is: sums, means of batch means, lists, figures.
+* *in full*: the loader is not prepared and every process evaluates everything. Always right, never faster.
+
+The first is chosen only where it is proven that nothing in the loop looks at the batch before the gather. A loader that
+is trained on is prepared, so there the second is not possible; `gathered_first` gives every process the whole batch as
+the loop's first statement instead.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import data
+from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
+from migrate.analysis.syntax import blocks, is_docstring, own_expressions, writes
+from migrate.analysis.units import Class, Function
+from migrate.programs.training.modes import Mode
+from migrate.programs.training.unsteady import unsteady
+from migrate.programs.values.accumulators import statements_after
+from migrate.programs.values.results import carried, folded, has_fields, is_listed, is_tuple_of_more
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+    from migrate.programs.program import Program
+    from migrate.programs.training.modes import Modes
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Gather these names right after this statement of the loop; a result that is used at once gets a name first.
+
+    Lists of a batch that may hold no tensors are gathered each by itself.
+    """
+
+    loop: LoopFact
+    after: ast.stmt
+    names: tuple[str, ...]
+    lists: tuple[str, ...] = ()
+    before: str = ""  # why they are gathered before this statement, the first of the loop, so that nothing is shared
+    unnamed: ast.Call | None = None  # the model's call inside `after`; `names[0]` is its new name
+    without_gradients: bool = False  # that are turned off around the loop, so that it is known for an evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class InFull:
+    """Every process runs the whole loop, for this reason."""
+
+    loop: LoopFact
+    why: str
+
+
+class NotShared(Exception):
+    """The loop cannot be shared out; the argument says why."""
+
+
+def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shared | InFull:
+    """How one evaluation loop is made exact."""
+    try:
+        _check_reach(facts, program, loop)
+        _check_data(facts, loop)
+        _check_models(facts, program)
+        _check_mode(facts, program, modes, loop)
+        forward = _forward(facts, loop)
+        _check_before(facts, forward.before)
+        names = _names(facts, loop, forward)
+    except NotShared as reason:
+        return InFull(loop, str(reason))
+    targets = {name.id for name in _names_of(loop.node.target)}  # type: ignore[union-attr]
+    lists = tuple(name for name in names if name in targets and is_listed(facts, loop.node, name))
+    plain = tuple(name for name in names if name not in lists)
+    return Shared(loop, forward.statement, plain, lists, unnamed=forward.unnamed)
+
+
+def gathered_first(facts: Facts, program: Program, modes: Modes, whole: InFull) -> Shared | InFull:
+    """A loop over a prepared loader in which every process computes every batch; as it was if that cannot be."""
+    loop = whole.loop
+    if not isinstance(loop.node, ast.For) or not _is_plain(loop.node.target):
+        return whole
+    try:
+        _check_reach(facts, program, loop)
+        _check_rows(loop)
+    except NotShared:
+        return whole
+    names = []
+    for name in [n.id for n in _names_of(loop.node.target)]:
+        reading = [n for n in _names_of(loop.node) if n.id == name and isinstance(n.ctx, ast.Load)]
+        after = _read_after(facts, loop, name)
+        reading += [] if after is None else [after]
+        values = facts.values(reading[0]) if reading else frozenset()
+        if not roles(values) & FROM_LOADER:
+            continue
+        if any(has_fields(facts, node) for node in reading):
+            return whole
+        names.append(name)
+    if not names or modes.at(loop.node) is Mode.UNKNOWN:
+        return whole
+    lists = tuple(name for name in names if is_listed(facts, loop.node, name))
+    return Shared(loop, loop.node.body[0], tuple(n for n in names if n not in lists), lists, before=whole.why)
+
+
+def _check_reach(facts: Facts, program: Program, loop: LoopFact) -> None:
+    """A loop that cannot be edited: out of the named files, or in a function that other programs run, too."""
+    file = facts.file(loop.node)
+    if not file.named:
+        raise NotShared(f"its loop is in {file.path}, which was not named")
+    if isinstance(loop.unit, Function) and loop.unit in program.outsiders:
+        raise NotShared(f"its function is also used in {program.outsiders[loop.unit]}, by another program")
+
+
+def _check_data(facts: Facts, loop: LoopFact) -> None:
+    """A data set that draws random numbers per sample would draw others if it were shared out."""
+    _check_rows(loop)
+    for loader in loop.loaders:
+        for value in facts.over(loader):
+            if isinstance(value.unit, Class) and draws(facts, value.unit):
+                raise NotShared(f"{value.unit.node.name}.__getitem__ draws random numbers for each sample")
+            given = facts.over(value.origin) if value.origin is not None else ()
+            if any(inner.name.startswith(data.RANDOM_TRANSFORM) for inner in given):
+                raise NotShared("its data set applies random transforms")
+
+
+def _check_rows(loop: LoopFact) -> None:
+    for loader in loop.loaders:
+        if isinstance(loader, ast.Call) and any(k.arg == "collate_fn" for k in loader.keywords):
+            raise NotShared("its collate_fn decides which dimension of a batch is the samples")
+
+
+def _check_models(facts: Facts, program: Program) -> None:
+    """A model that draws random numbers when it is evaluated would draw others for a share of the batch."""
+    for origin in program.model_origins:
+        for value in facts.values(origin) if isinstance(origin, ast.expr) else ():
+            for member in value.unit.lookup("forward") if isinstance(value.unit, Class) else ():
+                if isinstance(member.unit, Function) and _draws_in_evaluation(facts, member.unit, frozenset()):
+                    raise NotShared(f"{value.name.rpartition('.')[2]}.forward draws random numbers")
+
+
+def _draws_in_evaluation(facts: Facts, unit: Function, seen: frozenset[int]) -> bool:
+    """Whether a function, or one of the project that it calls, draws outside of `if self.training:`."""
+    skipped: set[int] = set()
+    for node in ast.walk(unit.node):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Attribute) and node.test.attr == "training":
+            skipped |= {id(inner) for statement in node.body for inner in ast.walk(statement)}
+    for node in ast.walk(unit.node):
+        if not isinstance(node, ast.Call) or id(node) in skipped:
+            continue
+        if is_draw(facts, node):
+            return True
+        for target in facts.targets(node):
+            if id(target) not in seen and _draws_in_evaluation(facts, target, seen | {id(unit)}):
+                return True
+    return False
+
+
+def draws(facts: Facts, cls: Class) -> bool:
+    """Whether getting a sample of a project data set draws random numbers, as far as its own methods tell."""
+    names = {name for name in cls.names if not name.startswith("__") or name == "__getitem__"}
+    for name in names:
+        for member in cls.lookup(name):
+            if isinstance(member.unit, Function) and any(
+                isinstance(node, ast.Call) and is_draw(facts, node) for node in ast.walk(member.unit.node)
+            ):
+                return True
+    return False
+
+
+def is_draw(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call of a library draws random numbers."""
+    return any(name.startswith(data.RANDOM_PREFIXES) and name not in data.RANDOM_SEEDS for name in facts.called(call))
+
+
+def _check_mode(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> None:
+    """The runtime takes a pass for an evaluation if gradients are off or every model is in eval mode at its start.
+
+    Without eval mode, a batch that is cut gives other statistics and draws other numbers.
+    """
+    mode = modes.at(loop.node)
+    if mode is Mode.UNKNOWN:
+        raise NotShared("it is not seen to run under torch.no_grad() or with the model in eval mode")
+    if mode is Mode.NO_GRADIENTS and (layer := unsteady(facts, program)):
+        raise NotShared(f"the model, with {layer}, is not seen to be in eval mode")
+
+
+@dataclass(frozen=True, slots=True)
+class _Forward:
+    """The last statement of a loop that calls a model, what stands before it in the loop, and what after."""
+
+    statement: ast.stmt
+    before: list[ast.stmt]
+    later: list[ast.stmt]
+    unnamed: ast.Call | None  # the call, where its result has no name of its own
+
+
+def _forward(facts: Facts, loop: LoopFact) -> _Forward:
+    tree = facts.tree(loop.node)
+    calls = [
+        node
+        for node in ast.walk(loop.node)
+        if isinstance(node, ast.Call) and Role.MODEL in roles(facts.values(node.func)) and not facts.targets(node)
+    ]
+    if not calls:
+        raise NotShared("the model is not called in the loop itself")
+    last = max((tree.statement(call) for call in calls), key=lambda statement: statement.lineno)
+    unnamed = _unnamed(facts, last, [call for call in calls if tree.statement(call) is last])
+    before: list[ast.stmt] = []
+    later: list[ast.stmt] = [] if unnamed is None else [last]
+    inner: ast.AST = last
+    while inner is not loop.node:
+        assert isinstance(inner, ast.stmt)
+        block = tree.block(inner)
+        position = next(i for i, statement in enumerate(block) if statement is inner)
+        before = block[:position] + before
+        later = later + block[position + 1 :]
+        inner = tree.parents[inner]
+        if inner is not loop.node and not isinstance(inner, (ast.With, ast.AsyncWith)):
+            raise NotShared(f"the model is called inside another block at line {last.lineno}")
+    return _Forward(last, before, later, unnamed)
+
+
+#: Inside these a call may run several times, or not at all.
+_CONDITIONAL = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call]) -> ast.Call | None:
+    """The model's call if its result is used at once; None if the statement gives the result names.
+
+    Raises:
+        NotShared: the result can neither be gathered under its names nor be given one.
+    """
+    if isinstance(statement, ast.Assign) and all(_is_plain(target) for target in statement.targets):
+        found = roles(facts.values(statement.value))
+        if found & ROWS and Role.STATISTIC not in found:
+            return None
+    tree = facts.tree(statement)
+    if len(calls) != 1 or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
+        raise NotShared(f"the statement at line {statement.lineno} does more than call the model")
+    parent = tree.parents[calls[0]]
+    if any(isinstance(above, _CONDITIONAL) for above in tree.up(calls[0]) if above is not statement):
+        raise NotShared(f"the model's call at line {statement.lineno} is part of a condition or a comprehension")
+    if has_fields(facts, calls[0]):
+        raise NotShared(f"the model's result at line {statement.lineno} has fields; not all of them may have rows")
+    if isinstance(parent, ast.Subscript) and is_tuple_of_more(facts, calls[0], [calls[0]]):
+        raise NotShared(f"the model's result at line {statement.lineno} may hold a loss beside rows")
+    return calls[0]
+
+
+def _is_plain(target: ast.expr) -> bool:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return all(_is_plain(element) for element in target.elts)
+    return isinstance(target, ast.Name)
+
+
+def _check_before(facts: Facts, before: list[ast.stmt]) -> None:
+    """Nothing but names may take what is computed from the batch before it is whole again."""
+    for statement in before:
+        if isinstance(statement, ast.If):
+            if _looks_at_batch(facts, statement.test):
+                raise NotShared(f"line {statement.lineno} asks for the batch before the model's result is there")
+            _check_before(facts, statement.body + statement.orelse)
+        elif (
+            (isinstance(statement, ast.Assign) and all(_is_plain(target) for target in statement.targets))
+            or isinstance(statement, ast.Pass)
+            or is_docstring(statement)
+            or not _looks_at_batch(facts, statement)
+        ):
+            continue
+        else:
+            raise NotShared(f"line {statement.lineno} looks at the batch before the model's result is there")
+
+
+def _looks_at_batch(facts: Facts, node: ast.AST) -> bool:
+    return any(
+        roles(facts.values(inner)) & FROM_LOADER
+        for inner in ast.walk(node)
+        if isinstance(inner, (ast.Name, ast.Attribute))
+    )
+
+
+def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
+    """What is computed from the batch up to the forward call and read after it, results of the model first."""
+    assert isinstance(loop.node, (ast.For, ast.AsyncFor))
+    inside = {id(node) for node in ast.walk(forward.unnamed)} if forward.unnamed is not None else set()
+    results = [] if inside else [n.id for n in _names_of(forward.statement) if isinstance(n.ctx, ast.Store)]
+    given = [n.id for n in _names_of(loop.node.target)]
+    for statement in forward.before:
+        given += sorted(writes(statement))
+    if state := carried(forward.statement, set(given)):
+        raise NotShared(f"{state} is carried from batch to batch")
+    defined = [*results, *given]
+    names: list[str] = [_new_name(facts, loop)] if inside else []
+    for name in dict.fromkeys(defined):
+        read = _first_read(name, forward.later, inside) or _read_after(facts, loop, name)
+        if read is None:
+            continue
+        values = facts.values(read)
+        if not roles(values) & FROM_LOADER:
+            continue
+        if not only(frozenset(v for v in values if v.role in FROM_LOADER), *ROWS):
+            raise NotShared(f"{name} folds the rows of the batch before they can be gathered")
+        reading = _reading(facts, loop, forward, name, inside)
+        if any(has_fields(facts, node) for node in reading):
+            raise NotShared(f"{name} is a dictionary, or has fields; not all of it may have rows")
+        if name in results:
+            _check_result(facts, forward.statement, name, reading)
+        names.append(name)
+    if not names:
+        raise NotShared("nothing that is read after the model's call has rows")
+    return tuple(names)
+
+
+def _reading(facts: Facts, loop: LoopFact, forward: _Forward, name: str, inside: set[int]) -> list[ast.Name]:
+    """Every place that may read the gathered rows under a name."""
+    found = [n for statement in forward.later for n in _names_of(statement) if n.id == name and id(n) not in inside]
+    after = _read_after(facts, loop, name)
+    found += [] if after is None else [after]
+    return [node for node in found if isinstance(node.ctx, ast.Load)]
+
+
+def _check_result(facts: Facts, statement: ast.stmt, name: str, reading: list[ast.Name]) -> None:
+    if why := folded(facts, statement, name, reading):
+        raise NotShared(why)
+    if is_tuple_of_more(facts, statement.value, reading):  # type: ignore[attr-defined]
+        raise NotShared(f"{name} may hold a loss beside rows")
+
+
+def _names_of(node: ast.AST) -> list[ast.Name]:
+    return [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+
+
+def _new_name(facts: Facts, loop: LoopFact) -> str:
+    """A name for the model's result that the function does not use yet."""
+    taken = {name.id for name in _names_of(facts.tree(loop.node).root)}
+    return next(name for name in ("outputs", "model_outputs", "gathered_outputs") if name not in taken)
+
+
+def _first_read(name: str, later: list[ast.stmt], inside: set[int]) -> ast.Name | None:
+    """The first place outside the model's call that reads a name; None if it is given a new value before."""
+    for statement in later:
+        found = [n for n in _names_of(statement) if n.id == name and id(n) not in inside]
+        grown = isinstance(statement, ast.AugAssign) and any(n is statement.target for n in found)
+        read = [n for n in found if isinstance(n.ctx, ast.Load)]
+        if read or grown:
+            return min(read or found, key=lambda node: (node.lineno, node.col_offset))
+        if isinstance(statement, ast.Assign) and found:
+            return None
+    return None
+
+
+def _read_after(facts: Facts, loop: LoopFact, name: str) -> ast.Name | None:
+    """The first place after the loop that reads the last batch, or its results, under a name."""
+    read, _ = _met(statements_after(facts, loop.node), name)
+    return read
+
+
+def _met(statements: Sequence[ast.stmt], name: str) -> tuple[ast.Name | None, bool]:
+    """The first place that reads a name, and whether the name is certainly given another value before."""
+    for statement in statements:
+        header = [n for part in own_expressions(statement) for n in _names_of(part) if n.id == name]
+        for node in header:
+            if isinstance(node.ctx, ast.Load):
+                return node, False
+        if header:
+            return None, True
+        for block in blocks(statement):
+            read, is_new = _met(block, name)
+            if read is not None or (is_new and isinstance(statement, (ast.With, ast.AsyncWith))):
+                return read, is_new
+    return None, False

@@ -1,0 +1,131 @@
+"""What is done under a test that all processes must do together, or alike; and where trails of values have been."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.analysis.members import decorators
+from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import blocks
+from migrate.analysis.units import Function, Module
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
+    from migrate.programs.metrics.trail import Trail
+
+_LEAVING: dict[type[ast.AST], str] = {
+    ast.Break: "`break`",
+    ast.Continue: "`continue`",
+    ast.Return: "`return`",
+    ast.Raise: "`raise`",
+}
+_SAVING = frozenset({"torch.save", "sys.exit", "builtins.exit", "os._exit"})
+#: What may be done with a model, an optimizer or a scheduler by one process alone.
+_LOOKING = frozenset("state_dict parameters named_parameters zero_grad train eval get_last_lr".split())
+DEEPEST = 5  # calls that are entered one inside of another
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Something done, or not, by a name that differs from process to process."""
+
+    node: ast.AST
+    what: str
+    name: str
+
+
+class Ground:
+    """What trails of one program share: its facts, and where they have been."""
+
+    def __init__(self, facts: Facts, loops: Loops) -> None:
+        self.facts = facts
+        self.loops = loops
+        self.left: dict[tuple[ast.AST, frozenset[str]], Trail] = {}  # what is entered, and with which own names
+
+    @cached_property
+    def attributes(self) -> dict[str, list[ast.Attribute]]:
+        """Where attributes are read, by their names."""
+        found: dict[str, list[ast.Attribute]] = {}
+        for module in self.facts.editable:
+            for node in self.facts.tree_of(module).nodes:
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                    found.setdefault(node.attr, []).append(node)
+        return found
+
+    @cached_property
+    def _names(self) -> set[str]:
+        nodes = [node for module in self.facts.editable for node in self.facts.tree_of(module).nodes]
+        return self.attributes.keys() | {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+    def is_idle(self, unit: Unit) -> bool:
+        """Whether nothing that is seen calls a function, or names it."""
+        if not isinstance(unit, Function) or is_property(unit) or unit.name.startswith("__"):
+            return False
+        return unit.name not in self._names
+
+    def trains(self, unit: Unit) -> bool:
+        """Whether a unit comes to a training step: to leave it early is to miss some."""
+        return self.loops.trains(root_of(unit))
+
+    def reaches_model(self, call: ast.Call, depth: int = DEEPEST) -> bool:
+        """Whether a call trains, or comes to a call of a model: all processes must enter it together."""
+        if self.loops.trains(call) or self.loops.calls_model(call):
+            return True
+        return depth > 0 and any(
+            self.reaches_model(inner, depth - 1)
+            for target in self.facts.targets(call)
+            for inner in self.facts.own(target)
+            if isinstance(inner, ast.Call) and inner is not call
+        )
+
+    def done(self, unit: Unit, statement: ast.stmt, *, in_step: bool = False) -> str | None:
+        """What a branch does that all processes must do together, or alike; in a step only to leave it, or a rate."""
+        is_leaving = self.trains(unit)
+        again = [statement.test] if isinstance(statement, ast.While) else []
+        parts: list[ast.AST] = [*again, *(part for block in blocks(statement) for part in block)]
+        for inner in (node for part in parts for node in ast.walk(part)):
+            if is_leaving and type(inner) in _LEAVING:
+                return _LEAVING[type(inner)]
+            if not in_step and isinstance(inner, ast.Call) and (self._saves(inner) or self._is_common(inner)):
+                return f"{ast.unparse(inner.func)}()"
+            if isinstance(inner, (ast.Assign, ast.AugAssign)) and sets_rate(inner):
+                return "the learning rate"
+        return None
+
+    def _saves(self, call: ast.Call) -> bool:
+        """Whether a call saves, itself or in a function of the project."""
+        return bool(self.facts.called(call) & _SAVING) or any(
+            isinstance(node, ast.Call) and self.facts.called(node) & _SAVING
+            for unit in self.facts.targets(call)
+            for node in ast.walk(unit.node)
+        )
+
+    def _is_common(self, call: ast.Call) -> bool:
+        """Whether all processes must make a call: it changes what is trained, or runs the model."""
+        changed = roles(self.facts.receiver(call)) & {Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER}
+        if changed and isinstance(call.func, ast.Attribute) and call.func.attr not in _LOOKING:
+            return True
+        return self.reaches_model(call)
+
+
+def root_of(unit: Unit) -> ast.AST:
+    return unit.tree if isinstance(unit, Module) else unit.node
+
+
+def sets_rate(statement: ast.Assign | ast.AugAssign) -> bool:
+    """Whether a statement is `group["lr"] = ...`."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return any(
+        isinstance(to, ast.Subscript) and isinstance(to.slice, ast.Constant) and to.slice.value == "lr"
+        for to in targets
+    )
+
+
+def is_property(method: Function) -> bool:
+    """Whether a method is read like an attribute."""
+    return any(name.endswith("property") for name in decorators(method))

@@ -1,0 +1,251 @@
+"""Meters of the project that a training loop feeds, and what joins the shares of all processes after it.
+
+`losses.update(loss.item(), n)` … `print(losses.avg)`: what such a class adds up can be added up over the processes,
+too, and what it computes from its sums can be computed again. Where that is not so, the object stays one process's own:
+it is told in the report, and nothing may be decided by it (`shares.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role
+from migrate.analysis.syntax import reads, same
+from migrate.analysis.units import Class, Function
+from migrate.programs.values.accumulators import is_own
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+    from migrate.programs.metrics.meters import Meter, Meters
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A meter that is joined after a loop: its sums over all processes, then what is computed from them."""
+
+    target: str  # as it is written: "losses", "self.losses"
+    after: ast.stmt
+    sums: tuple[str, ...]
+    derived: tuple[tuple[str, str], ...]  # the attribute, and its expression with `{it}` for the meter
+    shown_inside: bool  # it is also read while the loop runs
+
+
+def joins(facts: Facts, meters: Meters, loop: LoopFact) -> Iterator[Join]:
+    """The meters that can be joined after a training loop and are read there."""
+    for target, calls in fed(facts, loop, loop.node).items():
+        found = {meters.classes.get(cls) for call in calls for cls in _classes(facts, call)}
+        meter = found.pop() if len(found) == 1 else None
+        anchor = _set_up_before(facts, loop, target, meter) if meter is not None else None
+        if meter is None or anchor is None:
+            continue
+        sums = _summed(meter)
+        derived = _derived(meter, frozenset(sums))
+        reading = [n for n in _reading(facts, loop, target) if not _feeds(facts, n, meter)]
+        inside = [n for n in reading if _is_within(facts, n, anchor)]
+        is_read_early = any(not _is_within(facts, n, loop.node) for n in inside)
+        if sums and derived is not None and _is_read_after(facts, reading, anchor, target) and not is_read_early:
+            if not any(_resets(facts, n, meter) for n in inside):
+                yield Join(target, anchor, sums, derived, bool(inside))
+
+
+def apart(facts: Facts, loop: LoopFact, joined: Collection[Join]) -> dict[str, ast.Call]:
+    """The objects that a training loop feeds and that stay one process's own, with the first call that feeds each."""
+    targets = {join.target for join in joined}
+    return {target: calls[0] for target, calls in fed(facts, loop, loop.node).items() if target not in targets}
+
+
+def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]]:
+    """The objects of the project that keep what code of a loop gives them of its batches, as they are written in it."""
+    found: dict[str, list[ast.Call]] = {}
+    for node in ast.walk(root):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        receiver = node.func.value
+        is_named = isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(receiver) != "self"
+        if is_named and any(_classes(facts, node)) and any(map(_changes, facts.targets(node))):
+            if any(_holds_own(facts, loop, given) for given in (*node.args, *(k.value for k in node.keywords))):
+                found.setdefault(ast.unparse(receiver), []).append(node)
+    return found
+
+
+def _holds_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
+    """Whether an argument, or a part of a list or dictionary that is written there, is of the process's own batches."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return any(_holds_own(facts, loop, part) for part in node.elts)
+    if isinstance(node, ast.Dict):
+        return any(_holds_own(facts, loop, part) for part in node.values)
+    return is_own(facts, loop, node)
+
+
+def _classes(facts: Facts, call: ast.Call) -> Iterator[Class]:
+    for value in facts.receiver(call):
+        if value.role is Role.INSTANCE and isinstance(value.unit, Class):
+            yield value.unit
+
+
+def _changes(method: Function) -> bool:
+    """Whether a method changes its object, or what that holds."""
+    own = method.positional[0].arg if method.positional else ""
+    for node in ast.walk(method.node):
+        kept: list[ast.expr] = []
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            kept = node.targets if isinstance(node, ast.Assign) else [node.target]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING:
+            kept = [node.func.value]
+        if any(own in reads(target) and not isinstance(target, ast.Name) for target in kept):
+            return True
+    return False
+
+
+_GROWING = frozenset({"append", "extend", "add", "update"})
+
+
+def _set_up_before(facts: Facts, loop: LoopFact, target: str, meter: Meter) -> ast.stmt | None:
+    """The statement around the loop before which, in the same block, the meter is made or reset."""
+    tree = facts.tree(loop.node)
+    inner: ast.stmt = loop.node
+    while True:
+        block = tree.block(inner)
+        before = block[: next(i for i, statement in enumerate(block) if statement is inner)]
+        if any(_sets_up(statement, target, meter) for statement in before):
+            return inner
+        parent = tree.parents[inner]
+        if not isinstance(parent, ast.stmt) or isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
+            return None
+        inner = parent
+
+
+def _sets_up(statement: ast.stmt, target: str, meter: Meter) -> bool:
+    if isinstance(statement, ast.Assign):
+        return any(ast.unparse(node) == target for to in statement.targets for node in ast.walk(to))
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        return isinstance(function, ast.Attribute) and function.attr in meter.resets and _is(function.value, target)
+    return False
+
+
+def _is(node: ast.expr, target: str) -> bool:
+    return ast.unparse(node) == target
+
+
+def _reading(facts: Facts, loop: LoopFact, target: str) -> Iterator[ast.expr]:
+    """Where the meter is read: in its function; an attribute of the object itself in the whole class."""
+    unit = loop.unit
+    is_attribute = "." in target
+    roots: list[ast.AST] = list(facts.own(unit))
+    if is_attribute and isinstance(unit, Function) and unit.owner is not None:
+        roots = list(ast.walk(unit.owner.node))
+    for node in roots:
+        if isinstance(node, ast.Attribute if is_attribute else ast.Name) and isinstance(node.ctx, ast.Load):
+            if _is(node, target):
+                yield node
+
+
+def _is_read_after(facts: Facts, reading: list[ast.expr], anchor: ast.stmt, target: str) -> bool:
+    """Whether a meter is read after the loop, itself or through what was made of it before: `Progress([losses])`."""
+    end = anchor.end_lineno or 0
+    unit = facts.unit(anchor)
+    if any(facts.unit(node) is not unit or node.lineno > end for node in reading):
+        return True
+    made = [facts.tree(node).statement(node) for node in reading if node.lineno < anchor.lineno]
+    others = {to.id for s in made if isinstance(s, ast.Assign) for to in s.targets if isinstance(to, ast.Name)}
+    later = (n for n in facts.own(unit) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return any(node.id in others and node.lineno > end for node in later)
+
+
+def _feeds(facts: Facts, node: ast.expr, meter: Meter) -> bool:
+    return _called(facts, node) in meter.feeds
+
+
+def _resets(facts: Facts, node: ast.expr, meter: Meter) -> bool:
+    return _called(facts, node) in meter.resets
+
+
+def _called(facts: Facts, node: ast.expr) -> str:
+    """The method that is called on a node; empty: none."""
+    parents = facts.tree(node).parents
+    above = parents[node]
+    is_call = isinstance(above, ast.Attribute) and isinstance(parents[above], ast.Call) and parents[above].func is above  # type: ignore[attr-defined]
+    return above.attr if is_call and isinstance(above, ast.Attribute) else ""
+
+
+def _is_within(facts: Facts, node: ast.AST, around: ast.AST) -> bool:
+    return any(above is around for above in facts.tree(node).up(node))
+
+
+# --- what a class adds up -------------------------------------------------------------------------------------------
+
+
+def _summed(meter: Meter) -> tuple[str, ...]:
+    """The attributes that grow, in the order of the code; empty if one of them does not just add up."""
+    found: dict[str, bool] = {}
+    for name in sorted(meter.feeds):
+        for node in ast.walk(_method(meter, name).node):
+            grown = _added(node)
+            if grown is not None:
+                found[grown] = True  # `self.steps += 1`, too
+            elif _grows_otherwise(node, meter.sums):
+                return ()
+    return tuple(found) if found.keys() >= meter.sums else ()
+
+
+def _method(meter: Meter, name: str) -> Function:
+    unit = next(value.unit for value in meter.cls.names[name] if isinstance(value.unit, Function))
+    assert isinstance(unit, Function)
+    return unit
+
+
+def _added(node: ast.AST) -> str | None:
+    """`self.sum += x`, `self.sum = self.sum + x`."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Attribute):
+        return node.target.attr
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
+        if isinstance(node.targets[0], ast.Attribute) and same(node.targets[0], node.value.left):
+            return node.targets[0].attr
+    return None
+
+
+def _grows_otherwise(node: ast.AST, sums: frozenset[str]) -> bool:
+    if isinstance(node, ast.Assign):
+        return any(isinstance(target, ast.Attribute) and target.attr in sums for target in node.targets)
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.target, ast.Attribute) and node.target.attr in sums
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING:
+        return isinstance(node.func.value, ast.Attribute) and node.func.value.attr in sums
+    return False
+
+
+def _derived(meter: Meter, sums: frozenset[str]) -> tuple[tuple[str, str], ...] | None:
+    """What is computed from the sums, with its expression; None if something cannot be computed again.
+
+    The last value that was given stays what it was.
+    """
+    found: dict[str, str] = {}
+    for name in sorted(meter.feeds):
+        unit = _method(meter, name)
+        own = unit.positional[0].arg
+        given = {p.arg for p in (*unit.positional[1:], *unit.node.args.kwonlyargs)}
+        for node in ast.walk(unit.node):
+            target = node.targets[0] if isinstance(node, ast.Assign) else None
+            if not isinstance(node, ast.Assign) or not isinstance(target, ast.Attribute):
+                continue
+            if target.attr not in meter.derived - sums or reads(node.value) <= given:
+                continue
+            used = {n.attr for n in ast.walk(node.value) if isinstance(n, ast.Attribute)}
+            if reads(node.value) != {own} or not used <= sums or target.attr in found:
+                return None
+            found[target.attr] = _with_hole(node.value, own)
+    return tuple(found.items())
+
+
+def _with_hole(expression: ast.expr, own: str) -> str:
+    copy = ast.parse(ast.unparse(expression), mode="eval").body
+    for node in ast.walk(copy):
+        if isinstance(node, ast.Name) and node.id == own:
+            node.id = "__it__"
+    return ast.unparse(copy).replace("{", "{{").replace("}", "}}").replace("__it__", "{it}")

@@ -1,0 +1,154 @@
+"""The evaluations of a program together: a loader is used in one way only, so one loop can keep others back.
+
+A loader that is trained on is prepared, so evaluating on it must be shared out, or every process must get the whole
+batch. Such a pass must be known for an evaluation: where nothing tells, gradients are turned off around it.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from migrate.analysis.units import Class, Function
+from migrate.programs.home.places import evaluated_beside
+from migrate.programs.metrics.evaluation import InFull, Shared, decide, gathered_first
+from migrate.programs.metrics.gradients import needed
+from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.outsiders import raw_units
+from migrate.programs.training.modes import Mode, Modes
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.home.naming import Named
+    from migrate.programs.loops import Loops
+
+
+def evaluations(
+    facts: Facts, loops: Loops, program: Program, handed_out: set[ast.AST]
+) -> tuple[list[Shared], list[InFull]]:
+    """Which evaluation loops are shared out, and which each process runs in full."""
+    modes, raw = Modes(facts, program), raw_units(facts, program)
+    beside = _beside_training(program)
+    decided: list[Shared | InFull] = []
+    for loop in program.evaluation:
+        if loop.unit in raw:
+            found: Shared | InFull = InFull(loop, "it also runs where the model is not prepared")
+        elif loop.loaders & (program.partly_prepared | program.kept_whole):
+            found = InFull(loop, "its loader stays whole, beside the one that is trained on")
+        else:
+            found = decide(facts, program, modes, loop)
+        if isinstance(found, InFull) and loop.loaders & beside:
+            found = _whole_batches(facts, loops, program, modes, found)
+        decided.append(found)
+    named = {origin for loader in program.loaders for origin in loader.origins}
+    while True:
+        kept_whole = {o for d in decided if isinstance(d, InFull) for o in d.loop.loaders} - program.training_loaders
+        again = [_held_back(d, kept_whole, named, handed_out) if isinstance(d, Shared) else d for d in decided]
+        if again == decided:
+            break
+        decided = again
+    return [d for d in decided if isinstance(d, Shared)], [d for d in decided if isinstance(d, InFull)]
+
+
+def _whole_batches(facts: Facts, loops: Loops, program: Program, modes: Modes, whole: InFull) -> Shared | InFull:
+    """An evaluation over a prepared loader; without gradients, where nothing else tells it from training."""
+    found = gathered_first(facts, program, modes, whole)
+    loop = whole.loop
+    if isinstance(found, Shared) or modes.at(loop.node) is not Mode.UNKNOWN:
+        return found
+    if why := needed(facts, loops, loop):
+        return InFull(loop, f"nothing tells it from training, and {why}")
+    modes.turn_off(loop.node)
+    again = decide(facts, program, modes, loop)
+    if isinstance(again, InFull):
+        again = gathered_first(facts, program, modes, again)
+    return replace(again, without_gradients=True) if isinstance(again, Shared) else again
+
+
+def gathered_on_device(
+    shared: list[Shared], in_full: list[InFull], hosted: Container[ast.AST]
+) -> tuple[list[Shared], list[InFull]]:
+    """Accelerate gathers only what is on the device."""
+    kept = [s for s in shared if any(loader in hosted for loader in s.loop.loaders)]
+    why = "its batches stay on the CPU, where Accelerate cannot gather them"
+    return [s for s in shared if s not in kept], [*in_full, *(InFull(s.loop, why) for s in kept)]
+
+
+def _beside_training(program: Program) -> set[ast.AST]:
+    """The loaders that are trained on, and those that evaluation loops run over beside them: they are prepared."""
+    found = set(program.training_loaders)
+    while more := {o for loop in program.evaluation if loop.loaders & found for o in loop.loaders} - found:
+        found |= more
+    return found
+
+
+def _held_back(
+    shared: Shared, kept_whole: set[ast.AST], named: set[ast.AST], handed_out: set[ast.AST]
+) -> Shared | InFull:
+    """A loop over a loader that is not prepared runs in full: gathered, every sample would count N times."""
+    if shared.loop.loaders & handed_out:
+        return InFull(shared.loop, "its loader is also given to code that is not seen")
+    elsewhere = [origin for origin in shared.loop.loaders if origin not in named]
+    if elsewhere:
+        return InFull(
+            shared.loop,
+            f"it also runs over a loader that is made elsewhere (line {getattr(elsewhere[0], 'lineno', 0)})",
+        )
+    if shared.loop.loaders & kept_whole:
+        return InFull(shared.loop, "its loader is also used where the batches cannot be shared out")
+    return shared
+
+
+def prepared_loaders(program: Program, in_full: list[InFull], handed_out: set[ast.AST]) -> tuple[Named, ...]:
+    whole = {origin for decision in in_full for origin in decision.loop.loaders} | program.kept_whole
+    return tuple(
+        loader
+        for loader in program.loaders
+        if loader.origins & program.training_loaders or not loader.origins & (whole | handed_out)
+    )
+
+
+#: Library functions that only look at a loader or pass it through.
+_HARMLESS = ("builtins.", "tqdm.", "itertools.")
+#: Those that take its batches out, each process its own.
+_TAKING = frozenset(f"builtins.{name}" for name in "next list tuple set sorted sum dict max min any all".split())
+
+
+def handed_out_loaders(facts: Facts) -> set[ast.AST]:
+    """Where loaders were made that are given to code outside the project, or read by hand with next()."""
+    found: set[ast.AST] = set()
+    for use in facts.calls:
+        names = facts.called(use.node)
+        if any(name.startswith(_HARMLESS) and name not in _TAKING for name in names):
+            continue
+        if any(isinstance(value.unit, (Function, Class)) for value in facts.values(use.node.func)):
+            continue  # the project's own: what becomes of the loader there is seen
+        for argument in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+            found |= facts.loaders(facts.values(argument))
+    for module in facts.editable:  # `[y for x, y in loader]` is a loop, too
+        for node in facts.tree_of(module).nodes:
+            if isinstance(node, ast.comprehension):
+                found |= facts.loaders(facts.values(node.iter))
+    return found
+
+
+def evaluated_in_full(
+    facts: Facts, program: Program, prepared: tuple[Named, ...], in_full: list[InFull], handed_out: set[ast.AST]
+) -> list[Refusal]:
+    """A loader that is trained on is prepared, so evaluating on it must be shared out."""
+    return [
+        *(
+            Refusal(
+                decision.loop.node,
+                "MIG114",
+                f"this loop evaluates on a loader that is also trained on, and cannot be shared out: {decision.why}",
+                "run it under torch.no_grad() in eval mode, or make a second DataLoader over the same data for it",
+            )
+            for decision in in_full
+            if decision.loop.loaders & (program.training_loaders - program.partly_prepared)
+        ),
+        *evaluated_beside(facts, program, prepared, in_full, handed_out),
+    ]

@@ -1,0 +1,261 @@
+"""What is one process's own after a training loop, and what a program decides by it.
+
+Each process trains on its share of the batches. The last `loss`, a list of outputs: of these every process has others.
+To print them is harmless; to stop, to save or to set a learning rate by them lets the processes part ways.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, TypeGuard
+
+from migrate.analysis.syntax import reads, writes
+from migrate.analysis.units import Function
+from migrate.programs.metrics.averages import Averages, Averaging
+from migrate.programs.metrics.joins import apart, fed
+from migrate.programs.metrics.trail import Trail
+from migrate.programs.values.accumulators import appended, is_own, statements_after
+from migrate.programs.values.kept import FILLING, filled
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+    from migrate.programs.metrics.ground import Decision, Ground
+    from migrate.programs.metrics.joins import Join
+    from migrate.programs.values.accumulators import Accumulator
+
+_NOTHING = Averages()
+_DEEPEST = 4  # calls between a training loop and what it leaves in attributes
+
+
+def left_over(
+    facts: Facts,
+    loop: LoopFact,
+    accumulated: Collection[Accumulator],
+    joined: Collection[Join],
+    averaged: Averages,
+) -> list[str]:
+    """Names that are not joined, hold something of the process's own batches, and are read after the loop."""
+    read: set[str] = set()
+    new: set[str] = set()
+    for statement in statements_after(facts, loop.node):
+        if isinstance(statement, (ast.For, ast.While)):
+            new |= writes(statement)  # another loop sets its own names before it reads them
+            continue
+        read |= reads(statement) - writes(statement) - new
+        read |= {ast.unparse(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Subscript))}
+    return sorted((_own_names(facts, loop, accumulated, joined) - averaged.names) & read)
+
+
+def decisions(
+    ground: Ground,
+    loop: LoopFact,
+    accumulated: Collection[Accumulator],
+    joined: Collection[Join],
+    averaged: Averages = _NOTHING,
+) -> Iterator[Decision]:
+    """What is decided by one process's own values after the loop, in whatever code they come to."""
+    facts = ground.facts
+    own = _own_names(facts, loop, accumulated, joined) - averaged.names
+    yield from Trail(ground, loop.unit, own).after(loop.node)
+    yield from _in_step(ground, loop, own | _of_batches(facts, loop), averaged)
+    for name in apart(facts, loop, joined).keys() - averaged.names:
+        yield from _fed_from_outside(ground, loop, name)
+    for unit in _entered(ground, loop, loop.node, averaged):
+        yield from Trail(ground, unit, _left_behind(ground, loop, unit, averaged)).elsewhere()
+
+
+def _in_step(ground: Ground, loop: LoopFact, own: set[str], averaged: Averages = _NOTHING) -> Iterator[Decision]:
+    """Where a step leaves the loop or sets a rate by what was kept; not by the batch itself, which is agreed on."""
+    trail = Trail(ground, loop.unit, set(own), in_step=True)
+    for decision in list(trail.over(loop.node.body)):
+        test = decision.node.test if isinstance(decision.node, (ast.If, ast.While)) else None
+        if test is not None and decision.name not in averaged.names and not _depends(ground.facts, loop, test):
+            yield decision
+
+
+def _of_batches(facts: Facts, loop: LoopFact) -> set[str]:
+    return {node.id for node in ast.walk(loop.node) if isinstance(node, ast.Name) and is_own(facts, loop, node)}
+
+
+def _depends(facts: Facts, loop: LoopFact, test: ast.expr) -> bool:
+    return any(is_own(facts, loop, node) for node in ast.walk(test) if isinstance(node, ast.expr))
+
+
+def _fed_from_outside(ground: Ground, loop: LoopFact, name: str) -> Iterator[Decision]:
+    """By an object that others hold, too: what the methods that the loop feeds it with leave in it."""
+    root, unit = name.partition(".")[0].partition("[")[0], loop.unit
+    if not isinstance(unit, Function) or any(
+        isinstance(node, ast.Name) and node.id == root and isinstance(node.ctx, ast.Store)
+        for node in ground.facts.own(unit)
+    ):
+        return
+    for call in fed(ground.facts, loop, loop.node)[name]:
+        for method in ground.facts.targets(call):
+            yield from Trail(ground, method, _left_behind(ground, loop, method, _NOTHING)).elsewhere()
+
+
+def averages(
+    ground: Ground, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
+) -> Averages:
+    """What of a process's own decides, and can be joined so that it does not differ any more."""
+    found = _NOTHING
+    if not any(True for _ in decisions(ground, loop, accumulated, joined)):
+        return found
+    averaging = Averaging(ground, loop)
+    fed_apart = apart(ground.facts, loop, joined)
+    for name in sorted(_own_names(ground.facts, loop, accumulated, joined)):
+        ground.left.clear()
+        is_asked = any(True for _ in Trail(ground, loop.unit, {name}).after(loop.node))
+        is_asked = is_asked or (name in fed_apart and any(True for _ in _in_step(ground, loop, {name})))
+        if is_asked or (name in fed_apart and any(True for _ in _fed_from_outside(ground, loop, name))):
+            found |= averaging.name(name) or _NOTHING
+    feeding = _feeding(ground.facts, loop)
+    for call in [n for n in ast.walk(loop.node) if isinstance(n, ast.Call) and n not in feeding | found.calls]:
+        if decisive := _decisive(ground, loop, call, found):
+            given = averaging.call(call)
+            if given is not None and not _decisive(ground, loop, call, found | given):
+                found |= given
+                continue
+            for unit, name in decisive:
+                found |= averaging.place(unit, name) or _NOTHING
+    return found
+
+
+def _decisive(ground: Ground, loop: LoopFact, call: ast.Call, averaged: Averages) -> list[tuple[Function, str]]:
+    """What of a process's own a call leaves somewhere by which something is decided."""
+    found: list[tuple[Function, str]] = []
+    for unit in _entered(ground, loop, call, averaged):
+        for name in sorted(_left_behind(ground, loop, unit, averaged)):
+            ground.left.clear()
+            if any(True for _ in Trail(ground, unit, {name}).elsewhere()):
+                found.append((unit, name))
+    return found
+
+
+def _feeding(facts: Facts, loop: LoopFact) -> set[ast.Call]:
+    """The calls whose objects are followed by their names."""
+    return {call for calls in fed(facts, loop, loop.node).values() for call in calls}
+
+
+def _held(facts: Facts, loop: LoopFact, unit: Function, averaged: Averages) -> set[str]:
+    """What a function leaves in attributes and globals, and in what it sets by that."""
+    held = _own_places(facts, loop, unit.node) | fed(facts, loop, unit.node).keys()
+    return {name for name in held if (unit.node, name) not in averaged.places}
+
+
+def _left_behind(ground: Ground, loop: LoopFact, unit: Function, averaged: Averages) -> set[str]:
+    """The same, with what it sets where such a value, or one that it is given, decides: `self.stop = True`."""
+    held = _held(ground.facts, loop, unit, averaged)
+    own = held | {n.id for n in ground.facts.own(unit) if isinstance(n, ast.Name) and is_own(ground.facts, loop, n)}
+    trail = Trail(ground, unit, own)
+    for _ in trail.over(unit.body):
+        pass
+    done = {name for node, name in averaged.places if node is unit.node}
+    return held | {name for name in trail.own if "." in name} - done
+
+
+def _entered(ground: Ground, loop: LoopFact, node: ast.AST, averaged: Averages) -> set[Function]:
+    """The functions of the project that code comes to; not by calls whose objects are followed by their names."""
+    facts = ground.facts
+    feeding = _feeding(facts, loop)
+    found: set[Function] = set()
+    level: set[ast.AST] = {node}
+    for _ in range(_DEEPEST):
+        calls = [n for code in level for n in ast.walk(code) if isinstance(n, ast.Call)]
+        entering = [call for call in calls if call not in feeding and _hands_on(ground, loop, call, averaged)]
+        new = {target for call in entering for target in facts.targets(call)} - found
+        found |= new
+        level = {target.node for target in new}
+    return found
+
+
+def _hands_on(ground: Ground, loop: LoopFact, call: ast.Call, averaged: Averages) -> bool:
+    """Whether what a call enters has something of the batches: from the call, or from elsewhere."""
+    targets = ground.facts.targets(call)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    parts = [inner for each in given for inner in ast.walk(each) if isinstance(inner, ast.expr)]
+    if targets and call not in averaged.calls and any(is_own(ground.facts, loop, part) for part in parts):
+        return True
+    return bool(targets) and (
+        ground.reaches_model(call) or any(_finds(ground.facts, loop, target, _DEEPEST) for target in targets)
+    )
+
+
+def _finds(facts: Facts, loop: LoopFact, unit: Function, depth: int) -> bool:
+    """Whether a function takes something of the batches from elsewhere than its callers, and what it fills itself."""
+    nodes = list(facts.own(unit))
+    local = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} | set(
+        unit.parameter_names
+    )
+    kept = {_base(n) for n in nodes if isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store)}
+    kept |= {_base(filled(node)) for node in nodes if _is_filling(node)}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) or (isinstance(node, ast.Name) and node.id not in local):
+            if is_own(facts, loop, node) and _base(node) not in kept:
+                return True
+    return depth > 0 and any(
+        _finds(facts, loop, target, depth - 1)
+        for node in nodes
+        if isinstance(node, ast.Call)
+        for target in facts.targets(node)
+        if target is not unit
+    )
+
+
+def _own_names(
+    facts: Facts, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
+) -> set[str]:
+    kept: set[str] = set()
+    for node in ast.walk(loop.node):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                kept |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
+    kept |= {name for name, added in appended(facts, loop).items() if any(is_own(facts, loop, v) for v in added)}
+    kept |= _own_places(facts, loop, loop.node) | apart(facts, loop, joined).keys()
+    return kept - {accumulator.name for accumulator in accumulated if not _is_read_early(accumulator)}
+
+
+def _is_filling(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING
+
+
+def _base(node: ast.expr) -> str:
+    """What an item is one of, as it is written."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return ast.unparse(node)
+
+
+def _is_read_early(accumulator: Accumulator) -> bool:
+    """Whether it goes on growing over an outer loop, and is read there before the shares are joined."""
+    within = {id(node) for node in ast.walk(accumulator.loop.node)}
+    return any(
+        isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+        and isinstance(node.ctx, ast.Load)
+        and ast.unparse(node) == accumulator.name
+        for node in ast.walk(accumulator.after)
+        if id(node) not in within
+    )
+
+
+def _own_places(facts: Facts, loop: LoopFact, root: ast.AST) -> set[str]:
+    """Attributes and items that get something of a loop's batches in code of it, as they are written: `self.losses`."""
+    found: set[str] = set()
+    for node in ast.walk(root):
+        if isinstance(node, ast.Assign):
+            pairs = [(target, node.value) for target in node.targets]
+        elif isinstance(node, ast.AugAssign):
+            pairs = [(node.target, node.value)]
+        elif _is_filling(node) and not facts.targets(node):
+            pairs = [(filled(node), argument) for argument in node.args]
+        else:
+            continue
+        found |= {
+            ast.unparse(target)
+            for target, value in pairs
+            if isinstance(target, (ast.Attribute, ast.Subscript)) and is_own(facts, loop, value)
+        }
+    return found

@@ -1,0 +1,1 @@
+"""What a program says and writes, and who reads it again."""

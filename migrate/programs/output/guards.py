@@ -1,0 +1,150 @@
+"""Branches on the main process that a program had already, and what becomes of each."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import output
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, jumps
+from migrate.programs.conversion import Conversion, reaches_model
+from migrate.programs.marker import is_barrier, is_main, is_marked
+from migrate.programs.processes.replicas import has_buffers
+from migrate.programs.training.modes import without_gradients
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+def is_asked(statement: ast.stmt) -> bool:
+    """Whether a statement is such a branch."""
+    return isinstance(statement, ast.If) and is_marked(statement.test)
+
+
+def guards(conversion: Conversion) -> Iterator[ast.If]:
+    """Every such branch of a program, the outer ones first."""
+    facts = conversion.facts
+    for module in conversion.modules:
+        for node in facts.tree(module.tree).nodes:
+            if isinstance(node, ast.If) and is_marked(node.test) and facts.unit(node.test) in conversion.units:
+                yield node
+
+
+def keeps(conversion: Conversion, statement: ast.If) -> bool:
+    """Whether the body of a branch stays the main process's alone."""
+    return is_main(statement.test) and statement not in dissolved(conversion)
+
+
+def dissolved(conversion: Conversion) -> frozenset[ast.AST]:
+    """The branches that all processes enter: what is in them needs all, or what all do needs what they set."""
+    known = conversion.access.dissolved
+    if known is None:
+        known = conversion.access.dissolved = frozenset(_dissolved(conversion))
+    return known
+
+
+def _dissolved(conversion: Conversion) -> set[ast.If]:
+    left = list(guards(conversion))
+    found: set[ast.If] = set()
+    waiting = [guard for guard in left if is_joint(conversion, guard) or _is_early(conversion, guard)]
+    while waiting:
+        found.update(waiting)
+        left = [guard for guard in left if guard not in found]
+        unit = conversion.facts.unit
+        needed = {(unit(guard), name) for guard in found for name in _read(guard)}
+        waiting = [guard for guard in left if any((unit(guard), name) in needed for name in _stored(guard.body))]
+    return found
+
+
+def _is_early(conversion: Conversion, guard: ast.If) -> bool:
+    """Whether nobody can be asked yet, and it does no harm if all do it."""
+    return not has_accelerator(conversion, guard) and only_prints(conversion, guard.body)
+
+
+def _read(guard: ast.If) -> set[str]:
+    return {
+        ast.unparse(n)
+        for s in (*guard.body, *guard.orelse)
+        for n in ast.walk(s)
+        if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)
+    }
+
+
+def _stored(body: Iterable[ast.stmt]) -> set[str]:
+    return {
+        ast.unparse(n)
+        for s in body
+        for n in ast.walk(s)
+        if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)
+    }
+
+
+def is_joint(conversion: Conversion, statement: ast.If) -> bool:
+    """Whether all processes must enter what is in a branch: it runs a prepared model or loader."""
+    return any(reaches_model(conversion, inner) for inner in (*statement.body, *statement.orelse))
+
+
+def only_prints(conversion: Conversion, block: Sequence[ast.stmt]) -> bool:
+    """Whether a block does nothing that does harm when several processes do it."""
+    return all(
+        is_barrier(s)
+        or (
+            isinstance(s, ast.Expr)
+            and isinstance(s.value, ast.Call)
+            and (output.PRINT in conversion.facts.called(s.value) or _is_repeatable(s.value))
+        )
+        for s in block
+    )
+
+
+def _is_repeatable(call: ast.Call) -> bool:
+    """`os.makedirs(path, exist_ok=True)`."""
+    return any(k.arg == "exist_ok" and isinstance(k.value, ast.Constant) and bool(k.value.value) for k in call.keywords)
+
+
+def leaves(conversion: Conversion, guard: ast.If) -> bool:
+    """Whether some leave by a `return`, `break` or `continue` in a branch, and miss what all must enter."""
+    taken = [jump for block in (guard.body, guard.orelse) for jump in jumps(block)]
+    return any(_needs_all(conversion, missed) for jump in taken for missed in _missed(conversion, guard, jump))
+
+
+def _needs_all(conversion: Conversion, node: ast.stmt) -> bool:
+    """Whether all processes must enter code; where nothing deals data out, each may evaluate what is its own."""
+    program, facts = conversion.program, conversion.facts
+    if not reaches_model(conversion, node):
+        return False
+    if program.training_loaders or program.evaluation or has_buffers(facts, program) or conversion.loops.trains(node):
+        return True
+    calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+    asked = [call for call in calls if origins(facts.values(call.func), Role.MODEL) & program.model_origins]
+    return not asked or not all(without_gradients(facts, call) for call in asked)
+
+
+def _missed(conversion: Conversion, guard: ast.If, jump: ast.stmt) -> Iterator[ast.stmt]:
+    """What comes after a branch, as far as a jump goes."""
+    tree = conversion.facts.tree(guard)
+    inner: ast.stmt = guard
+    while True:
+        block = tree.block(inner)
+        yield from block[block.index(inner) + 1 :]
+        above = next(node for node in tree.up(inner) if isinstance(node, (ast.stmt, ast.Module)))
+        if isinstance(above, (ast.Module, *FUNCTIONS, ast.ClassDef)):
+            return
+        if isinstance(above, LOOPS):
+            if not isinstance(jump, ast.Continue):
+                yield from above.body
+            if not isinstance(jump, ast.Return):
+                return
+        inner = above
+
+
+def has_accelerator(conversion: Conversion, node: ast.AST) -> bool:
+    """Whether the accelerator exists where a node runs, and can be brought there."""
+    facts, spot = conversion.facts, conversion.placement.accelerator
+    if facts.unit(node) is facts.unit(spot.statement):
+        line = getattr(node, "lineno", 0)
+        if spot.where == "after":
+            return bool(line > (spot.statement.end_lineno or 0))
+        return bool(line >= spot.statement.lineno)
+    return conversion.access.can_reach(node)

@@ -1,0 +1,149 @@
+"""Files that the program has written itself and reads again: the main process may not be done with them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import output
+from migrate.analysis.units import Function
+from migrate.programs.output.voice import Voice
+from migrate.programs.reach.reached import uses_reached
+from migrate.programs.values.outputs import Outputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Use
+    from migrate.analysis.units import Unit
+    from migrate.programs.conversion import Conversion
+
+_DEEPEST = 4
+#: The position of the path among the arguments of what writes.
+_WRITTEN = {"torch.save": 1, "torchvision.utils.save_image": 1, "pickle.dump": 1, "joblib.dump": 1} | dict.fromkeys(
+    ("numpy.save", "numpy.savez", "numpy.savetxt", "matplotlib.pyplot.savefig"), 0
+)
+_LOADS = frozenset({"torch.load"})
+_EXISTS = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir"})
+
+
+def rereads(conversion: Conversion) -> list[ast.stmt]:
+    """The statements before which all processes wait for what the main process writes."""
+    written = dict(_written(conversion))
+    voice = Voice(conversion)
+    found: dict[ast.stmt, None] = {}
+    for use in uses_reached(conversion.facts, conversion.uses):
+        path = _read(conversion, use.node)
+        if path is None:
+            continue
+        writes = written.get(ast.unparse(path), ())
+        if after := _after_calls(conversion, voice, use, {unit for _, unit in writes}):
+            found[after] = None
+            continue
+        is_own = any(unit is not use.unit or write.lineno < use.node.lineno for write, unit in writes)
+        is_load = bool(written) and bool(conversion.facts.called(use.node) & _LOADS)
+        if is_own or is_load:
+            trained = is_load or all(unit is not use.unit for _, unit in writes)
+            found.update(dict.fromkeys(_places(voice, use.node, use.unit, _DEEPEST, trained=trained)))
+    return _firsts(conversion, found)
+
+
+def _written(conversion: Conversion) -> Iterator[tuple[str, list[tuple[ast.Call, Unit]]]]:
+    found: dict[str, list[tuple[ast.Call, Unit]]] = {}
+    outputs = conversion.facts.once(Outputs)
+    for use in conversion.facts.calls:
+        if (path := _path(conversion, outputs, use)) is not None:
+            found.setdefault(ast.unparse(path), []).append((use.node, use.unit))
+    yield from found.items()
+
+
+def _path(conversion: Conversion, outputs: Outputs, use: Use) -> ast.expr | None:
+    call = use.node
+    if outputs.is_in_memory(call):
+        return None
+    if outputs.opens(call):
+        return call.args[0] if call.args and conversion.facts.called(call) else None
+    positions = {_WRITTEN[name] for name in conversion.facts.called(call) & _WRITTEN.keys()}
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("to_csv", "to_pickle"):
+        positions = {0}
+    return next((call.args[position] for position in positions if position < len(call.args)), None)
+
+
+def _read(conversion: Conversion, call: ast.Call) -> ast.expr | None:
+    names = conversion.facts.called(call)
+    if not call.args or not names & (output.READERS | output.OPENS):
+        return None
+    outputs = conversion.facts.once(Outputs)
+    return None if outputs.opens(call) or outputs.is_in_memory(call) else call.args[0]
+
+
+def _places(voice: Voice, node: ast.expr, unit: Unit, depth: int, *, trained: bool) -> Iterator[ast.stmt]:
+    """The statements that read, where the program has written before: in the function, or up the calls.
+
+    What only the main process reads, it has written itself.
+    """
+    conversion = voice.conversion
+    statement = conversion.facts.tree(node).statement(node)
+    if voice.is_of_one(statement):
+        return
+    in_line = conversion.access.has(unit) and conversion.has_accelerator_at(statement)
+    if in_line and (not trained or _trains_above(conversion, unit, statement)):
+        yield _outside_of_tests(conversion, statement)
+    elif isinstance(unit, Function) and depth:
+        for call in conversion.facts.callers(unit):
+            yield from _places(voice, call.node, call.caller, depth - 1, trained=trained)
+
+
+def _after_calls(conversion: Conversion, voice: Voice, use: Use, writers: set[Unit]) -> ast.stmt | None:
+    """The statement around a read that follows calls of what has written the file, outside of loops and tests."""
+    facts, tree = conversion.facts, conversion.facts.tree(use.node)
+    statement = tree.statement(use.node)
+    calls = [
+        node
+        for node in facts.own(use.unit)
+        if isinstance(node, ast.Call) and node.lineno < statement.lineno and writers & set(facts.targets(node))
+    ]
+    if not calls or voice.is_of_one(statement) or not conversion.access.has(use.unit):
+        return None
+    for above in tree.up(statement):
+        if not isinstance(above, ast.stmt) or isinstance(above, _DEFINITIONS):
+            break
+        if any(inner in calls for inner in ast.walk(above)):
+            break
+        statement = above
+    return statement if conversion.has_accelerator_at(statement) else None
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _trains_above(conversion: Conversion, unit: Unit, statement: ast.stmt) -> bool:
+    return any(
+        isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.Expr, ast.Assign))
+        and (node.end_lineno or 0) < statement.lineno
+        and conversion.loops.trains(node)
+        for node in conversion.facts.own(unit)
+    )
+
+
+def _outside_of_tests(conversion: Conversion, statement: ast.stmt) -> ast.stmt:
+    """Above `if os.path.exists(path):`, which asks for the file, too."""
+    for above in conversion.facts.tree(statement).up(statement):
+        if isinstance(above, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            break
+        if isinstance(above, ast.If) and any(
+            isinstance(node, ast.Call) and conversion.facts.called(node) & _EXISTS for node in ast.walk(above.test)
+        ):
+            statement = above
+    return statement
+
+
+def _firsts(conversion: Conversion, found: dict[ast.stmt, None]) -> list[ast.stmt]:
+    """Of several statements in one block the first: once they have waited, what was written is there."""
+    blocks: dict[int, ast.stmt] = {}
+    for statement in found:
+        block = conversion.facts.tree(statement).block(statement)
+        first = blocks.setdefault(id(block), statement)
+        if statement.lineno < first.lineno:
+            blocks[id(block)] = statement
+    return sorted(blocks.values(), key=lambda s: (conversion.facts.file(s).path, s.lineno))

@@ -1,0 +1,277 @@
+"""Every statement of a program that writes something, sorted by what one process speaking for all makes of it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import output
+from migrate.analysis.syntax import FUNCTIONS, blocks
+from migrate.analysis.units import Class, Function, Module
+from migrate.programs.output.folders import if_missing, may_be_there
+from migrate.programs.output.guards import is_asked, keeps
+from migrate.programs.output.muted import is_muted, only_prints
+from migrate.programs.output.voice import Voice
+from migrate.programs.output.writers import Form
+from migrate.programs.processes.films import put_around, told_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from migrate.programs.conversion import Conversion
+
+
+@dataclass(slots=True)
+class Speech:
+    """The output of one program."""
+
+    prints: list[ast.Call] = field(default_factory=list)
+    early: list[ast.stmt] = field(default_factory=list)  # written before the accelerator exists
+    needed: list[ast.stmt] = field(default_factory=list)  # writers that all processes need
+    saves: list[ast.Call] = field(default_factory=list)  # torch.save(object, path) by itself
+    guarded: list[list[ast.stmt]] = field(default_factory=list)  # neighbours that do nothing but write
+    mixed: list[ast.stmt] = field(default_factory=list)  # write, and run what all processes must enter
+    diverted: list[ast.expr] = field(default_factory=list)  # paths of files: the others open the null device
+    opened: list[ast.Call] = field(default_factory=list)  # files that stay open for writing, and cannot be diverted
+    optional: list[ast.Call] = field(default_factory=list)  # writers that are None on the others
+    switched: list[ast.Call] = field(default_factory=list)  # runs of services, switched off on the others
+    inputs: list[ast.Call] = field(default_factory=list)  # questions to the user
+    contexts: list[ast.expr] = field(default_factory=list)  # `with mlflow.start_run():` around what all must enter
+    folders: list[ast.Call] = field(default_factory=list)  # made out of reach, if they are not there
+    unreached: list[Function] = field(default_factory=list)  # functions that write out of the accelerator's reach
+    told: list[ast.expr] = field(default_factory=list)  # files of environments that tell what they write, too
+    films: list[ast.stmt] = field(default_factory=list)  # put around environments out of the accelerator's reach
+    bars: list[ast.Call] = field(default_factory=list)
+    shown: list[ast.Call] = field(default_factory=list)  # bars out of the accelerator's reach
+    logs: list[ast.Call] = field(default_factory=list)  # through the standard library's logging
+
+    @property
+    def edits(self) -> int:
+        """How many places need the accelerator."""
+        single = len(self.prints) + len(self.saves) + len(self.diverted) + len(self.optional) + len(self.contexts)
+        return single + len(self.guarded)
+
+    @property
+    def covered(self) -> set[int]:
+        """The nodes that only the main process comes to (by `id`)."""
+        return {id(node) for run in self.guarded for statement in run for node in ast.walk(statement)}
+
+
+def speech(conversion: Conversion) -> Speech:
+    """What the units of a program write. Functions that only write are left; their calls are among the guarded."""
+    said = Speech()
+    voice = Voice(conversion)
+    for unit in conversion.speaking_units:
+        if isinstance(unit, Module):
+            _listen(conversion, voice, said, unit.tree.body)
+        else:
+            _listen_inside(conversion, voice, said, unit)
+    silent = is_muted(conversion)
+    for unit in {*conversion.program.outsiders, *_beside(conversion)}:
+        if voice.speaks_unasked(unit) and not voice.is_guarded_outside(unit):
+            if not silent or not only_prints(conversion, voice, unit):
+                said.unreached.append(unit)
+    said.logs = [use.node for use in conversion.speaking_uses if _logs(conversion, use.node)]
+    for statement in put_around(conversion.facts, conversion.program):
+        if conversion.access.can_reach(statement):
+            said.guarded.append([statement])
+        else:
+            said.films.append(statement)
+    said.told = told_files(conversion.facts, conversion.program)
+    _find_single(conversion, voice, said)
+    _find_prints(conversion, voice, said)
+    _find_bars(conversion, voice, said)
+    return said
+
+
+def _beside(conversion: Conversion) -> set[Function]:
+    """The functions that the code around an object calls, and that do not see it."""
+    near = conversion.access.around
+    calls = (use.node for use in conversion.facts.calls if use.unit in near)
+    found = {unit for call in calls for unit in conversion.facts.targets(call) if unit not in conversion.units}
+    return {unit for unit in found - near.keys() if conversion.facts.is_editable(unit)}
+
+
+_LEVELS = frozenset("debug info warning error critical exception log".split())
+
+
+def _logs(conversion: Conversion, node: ast.Call) -> bool:
+    """`logging.info(...)`, or the same on what logging.getLogger gave."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _LEVELS:
+        return False
+    if any(name.startswith("logging.") for name in conversion.facts.called(node)):
+        return True
+    return any(
+        isinstance(value.origin, ast.Call) and "logging.getLogger" in conversion.facts.called(value.origin)
+        for value in conversion.facts.receiver(node)
+    )
+
+
+def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:
+    """Calls that have forms of their own wherever they stand."""
+    for use in conversion.speaking_uses:
+        if output.INPUT in conversion.facts.called(use.node):
+            said.inputs.append(use.node)
+        elif voice.outputs.services.starts(use.node):
+            if _is_reached(conversion, use.node):
+                said.switched.append(use.node)
+        elif (path := voice.outputs.log_file(use.node)) is not None:
+            if _is_reached(conversion, use.node):
+                said.diverted.append(path)
+            else:
+                said.early.append(conversion.facts.tree(use.node).statement(use.node))
+
+
+def _is_reached(conversion: Conversion, node: ast.expr) -> bool:
+    """Whether the accelerator can be had at a node; a function that needs it for that is given it."""
+    there = conversion.has_accelerator_at(conversion.facts.tree(node).statement(node))
+    return there and conversion.access.can_reach(node)
+
+
+def _find_bars(conversion: Conversion, voice: Voice, said: Speech) -> None:
+    """Bars, under a loop or moved by hand. One that is asked how far it is goes on counting on every process.
+
+    A bar over a range, moved by hand, that is all the program shows, is let be: the change is not worth a line.
+    """
+    covered = said.covered
+    is_quiet = not said.edits and not said.logs
+    for use in conversion.speaking_uses:
+        if not voice.outputs.is_bar(use.node) or id(use.node) in covered:
+            continue
+        is_left = use.node in voice.outputs.counted or (is_quiet and voice.outputs.is_counter(use.node))
+        if not is_left and _is_reached(conversion, use.node):
+            said.bars.append(use.node)
+        else:
+            said.shown.append(use.node)
+
+
+def _find_prints(conversion: Conversion, voice: Voice, said: Speech) -> None:
+    """Prints inside of other expressions: `[print(x) for x in rows]`."""
+    covered = said.covered
+    for use in conversion.speaking_uses:
+        if conversion.facts.called(use.node) != {output.PRINT} or id(use.node) in covered:
+            continue
+        tree = conversion.facts.tree(use.node)
+        statement = tree.statement(use.node)
+        if isinstance(tree.parents[use.node], ast.Expr) or voice.is_written_elsewhere(use.unit):
+            continue
+        if _is_reached(conversion, use.node):
+            said.prints.append(use.node)
+        elif statement not in said.early:
+            said.early.append(statement)
+
+
+def _listen_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Function) -> None:
+    """Look at a function's own statements: it has the accelerator, or does more than speak and can be given it."""
+    if isinstance(unit.node, ast.Lambda) or voice.is_written_elsewhere(unit):
+        return
+    access = conversion.access
+    if access.has(unit):
+        _listen(conversion, voice, said, unit.body)
+    elif voice.speaks(unit):
+        before, edits = dict(access.parameters), said.edits
+        if not access.can_reach(unit.body[0]):
+            folders = may_be_there(conversion.facts, unit)
+            said.folders += folders
+            if not folders or voice.speaks_besides(unit, folders):
+                said.unreached.append(unit)
+            return
+        _listen(conversion, voice, said, unit.body)
+        if said.edits == edits:  # only what it calls speaks: it needs no accelerator
+            access.parameters = before
+
+
+def _listen(conversion: Conversion, voice: Voice, said: Speech, body: Sequence[ast.stmt]) -> None:
+    """Sort the statements of a block, and of the blocks in it; neighbours that only write stay together."""
+    run: list[ast.stmt] = []
+    for position, statement in enumerate(body):
+        writes = not is_asked(statement) and (voice.only_outputs(statement) or voice.is_save(statement))
+        if writes and not voice.is_collective(statement) and conversion.has_accelerator_at(statement):
+            run.append(statement)
+            continue
+        _close(voice, said, run, body[: position - len(run)])
+        if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            continue
+        if isinstance(statement, ast.If) and keeps(conversion, statement):
+            _listen(conversion, voice, said, statement.orelse)
+            continue
+        if writes and not voice.is_collective(statement):
+            folder = if_missing(conversion.facts, statement)
+            if folder is not None:
+                said.folders.append(folder)
+            else:
+                said.early.append(statement)
+        elif isinstance(statement, ast.With) and _is_diverted(conversion, voice, said, statement):
+            pass
+        elif writes:
+            said.mixed.append(statement)
+        elif voice.is_print(statement):
+            _hear(conversion, said, statement)
+        elif isinstance(statement, ast.Assign):
+            _look_at(conversion, voice, said, statement)
+        for inner in blocks(statement) if not writes or voice.is_collective(statement) else ():
+            _listen(conversion, voice, said, inner)
+    _close(voice, said, run, body[: len(body) - len(run)])
+
+
+def _hear(conversion: Conversion, said: Speech, statement: ast.stmt) -> None:
+    if conversion.has_accelerator_at(statement):
+        said.prints.append(statement.value)  # type: ignore[attr-defined]
+    else:
+        said.early.append(statement)
+
+
+def _look_at(conversion: Conversion, voice: Voice, said: Speech, statement: ast.Assign) -> None:
+    """`log = open(path, "w")`, `writer = SummaryWriter()`."""
+    made = statement.value
+    if not isinstance(made, ast.Call):
+        return
+    is_there = conversion.has_accelerator_at(statement)
+    if voice.outputs.opens(made):
+        if is_there and voice.outputs.can_write_nowhere(made):
+            said.diverted.append(made.args[0])
+        else:
+            said.opened.append(made)
+    elif voice.writers.form(statement) is Form.OR_NONE and is_there:
+        said.optional.append(made)
+    elif (voice.writers.is_one(made) or voice.is_front(made)) and not _is_converted(conversion, made):
+        (said.needed if is_there else said.early).append(statement)
+
+
+def _is_converted(conversion: Conversion, made: ast.Call) -> bool:
+    """Whether what makes a writer is a class of the project, each of whose methods is given the accelerator."""
+    classes = {value.unit for value in conversion.facts.values(made) if isinstance(value.unit, Class)}
+    methods = {m.unit for cls in classes for name in cls.names for m in cls.lookup(name)}
+    return bool(classes) and all(isinstance(unit, Function) and unit in conversion.units for unit in methods)
+
+
+def _is_diverted(conversion: Conversion, voice: Voice, said: Speech, statement: ast.With) -> bool:
+    """`with open(path, "w") as file:` around more than writing; `with mlflow.start_run():` around the training."""
+    found = False
+    is_there = conversion.has_accelerator_at(statement)
+    for item in statement.items:
+        call = item.context_expr
+        if not isinstance(call, ast.Call) or not is_there:
+            continue
+        if voice.outputs.can_write_nowhere(call):
+            said.diverted.append(call.args[0])
+            found = True
+        elif voice.outputs.writes(call) and item.optional_vars is None:
+            said.contexts.append(call)
+            found = True
+    return found
+
+
+def _close(voice: Voice, said: Speech, run: list[ast.stmt], before: Iterable[ast.stmt]) -> None:
+    """End a run of neighbours; the figures that only they use are made under the same guard."""
+    if run and all(voice.is_save(statement) for statement in run):
+        said.saves += [statement.value for statement in run]  # type: ignore[attr-defined]
+    elif run:
+        whole = list(run)
+        for statement in reversed(list(before)):
+            if not voice.outputs.makes_figure(statement) or not voice.is_private(statement, whole):
+                break
+            whole.insert(0, statement)
+        said.guarded.append(whole)
+    run.clear()

@@ -1,0 +1,126 @@
+"""Branches that only told a model in DataParallel from a plain one: no model is wrapped any more."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.programs.processes.branches import Branches, Side
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from migrate.analysis.facts import Facts
+
+#: Calls in a test that only ask.
+_ASKING = frozenset(
+    {"builtins.isinstance", "builtins.hasattr", "builtins.len", "torch.cuda.device_count", "torch.cuda.is_available"}
+)
+
+
+def for_one_device(facts: Facts, wrappers: Collection[ast.Call]) -> Iterator[tuple[ast.If, bool]]:
+    """`if device_count() > 1: wrap; else: ...`, with whether its body is the part for one GPU."""
+    asked = [(call, branch) for call in wrappers for branch in facts.tree(call).up(call) if isinstance(branch, ast.If)]
+    branches = facts.once(Branches) if asked else None
+    for call, node in asked:
+        assert branches is not None
+        is_body = not any(inner is call for statement in node.body for inner in ast.walk(statement))
+        sides = {meaning.fails if is_body else meaning.holds for meaning in branches.meanings(node.test)}
+        if Side.MANY_DEVICES in sides and node.orelse and not _is_elif(facts, node) and not _holds_elif(node):
+            yield node, is_body
+
+
+def alike(facts: Facts, accesses: Collection[ast.Attribute]) -> Iterator[ast.If]:
+    """`if several: model.module.state_dict(); else: model.state_dict()`: the same once `.module` is gone."""
+    places = {_place(node) for node in accesses}
+    told: set[ast.AST] = set()
+    for access in accesses:
+        for node in facts.tree(access).up(access):
+            if not isinstance(node, ast.If) or node in told or not node.orelse or _is_elif(facts, node):
+                continue
+            told.add(node)
+            if _is_asking(facts, node.test) and _without(node.body, places) == _without(node.orelse, places):
+                yield node
+
+
+def alike_values(facts: Facts, accesses: Collection[ast.Attribute]) -> Iterator[tuple[ast.IfExp, ast.expr]]:
+    """`model.module if hasattr(model, "module") else model`, each with its side that holds the access."""
+    places = {_place(node) for node in accesses}
+    told: set[ast.AST] = set()
+    for access in accesses:
+        for node in facts.tree(access).up(access):
+            if isinstance(node, ast.IfExp) and node not in told and _is_asking(facts, node.test):
+                told.add(node)
+                if _without(node.body, places) == _without(node.orelse, places):
+                    yield node, node.body if any(inner is access for inner in ast.walk(node.body)) else node.orelse
+
+
+def asked_for_module(facts: Facts, node: ast.AST, models: Collection[ast.AST]) -> bool:
+    """Whether a node is `getattr(model, "module", model)` of one of these models."""
+    return (
+        isinstance(node, ast.Call)
+        and "builtins.getattr" in facts.called(node)
+        and len(node.args) == 3
+        and isinstance(node.args[1], ast.Constant)
+        and node.args[1].value == "module"
+        and ast.unparse(node.args[0]) == ast.unparse(node.args[2])
+        and bool(origins(facts.values(node.args[0]), Role.MODEL) & set(models))
+    )
+
+
+def is_bare(facts: Facts, name: ast.expr, models: Collection[ast.AST]) -> bool:
+    """Whether a name is given nothing but the model inside: `inner = getattr(model, "module", model)`."""
+    if not isinstance(name, ast.Name):
+        return False
+    given = [b.statement for b in facts.bindings_in(facts.unit(name)) if b.target == name.id]
+    return bool(given) and all(
+        isinstance(statement, ast.Assign) and _gives_inner(facts, statement.value, models) for statement in given
+    )
+
+
+def _gives_inner(facts: Facts, node: ast.expr, models: Collection[ast.AST]) -> bool:
+    if isinstance(node, ast.IfExp):
+        accesses = [side for side in (node.body, node.orelse) if module_accesses(facts, side, models)]
+        return any(isinstance(side, ast.Attribute) and any(alike_values(facts, [side])) for side in accesses)
+    return module_accesses(facts, node, models) or asked_for_module(facts, node, models)
+
+
+def module_accesses(facts: Facts, node: ast.AST, models: Collection[ast.AST]) -> bool:
+    """Whether a node is `model.module` of one of these models."""
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "module"
+        and isinstance(node.ctx, ast.Load)
+        and bool(origins(facts.values(node.value), Role.MODEL) & set(models))
+    )
+
+
+def _is_asking(facts: Facts, test: ast.expr) -> bool:
+    calls = [inner for inner in ast.walk(test) if isinstance(inner, ast.Call)]
+    return all(facts.called(call) and facts.called(call) <= _ASKING for call in calls)
+
+
+def _is_elif(facts: Facts, node: ast.If) -> bool:
+    above = facts.tree(node).parents[node]
+    return isinstance(above, ast.If) and above.orelse == [node] and above.col_offset == node.col_offset
+
+
+def _holds_elif(node: ast.If) -> bool:
+    return len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If) and node.orelse[0].col_offset == node.col_offset
+
+
+def _place(node: ast.expr) -> tuple[int, int, int | None, int | None]:
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
+def _without(body: ast.expr | list[ast.stmt], places: Collection[tuple[int, int, int | None, int | None]]) -> list[str]:
+    class _Plain(ast.NodeTransformer):
+        def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+            is_access = node.attr == "module" and _place(node) in places
+            self.generic_visit(node)
+            return node.value if is_access else node
+
+    nodes = body if isinstance(body, list) else [body]
+    return [ast.dump(_Plain().visit(copy.deepcopy(node))) for node in nodes]

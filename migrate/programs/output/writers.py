@@ -1,0 +1,135 @@
+"""Objects that only write (TensorBoard's, csv's, a project's own): whether the other processes can do without.
+
+They can if all that is done with the object is statements that write, to which only the main process comes. Where the
+object is handed on, the others hand on None in its place.
+"""
+
+from __future__ import annotations
+
+import ast
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import Tree
+from migrate.analysis.units import Class, Function
+
+if TYPE_CHECKING:
+    from migrate.analysis.roles import Values
+    from migrate.programs.output.voice import Voice
+
+
+class Form(str, Enum):
+    """How a writer is made for one process."""
+
+    GUARDED = "in a statement under the guard"
+    OR_NONE = "by the main process, and None by the others"
+
+
+#: What may be asked of None, too.
+_TESTS = (ast.Is, ast.IsNot)
+
+
+class Writers:
+    """The writers that a program makes."""
+
+    def __init__(self, voice: Voice) -> None:
+        self._voice = voice
+        self._facts = voice.conversion.facts
+        self._forms: dict[ast.Call, Form | None] = {}
+
+    def form(self, statement: ast.stmt) -> Form | None:
+        """How the writer is made that a statement makes; None: it makes none, or all processes need it."""
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return None
+        made = statement.value
+        if not isinstance(made, ast.Call):
+            return None
+        if made not in self._forms:
+            self._forms[made] = None  # while it is being asked
+            self._forms[made] = self._form(made)
+        return self._forms[made]
+
+    def is_one(self, call: ast.Call) -> bool:
+        """Whether a call makes a writer."""
+        return self._is_librarys(call) or self._is_own(call)
+
+    def _is_librarys(self, call: ast.Call) -> bool:
+        is_made = call in origins(self._facts.values(call), Role.WRITER)
+        outputs = self._voice.outputs
+        return is_made and not outputs.is_row_writer(call) and not outputs.services.starts(call)
+
+    def _is_own(self, call: ast.Call) -> bool:
+        """`Logger(folder)`: an object of a class of the project that does nothing but write."""
+        made = [v for v in self._facts.values(call) if v.origin is call and v.role is Role.INSTANCE]
+        classes = [value.unit for value in made if isinstance(value.unit, Class)]
+        return len(classes) == 1 and len(self._facts.values(call)) == 1 and self._voice.only_writes(classes[0])
+
+    def _form(self, made: ast.Call) -> Form | None:
+        if not self.is_one(made) or self._is_handed_on_to(made):
+            return None
+        form = Form.GUARDED
+        for module in self._facts.modules:
+            tree = self._facts.tree_of(module)
+            for node in tree.nodes:
+                if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+                    continue
+                if made not in _objects(self._facts.values(node)) or self._is_inside(node):
+                    continue
+                if self._is_written_to(tree.statement(node), node):
+                    continue
+                if not self._is_handed_on(tree, node, made):
+                    return None
+                form = Form.OR_NONE
+        return form
+
+    def _is_handed_on_to(self, made: ast.Call) -> bool:
+        """Whether a writer is made in a class that looks up what it lacks: without it, that would never end."""
+        unit = self._facts.unit(made)
+        return isinstance(unit, Function) and unit.owner is not None and bool(unit.owner.lookup("__getattr__"))
+
+    def _is_inside(self, node: ast.expr) -> bool:
+        """`self` in the methods of a class of the project."""
+        if not isinstance(node, ast.Name):
+            return False
+        unit = self._facts.unit(node)
+        return isinstance(unit, Function) and unit.owner is not None and node.id in {a.arg for a in unit.positional[:1]}
+
+    def _is_written_to(self, statement: ast.stmt, node: ast.expr) -> bool:
+        """`writer.add_scalar(...)` as a statement of a function that can see the accelerator, or is called guarded."""
+        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+            return self._is_in_spoken(node)
+        func: ast.expr = statement.value.func
+        while isinstance(func, (ast.Attribute, ast.Call)) and func is not node:
+            func = func.value if isinstance(func, ast.Attribute) else func.func
+        on_it = func is node and statement.value.func is not node
+        if on_it and self._voice.is_collective(statement):
+            return False
+        unit = self._facts.unit(statement)
+        return (on_it and self._voice.can_speak(unit)) or self._is_in_spoken(node)
+
+    def _is_in_spoken(self, node: ast.expr) -> bool:
+        """Whether only the main process comes to a node: its function is called under a guard."""
+        unit = self._facts.unit(node)
+        return isinstance(unit, Function) and self._voice.is_guarded_outside(unit)
+
+    def _is_handed_on(self, tree: Tree, node: ast.expr, made: ast.Call) -> bool:
+        """As an argument for a function of the project, under another name, in a return, or only to ask for None."""
+        above = tree.parents[node]
+        if isinstance(above, ast.keyword):
+            above = tree.parents[above]
+        if isinstance(above, ast.Call) and node is not above.func:
+            return bool(self._facts.targets(above)) and not self._facts.called(above) and not self.is_one(above)
+        if isinstance(above, (ast.Assign, ast.Return)):
+            return True
+        if isinstance(above, ast.Compare):
+            return all(isinstance(op, _TESTS) for op in above.ops)
+        test = getattr(above, "test", None)
+        return isinstance(above, ast.If) and test is node and not self._voice.is_collective(above)
+
+
+def _objects(values: Values) -> set[ast.AST]:
+    return origins(values, Role.WRITER, Role.INSTANCE)
+
+
+__all__ = ["Form", "Writers"]

@@ -1,0 +1,1 @@
+"""What is prepared, where, with what arguments, and what was taken from there before."""

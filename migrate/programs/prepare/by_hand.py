@@ -1,0 +1,106 @@
+"""What a program does by hand around its steps, mixed precision and gradient accumulation, and what becomes of it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.units import Module
+from migrate.programs.amp import precision
+from migrate.programs.marker import ACCELERATOR
+from migrate.programs.program import Refusal
+from migrate.programs.reach.outsiders import units_of
+from migrate.programs.stages import NoPlace
+from migrate.programs.training import windows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
+    from migrate.programs.prepare.placement import Placement
+    from migrate.programs.prepare.setup import Argument
+    from migrate.programs.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """The decisions about both."""
+
+    mixed: precision.Mixed
+    accumulated: windows.Accumulated
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What they ask of the accelerator's constructor."""
+        return (*self.mixed.arguments, *self.accumulated.arguments)
+
+    def check(self, facts: Facts, program: Program, placement: Placement) -> None:
+        """What the constructor is given means the same where the accelerator is made.
+
+        Raises:
+            NoPlace: that is in another function than the home, which has names of its own.
+        """
+        unit, home = facts.unit(placement.accelerator.statement), program.home
+        if unit is home or not self.arguments or home is None:
+            return
+        needed = {name for argument in self.arguments for name in argument.needs if "." not in name} - {"self"}
+        local = {binding.target for binding in facts.bindings_in(home)} if not isinstance(home, Module) else set()
+        local |= set(getattr(home, "parameter_names", ())) | set(getattr(unit, "parameter_names", ()))
+        local |= {binding.target for binding in facts.bindings_in(unit)} if not isinstance(unit, Module) else set()
+        if apart := {name for name in needed & local if not _is_same(facts, name, home, unit)}:
+            names = ", ".join(sorted(apart))
+            why = f"{names} is not at hand where the accelerator is made"
+            raise NoPlace(Refusal(placement.accelerator.statement, "MIG100", why, f"make {names} an attribute"))
+
+    def kept(self, error: NoPlace) -> ByHand:
+        """The decisions where the accelerator cannot be told of them.
+
+        Raises:
+            NoPlace: that was not the trouble.
+        """
+        if not self.arguments or self.mixed.was_apex:
+            raise error
+        why = error.refusal.why
+        return ByHand(self.mixed.by_hand(why), self.accumulated.by_hand(why))
+
+
+def _is_same(facts: Facts, name: str, *units: Unit) -> bool:
+    """Whether a name has one object in two functions: `args`, which one passes to the other."""
+    found = []
+    for unit in units:
+        bound = [value for binding in facts.bindings_in(unit) if binding.target == name for value in binding.values]
+        found.append({v.origin for v in (*bound, *getattr(unit, "parameters", {}).get(name, ()))})
+    return found[0] == found[1] and len(found[0]) == 1 and None not in found[0]
+
+
+def unscaled_twice(
+    facts: Facts, loops: Loops, program: Program, mixed: precision.Mixed, package: str
+) -> Iterator[Refusal]:
+    """With Accelerate, gradients are unscaled once for each step, and an error says so if they are unscaled again."""
+    if package != "accelerate" or not mixed.was_apex:
+        return
+    for unit in units_of(facts, program):
+        for node in facts.own(unit):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{ACCELERATOR}.unscale_gradients":
+                yield _twice(node, "gradients are read between the backward and the step")
+                return
+    if windows.clips_early(facts, loops, program):
+        yield _twice(program.training[0].node, "gradients are clipped while they are still accumulated")
+
+
+def _twice(node: ast.AST, why: str) -> Refusal:
+    out = "clip and read gradients only where a step is made, or use --target runtime"
+    return Refusal(node, "MIG106", f"{why}, which Accelerate refuses with fp16", out)
+
+
+def decide(facts: Facts, loops: Loops, program: Program) -> ByHand:
+    """What becomes of the scalers, contexts and windows of a program."""
+    mixed, accumulated = precision.decide(facts, loops, program), windows.accumulation(facts, loops, program)
+    if mixed.was_apex and any(windows.clips_outside(facts, window) for window in accumulated.windows):
+        accumulated = accumulated.by_hand(
+            "gradients are clipped after every backward, not only where they are complete"
+        )
+    return ByHand(mixed, accumulated)

@@ -1,0 +1,62 @@
+"""Training that goes around the forward of the prepared model: `model.log_prob(x)`, `model.encoder(x)`.
+
+A wrapper that counts on its own forward does not see such gradients. The program asks for `find_unused_parameters`,
+with which the runtime averages after each backward, whatever took part in it (see `irregular.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.training import THROUGH_WRAPPER
+from migrate.analysis.roles import ROWS, Role, origins, roles
+from migrate.programs.processes.replicas import differs
+from migrate.programs.reach.outsiders import units_of
+from migrate.programs.reach.reached import reached
+from migrate.programs.reach.self_training import steps
+from migrate.programs.training.modes import is_decorated_without, without_gradients
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import Loops
+    from migrate.programs.program import Program
+
+
+def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Call]:
+    """Calls of what a trained model holds, with a batch and while gradients flow, and backward in its own methods."""
+    if not program.models:
+        return  # gradients are each process's own affair
+    for loop in program.training:
+        yield from (call for call in loop.backwards if facts.unit(call) in steps(facts))
+    training = {loop.node for loop in program.training}
+    # The functions that call backward, and those that they call: there a loss is computed.
+    starts = [facts.unit(call) for loop in program.training for call in loop.backwards]
+    computing = reached(facts, starts) if differs(facts, loops, program) else set()
+    for unit in units_of(facts, program):
+        for call in facts.own(unit):
+            if not isinstance(call, ast.Call) or not _is_of_trained(facts, program, call.func):
+                continue
+            given = [*call.args, *(keyword.value for keyword in call.keywords)]
+            if unit not in computing and not any(roles(facts.values(argument)) & ROWS for argument in given):
+                continue
+            in_loop = any(loop in training for loop in loops.around(call, unit))
+            if in_loop and not _without_gradients(facts, call):
+                yield call
+
+
+def _is_of_trained(facts: Facts, program: Program, func: ast.expr) -> bool:
+    """Whether a method, or a layer, of a trained model is meant."""
+    if not isinstance(func, ast.Attribute) or func.attr in (*THROUGH_WRAPPER, "module"):
+        return False
+    return bool(origins(facts.values(func.value), Role.MODEL) & program.model_origins)
+
+
+def _without_gradients(facts: Facts, call: ast.Call) -> bool:
+    """Whether no gradients flow where a method is called, or in the method itself."""
+    entered = facts.targets(call)
+    if entered and all(is_decorated_without(facts, unit.node) for unit in entered):
+        return True
+    return without_gradients(facts, call)

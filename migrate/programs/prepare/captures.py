@@ -1,0 +1,226 @@
+"""Objects that are kept somewhere before they are prepared, and taken from there afterwards: those are the raw ones.
+
+`evaluator = Evaluator(model, loader)`, `cfg.loader = loader`, `def run(loader=loader)`: prepare gives its names other
+objects, and what holds the old ones goes on with them. The same is true of a model that contains the prepared one.
+An object that only calls methods of its model's class (`self.policy.act(x)`) may go on with the raw one: the prepared
+one would be unwrapped for that.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.training import THROUGH_WRAPPER
+from migrate.analysis.roles import Role, Values, origins, roles
+from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.units import Module
+from migrate.programs.program import Program, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.home.naming import Named
+    from migrate.programs.stages import Stage, Stages
+
+_KEPT = (Role.LOADER, Role.MODEL)
+#: Attributes that give the same object again.
+_SELF = frozenset({"module"})
+#: What goes through the wrapper to the same parameters.
+_OF_PARAMETERS = frozenset({"parameters", "zero_grad"})
+#: What hands out what a container holds.
+_HANDING = frozenset(
+    f"builtins.{name}" for name in "zip enumerate list tuple iter next reversed sorted map filter dict set".split()
+)
+
+
+def kept_raw(
+    facts: Facts,
+    program: Program,
+    prepared: Iterable[Named],
+    units: Collection[Unit],
+    stages: Stages,
+    *,
+    in_methods: bool,
+) -> Iterator[Refusal]:
+    """What holds a loader or a model that is prepared later, and is asked for it then.
+
+    `in_methods`: gradients are shared that methods of the model make, so to call one of the raw model is right, too.
+    """
+    assert program.home is not None
+    prepared = list(prepared)
+    names = {ast.unparse(ast.parse(named.target, mode="eval")) for named in prepared}  # with the quotes of `unparse`
+    names |= {named.target.partition("[")[0] for named in prepared}
+    holders = {origin: named.holders for named in prepared for origin in named.origins}
+    kept = {origin for named in prepared if named.role in _KEPT for origin in named.origins}
+    for stage in stages.each:
+        mine, end = kept & stage.origins, stage.end
+        found = _in_objects(facts, program, mine, names, units, end, holders, in_methods=in_methods)
+        found = found or _in_names(facts, program, mine, names, units, stage)
+        if found is not None:
+            yield Refusal(
+                found,
+                "MIG104",
+                "a model or a loader is kept here before it is prepared, and taken from here afterwards",
+                "make this after all models, optimizers and loaders are made",
+            )
+            return
+
+
+def _in_objects(
+    facts: Facts,
+    program: Program,
+    mine: set[ast.AST],
+    names: set[str],
+    units: Collection[Unit],
+    end: int,
+    holders: Mapping[ast.AST, Collection[ast.AST]],
+    *,
+    in_methods: bool,
+) -> ast.AST | None:
+    assert program.home is not None
+    for node in facts.own(program.home):
+        if getattr(node, "lineno", end + 1) > end:
+            continue
+        kept = {origin for origin in mine if node not in holders[origin]}  # what it holds itself, prepare gives it
+        if not (held := _holds(facts, node, kept, names)):
+            continue
+        taken = (each for unit in units for each in _taken(facts, unit, held, names, program, end))
+        if isinstance(node, FUNCTIONS) or any(not (in_methods and _is_asked(facts, each)) for each in taken):
+            return node
+    return None
+
+
+def _holds(facts: Facts, node: ast.AST, mine: set[ast.AST], names: set[str]) -> set[ast.AST]:
+    """The prepared objects that a node puts somewhere else than under their names."""
+    given: list[ast.expr] = []
+    if isinstance(node, FUNCTIONS):
+        given = [default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None]
+    elif isinstance(node, ast.Call) and any(value.role is Role.INSTANCE for value in facts.values(node)):
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    elif isinstance(node, ast.Assign):
+        others = [target for target in node.targets if ast.unparse(target) not in names]
+        is_new = any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in others)
+        is_from = (
+            isinstance(node.value, (ast.Attribute, ast.Subscript)) and getattr(node.value, "attr", "") not in _SELF
+        )
+        given = [node.value] if is_new or is_from else []
+    return {origin for each in given for origin in origins(facts.values(each), *_KEPT) & mine}
+
+
+def _taken(
+    facts: Facts, unit: Unit, held: set[ast.AST], names: set[str], program: Program, end: int
+) -> Iterator[ast.expr]:
+    """Where a unit reads one of the objects from an attribute or a container, once they are prepared."""
+    for node in facts.own(unit):
+        if (
+            isinstance(node, (ast.Attribute, ast.Subscript))
+            and isinstance(node.ctx, ast.Load)
+            and not (isinstance(node, ast.Attribute) and node.attr in _SELF)
+            and (unit is not program.home or (node.lineno > end and ast.unparse(node) not in names))
+            and bool(origins(facts.values(node), *_KEPT) & held)
+        ):
+            yield node
+
+
+def _is_asked(facts: Facts, node: ast.expr) -> bool:
+    """Whether a model is only asked for its parameters, or for what its class has: the model inside the wrapper is."""
+    above = facts.tree(node).parents[node]
+    if not isinstance(above, ast.Attribute) or not isinstance(above.ctx, ast.Load):
+        return False
+    is_inside = above.attr in _OF_PARAMETERS or above.attr not in (*THROUGH_WRAPPER, *_SELF)
+    return is_inside and roles(facts.values(node)) == {Role.MODEL}
+
+
+def _in_names(
+    facts: Facts, program: Program, mine: set[ast.AST], names: set[str], units: Collection[Unit], stage: Stage
+) -> ast.AST | None:
+    """The statement that gives a prepared object, or what holds it, another name that is read later."""
+    assert program.home is not None
+    end = stage.end
+    readers = units if isinstance(program.home, Module) else [program.home]
+    for binding in facts.bindings_in(program.home):
+        if binding.statement.lineno > end or binding.target in names or not binding.target.isidentifier():
+            continue
+        if isinstance(binding.statement, (*FUNCTIONS, ast.ClassDef, ast.For, ast.AsyncFor)):
+            continue
+        loaders = (facts.loaders(binding.values) | facts.inside(binding.values, Role.LOADER)) & mine
+        models = (origins(binding.values, Role.MODEL) | facts.inside(binding.values, Role.MODEL)) & mine
+        for unit in readers if loaders or models else ():
+            for node in facts.own(unit):
+                is_late = unit is not program.home or getattr(node, "lineno", 0) > end
+                if not is_late or not isinstance(node, ast.Name) or node.id != binding.target:
+                    continue
+                if unit is program.home and _is_given_anew(facts, node, stage):
+                    continue
+                if isinstance(node.ctx, ast.Load) and (loaders or _is_run(facts, node)):
+                    return binding.statement
+    return None
+
+
+def _is_given_anew(facts: Facts, name: ast.Name, stage: Stage) -> bool:
+    """Whether a name has been given something else between prepare and a place, whatever happens."""
+    prepare = stage.spot.statement
+    tree = facts.tree(prepare)
+    block = tree.block(prepare)
+    return any(
+        binding.target == name.id
+        and stage.end < binding.statement.lineno
+        and (binding.statement.end_lineno or 0) < name.lineno
+        and tree.block(binding.statement) is block
+        for binding in facts.bindings_in(facts.unit(prepare))
+    )
+
+
+def _is_run(facts: Facts, name: ast.Name) -> bool:
+    """Whether a model is called, taken out of something, or given to a function of the project."""
+    parent = facts.tree(name).parents[name]
+    if isinstance(parent, ast.keyword):
+        parent = facts.tree(name).parents[parent]
+    if isinstance(parent, ast.Call):
+        return parent.func is name or bool(facts.targets(parent)) or bool(facts.called(parent) & _HANDING)
+    if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and parent.iter is name:
+        return not _only_asks(facts, parent)
+    return isinstance(parent, ast.Subscript)
+
+
+def _only_asks(facts: Facts, loop: ast.For | ast.AsyncFor | ast.comprehension) -> bool:
+    """Whether a loop over models only asks each for its parameters: `for net in nets: net.zero_grad()`."""
+    if not isinstance(loop.target, ast.Name):
+        return False
+    tree, name = facts.tree(loop), loop.target.id
+    code = ast.walk(tree.parents[loop]) if isinstance(loop, ast.comprehension) else facts.own(facts.unit(loop))
+    reads = (node for node in code if isinstance(node, ast.Name) and node.id == name and node is not loop.target)
+    above = [tree.parents[read] for read in reads]
+    return all(isinstance(each, ast.Attribute) and each.attr in _OF_PARAMETERS for each in above)
+
+
+def called_around(facts: Facts, program: Program, units: Collection[Unit]) -> Iterator[Refusal]:
+    """A model that is not prepared is called, and contains the one that is: that is not called itself."""
+    mine = program.model_origins
+    seen: dict[ast.AST, bool] = {}
+    for use in facts.calls:
+        if use.unit not in units:
+            continue
+        values: Values = facts.values(use.node.func)
+        for origin in origins(values, Role.MODEL) - mine:
+            if origin not in seen:
+                seen[origin] = bool((facts.parts([origin]) | _given(facts, origin)) & mine)
+            if seen[origin]:
+                yield Refusal(
+                    use.node,
+                    "MIG119",
+                    "the model that is called here contains the one that the optimizer trains: processes would not "
+                    "share gradients",
+                    "give the optimizer the parameters of the model that is called",
+                )
+                return
+
+
+def _given(facts: Facts, origin: ast.AST) -> set[ast.AST]:
+    """The models that a library's model is made of: `nn.Sequential(body, head)`."""
+    source = facts.source(origin)
+    args = source.args if isinstance(source, ast.Call) else ()
+    return {inner for arg in args for inner in origins(facts.values(arg), Role.MODEL)}

@@ -1,0 +1,173 @@
+"""What a program makes or changes after something was prepared, so that the processes would no longer agree on it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import data, same
+from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.units import Function
+from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.reach.repeats import may_follow
+from migrate.programs.values.lengths import is_after, reached
+from migrate.programs.values.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
+    from migrate.programs.stages import Stage, Stages
+
+_SEEDED_BY = frozenset({"generator", "random_state"})
+
+
+def after_the_first(
+    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], stages: Stages, prepared: Collection[ast.AST]
+) -> Iterator[Refusal]:
+    """What was right before anything was used, and is not afterwards; `prepared` is where the loaders were made."""
+    yield from _copied(facts, program)
+    yield from _untrained(facts, loops, program, stages)
+    yield from _replaced(facts, program, units, stages)
+    used = max(stages.first.end, stages.used)
+
+    def is_late(node: ast.AST) -> bool:
+        return True in is_after(facts, program, node, used)
+
+    for stage in stages.each[1:]:
+        yield from _drawn(facts, program, stage, is_late, prepared, used)
+    for stage in stages.elsewhere:
+        yield from _drawn(facts, program, stage, lambda node: may_follow(facts, loops, node), prepared, used)
+
+
+def _untrained(facts: Facts, loops: Loops, program: Program, stages: Stages) -> Iterator[Refusal]:
+    """A trained model's name is given to a model that no optimizer knows, and that is trained on all the same."""
+    home = program.home
+    assert home is not None
+    trained = {named.target for named in program.models}
+    trains = [node.lineno for node in facts.own(home) if isinstance(node, ast.Call) and loops.trains(node)]
+    for binding in facts.bindings_in(home):
+        found = origins(binding.values, Role.MODEL)
+        if binding.target in trained and found and not found & program.model_origins:
+            if stages.first.end < binding.statement.lineno < max(trains, default=0):
+                yield Refusal(
+                    binding.statement,
+                    "MIG902",
+                    f"{binding.target} is another model from here on, and no optimizer has its parameters",
+                    "make the optimizer after the model, with its parameters",
+                )
+                return
+
+
+def _copied(facts: Facts, program: Program) -> Iterator[Refusal]:
+    """`copy.deepcopy(model)` that is trained itself: another model, which nothing prepares."""
+    for named in program.optimizers:
+        for origin in named.origins:
+            made = facts.source(origin)
+            given = [*made.args, *(k.value for k in made.keywords)] if isinstance(made, ast.Call) else []
+            for node in (inner for each in given for inner in ast.walk(each)):
+                if isinstance(node, ast.Attribute) and node.attr in ("parameters", "named_parameters"):
+                    if any(_is_copy(facts, program, value.origin) for value in facts.values(node.value)):
+                        yield Refusal(
+                            made,
+                            "MIG902",
+                            f"{named.target} trains a copy of another model, which would not be prepared",
+                            "make the model by its constructor and load the state of the other one",
+                        )
+                        return
+
+
+def _is_copy(facts: Facts, program: Program, origin: ast.AST | None) -> bool:
+    if not isinstance(origin, ast.Call) or not facts.called(origin) & {"copy.deepcopy", "copy.copy"}:
+        return False
+    return any(origins(facts.values(given), Role.MODEL) & program.model_origins for given in origin.args)
+
+
+def _replaced(facts: Facts, program: Program, units: Collection[Unit], stages: Stages) -> Iterator[Refusal]:
+    """`model.fc = nn.Linear(...)` once the model is prepared: its wrapper does not know the new parameters."""
+    for unit in units:
+        for node in facts.own(unit):
+            if not isinstance(node, ast.Assign) or is_inside_model(facts, unit):
+                continue
+            target, given = node.targets[0], node.value
+            if not isinstance(target, ast.Attribute):
+                continue
+            owner = _owner(facts, program, target.value)
+            mine = _trained(facts, program, owner)
+            if mine and _is_layer(facts, given) and True in is_after(facts, program, node, stages.of(mine).end):
+                yield Refusal(
+                    node,
+                    "MIG104",
+                    f"a layer of {ast.unparse(owner)} is replaced here, after that was prepared: processes would not "
+                    "share the gradients of the new one",
+                    "replace it before the first training, or make a new model and load the state of the old one",
+                )
+                return
+
+
+def _is_layer(facts: Facts, given: ast.expr) -> bool:
+    made = facts.called(given) if isinstance(given, ast.Call) else set()
+    return Role.MODEL in roles(facts.values(given)) or "torch.nn.Parameter" in made
+
+
+def _owner(facts: Facts, program: Program, node: ast.expr) -> ast.expr:
+    """The model in `model.layers[0]`."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)) and not _trained(facts, program, node):
+        node = node.value
+    return node
+
+
+def _trained(facts: Facts, program: Program, node: ast.expr) -> set[ast.AST]:
+    return origins(facts.values(node), Role.MODEL) & program.model_origins
+
+
+def _drawn(
+    facts: Facts,
+    program: Program,
+    stage: Stage,
+    is_late: Callable[[ast.AST], bool],
+    prepared: Collection[ast.AST],
+    used: int,
+) -> Iterator[Refusal]:
+    """Data that are drawn at random after a training: each process may be at another place of its random stream."""
+    for named in stage.objects:
+        made = [facts.source(origin) for origin in named.origins if origin in prepared]
+        given = [
+            a for call in made if isinstance(call, ast.Call) for a in (*call.args, *(k.value for k in call.keywords))
+        ]
+        sets = [value.origin for each in given for value in facts.values(each) if value.origin is not None]
+        sources = [*reached(facts, facts.once(Sources), given), *sets]
+        for node in (inner for each in sources for inner in ast.walk(each)):
+            if isinstance(node, ast.Call) and _draws(facts, node) and is_late(node):
+                if not _is_seeded(facts, program, node, used):
+                    yield Refusal(
+                        node,
+                        "MIG104",
+                        f"the data of {named.target} are drawn at random here, after a training: each process may draw "
+                        "others",
+                        "draw them before the first training, or call torch.manual_seed() right before this",
+                    )
+                    return
+
+
+def _draws(facts: Facts, call: ast.Call) -> bool:
+    if any(keyword.arg in _SEEDED_BY for keyword in call.keywords):
+        return False
+    return any(name in data.SPLITS or name.startswith(data.RANDOM_PREFIXES) for name in facts.called(call))
+
+
+def _is_seeded(facts: Facts, program: Program, node: ast.Call, used: int) -> bool:
+    """Whether the home seeds its streams between the first use and a draw, or the function that draws does."""
+    assert program.home is not None
+    seeds = same.SEEDS_ALL.union(*same.SEEDS.values())
+    unit = facts.unit(node)
+    if unit is not program.home and isinstance(unit, Function):
+        tree, own = facts.tree(node), [n for n in facts.own(unit) if isinstance(n, ast.Call) and n.lineno < node.lineno]
+        found = (tree.block(tree.statement(call)) for call in own if facts.called(call) & seeds)
+        if any(tree.in_block(node, block) is not None for block in found):
+            return True
+    calls = (inner for inner in facts.own(program.home) if isinstance(inner, ast.Call))
+    return any(used < call.lineno < node.lineno and facts.called(call) & seeds for call in calls)

@@ -1,0 +1,389 @@
+"""Where the accelerator is created and where `prepare` is called."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import output
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
+from migrate.analysis.units import Function, Module, Unit, module_of
+from migrate.programs.device.behind import behind
+from migrate.programs.device.choices import Choice, choices, handed_choice
+from migrate.programs.device.chosen_below import choice_below, cpu_above
+from migrate.programs.device.defaults import cpu_without_default
+from migrate.programs.device.devices import by_text, device_argument, guard_flag, is_move, is_switched, is_users
+from migrate.programs.home.asking import makers
+from migrate.programs.marker import is_marked
+from migrate.programs.prepare.setup import Argument
+from migrate.programs.processes.draws import Draws
+from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.reached import reached
+from migrate.programs.stages import NoPlace, Spot, Stages, staged, tree_of
+from migrate.programs.values.conditions import as_handed, first_named, flag, needs, negated, same_name
+from migrate.programs.values.fetches import is_download
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+    from collections.abc import Set as AbstractSet
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.home.naming import Named
+    from migrate.programs.loops import Loops
+
+_IMPORTS = (ast.Import, ast.ImportFrom)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The decisions about one program."""
+
+    accelerator: Spot
+    arguments: tuple[Argument, ...]  # of the constructor
+    choice: Choice | None  # the device choice that the accelerator replaces
+    stages: Stages  # the calls of prepare
+    takes_choice: bool  # whether the device choice goes to where the accelerator is
+
+    @property
+    def cpu(self) -> str | None:
+        """The condition under which the accelerator stays on the CPU; None: it takes the best device there is."""
+        return next((argument.expression for argument in self.arguments if argument.name == "cpu"), None)
+
+
+def place(
+    facts: Facts,
+    loops: Loops,
+    program: Program,
+    prepared: Iterable[Named],
+    units: Container[Unit],
+    asked: tuple[Argument, ...] = (),
+) -> Placement:
+    """The places for the accelerator, which is made with what is `asked` for, and for prepare.
+
+    Raises:
+        NoPlace: something is used before everything that prepare needs is there.
+    """
+    assert program.home is not None
+    assert program.start is not None
+    stages = staged(facts, loops, program, prepared)
+    tree = tree_of(facts, program.start)
+    prepare = stages.first.spot.statement
+    top = _top_block(program.start, tree, program.entry or prepare)
+    if isinstance(program.home, Module) and any(tree.in_block(s.spot.statement, top) is None for s in stages.each):
+        top = tree.root.body  # one stage stands under the main guard, and another one below it
+    if isinstance(program.start, Module) and _chosen_above(facts, program.start, tree, top, asked):
+        top = tree.root.body  # functions read the device that the module chooses
+    choice = next((c for c in choices(facts, program.start) if tree.in_block(c.statement, top) is not None), None)
+    cpu, required = _cpu(facts, program, units, _deciding(facts, program, choice))
+    if cpu is not None and program.one_seed is not None:  # all that is drawn is drawn below the accelerator
+        cpu, required = behind(facts, program.start, cpu, required)
+    on_cpu = [argument for argument in asked if argument.name == "cpu"][:1]  # whatever a flag says
+    chosen = on_cpu or ([Argument("cpu", cpu, required)] if cpu is not None else [])
+    arguments = (*chosen, *(argument for argument in asked if argument.name != "cpu"))
+    accelerator, takes_choice = _accelerator_spot(facts, program, tree, top, choice, arguments)
+    _check_before(accelerator, prepare if program.start is program.home else program.entry, asked)
+    return Placement(accelerator, arguments, choice, stages, takes_choice)
+
+
+# --- accelerator ----------------------------------------------------------------------------------------------------
+
+
+def _top_block(start: Unit, tree: Tree, inside: ast.AST) -> list[ast.stmt]:
+    """The body of a function; of a module whose program stands under the main guard, the guard's body."""
+    if isinstance(start, Function):
+        assert not isinstance(start.node, ast.Lambda)
+        return start.node.body
+    for above in tree.up(inside):
+        if is_main_guard(above):
+            assert isinstance(above, ast.If)
+            return above.body
+    return tree.root.body
+
+
+def _chosen_above(facts: Facts, module: Module, tree: Tree, top: list[ast.stmt], asked: tuple[Argument, ...]) -> bool:
+    """Whether functions read a device that is chosen above the main guard, and the accelerator needs nothing below."""
+    first = next(iter(choices(facts, module)), None)
+    if first is None or tree.in_block(first.statement, top) is not None:
+        return False
+    functions = (unit for unit in facts.functions if unit.module is module)
+    nodes = (node for unit in functions for node in facts.own(unit))
+    if not any(isinstance(node, ast.Name) and node.id == first.target for node in nodes):
+        return False
+    needed = {name for argument in asked for name in argument.needs}
+    return not any(
+        binding.target in needed and tree.in_block(binding.statement, top) is not None
+        for binding in facts.bindings_in(module)
+    )
+
+
+def _module_choice(facts: Facts, program: Program) -> Choice | None:
+    """The device that is chosen at module level for a program whose home is a function, or under the main guard."""
+    assert program.start is not None
+    return next(iter(choices(facts, module_of(program.start))), None)
+
+
+def _deciding(facts: Facts, program: Program, choice: Choice | None) -> Choice | None:
+    """The choice that says whether the CPU is asked for: not one that only gives a GPU its number."""
+    chosen = _module_choice(facts, program)
+    if choice is None or choice.cpu is not None or chosen is None or chosen.target != choice.target:
+        return choice or chosen
+    parent = facts.tree(choice.statement).parents[choice.statement]
+    is_number = isinstance(parent, ast.If) and choice.target in ast.unparse(parent.test)
+    return chosen if is_number else choice
+
+
+def _cpu(
+    facts: Facts, program: Program, units: Container[Unit], choice: Choice | None
+) -> tuple[str | None, frozenset[str]]:
+    """The condition for staying on the CPU: from the device choice, else from the flag that guards the moves."""
+    default = cpu_without_default(facts, program)
+    if default is not None and (choice is None or (choice.is_clear and choice.cpu is None)):
+        return ast.unparse(default), frozenset(n for n in needs(default) if n.partition(".")[0] != "torch")
+    if choice is not None:
+        if not choice.is_clear:
+            raise NoPlace(
+                Refusal(
+                    choice.statement,
+                    "MIG101",
+                    f"{choice.target} is given a device at several places",
+                    f"choose it in one statement: {choice.target} = torch.device(A if condition else B)",
+                )
+            )
+        return choice.cpu, choice.needs
+    if (told := _told(facts, program)) is not None:
+        return told
+    guards: dict[str, ast.expr] = {}
+    for use in facts.calls:
+        if use.unit in units and is_move(facts, use.node) and not is_switched(facts, use.node):
+            given = device_argument(facts, use.node)
+            if given is not None and is_users(facts, given):
+                asked = by_text(given)
+                return ast.unparse(asked), frozenset(needs(asked)) - {"torch", "torch.device"}
+            test = guard_flag(facts, use.node)
+            rest = flag(facts, as_handed(facts, test)) if test is not None else None
+            if test is None and origins(facts.receiver(use.node), Role.MODEL, Role.BATCH):
+                return None, frozenset()  # moved whatever the flags say
+            if rest is not None:
+                guards[ast.unparse(rest)] = rest
+    if len(guards) > 1:  # `use_cuda = args.cuda`, and both are asked
+        guards = {ast.unparse(first): first for first in (first_named(facts, test) for test in guards.values())}
+    if len(guards) != 1:
+        return None, frozenset()
+    given = next(iter(guards.values()))
+    _check_named(facts, program, given)
+    node = negated(given)
+    return ast.unparse(node), frozenset(needs(node))
+
+
+def _told(facts: Facts, program: Program) -> tuple[str, frozenset[str]] | None:
+    """The condition by a device that is chosen below the accelerator's function, or handed to that."""
+    if (below := choice_below(facts, program)) is not None and (above := cpu_above(facts, program, below)):
+        return above
+    handed = handed_choice(facts, program.start)
+    return None if handed is None else (ast.unparse(by_text(ast.Name(handed))), frozenset({handed}))
+
+
+def _check_named(facts: Facts, program: Program, test: ast.expr) -> None:
+    """What decides about the GPU has a name where the accelerator is made."""
+    start = program.start
+    assert start is not None
+    known = {binding.target for unit in (start, start.module) for binding in facts.bindings_in(unit)}
+    above: Unit | None = start
+    while isinstance(above, Function):
+        known |= {*above.parameter_names} | {binding.target for binding in facts.bindings_in(above)}
+        above = above.parent
+    for name in sorted({name.partition(".")[0] for name in needs(test)} - known - {*start.module.names}):
+        if not hasattr(builtins, name):
+            raise NoPlace(
+                Refusal(
+                    test,
+                    "MIG101",
+                    f"{name} decides about the GPU here, and has no such name where the accelerator is made",
+                    f"choose a device once, above the models: device = torch.device('cuda' if {name} else 'cpu')",
+                )
+            )
+
+
+def _accelerator_spot(
+    facts: Facts,
+    program: Program,
+    tree: Tree,
+    top: list[ast.stmt],
+    choice: Choice | None,
+    arguments: tuple[Argument, ...],
+) -> tuple[Spot, bool]:
+    """Where the accelerator is made, and whether the device choice goes there."""
+    earliest = _start(facts, tree, top)
+    for argument in arguments:
+        limit = choice.outermost.lineno if choice is not None and argument.name == "cpu" else None
+        earliest = max(earliest, _after_names(facts, program, tree, top, argument.needs, limit))
+    in_module = isinstance(program.start, Module) and top is tree.root.body
+    if choice is not None and (arguments or not in_module or _is_first(facts, program, choice)):
+        held = tree.in_block(choice.statement, top)
+        assert held is not None
+        at = _index(top, held)
+        if choice.outermost is top[at] and not any(_comes_first(facts, program, s) for s in top[earliest:at]):
+            if earliest <= at:
+                where = "instead" if choice.above is None else "before"
+                return Spot(top[at], where, spaced=False), True
+            _check_later(choice, arguments, top[at + 1 : earliest])
+            return Spot(top[earliest - 1], "after", spaced=False), True
+    if earliest < len(top):
+        return Spot(top[earliest], "before", spaced=in_module or bool(arguments)), False
+    return Spot(top[-1], "after", spaced=True), False
+
+
+def _check_before(accelerator: Spot, needing: ast.AST | None, asked: tuple[Argument, ...]) -> None:
+    """The accelerator is made before prepare is called."""
+    if asked and needing is not None and accelerator.statement.lineno > getattr(needing, "lineno", 0):
+        needed = ", ".join(sorted({name for argument in asked for name in argument.needs if "." not in name}))
+        raise NoPlace(
+            Refusal(
+                accelerator.statement,
+                "MIG100",
+                f"the accelerator needs {needed}, which gets its value after the models are made",
+                f"set {needed} before",
+            )
+        )
+
+
+def _check_later(choice: Choice, arguments: tuple[Argument, ...], between: list[ast.stmt]) -> None:
+    """The device can be chosen later, where what the accelerator needs is there, if nothing asks for it before."""
+    for statement in between:
+        if any(same_name(node, choice.target) for node in ast.walk(statement) if isinstance(node, ast.expr)):
+            needed = ", ".join(sorted({name for argument in arguments for name in argument.needs if "." not in name}))
+            raise NoPlace(
+                Refusal(
+                    statement,
+                    "MIG100",
+                    f"{choice.target} is read here, before {needed}, which the accelerator needs, has its value",
+                    f"set {needed} above the device",
+                )
+            )
+
+
+def _is_first(facts: Facts, program: Program, choice: Choice) -> bool:
+    """Whether the device is chosen before anything of the program is made."""
+    assert program.start is not None
+    named = (*program.models, *program.optimizers, *program.loaders)
+    mine = {origin for each in named for origin in each.origins}
+    return all(
+        choice.statement.lineno < binding.statement.lineno
+        for binding in facts.bindings_in(program.start)
+        if origins(binding.values, Role.MODEL, Role.OPTIMIZER, Role.LOADER) & mine
+    )
+
+
+def _index(block: list[ast.stmt], statement: ast.stmt) -> int:
+    return next(index for index, other in enumerate(block) if other is statement)
+
+
+def _start(facts: Facts, tree: Tree, top: list[ast.stmt]) -> int:
+    """The first position where the accelerator could stand: after the docstring, the imports, super().__init__()."""
+    position = 0
+    in_module = top is tree.root.body
+    for index, statement in enumerate(top):
+        if is_docstring(statement) and index == 0:
+            position = 1
+        elif _imports(statement) if in_module else _opens_function(statement):
+            position = index + 1
+        elif not in_module or (_has_imported(top[:index]) and not _may_stand_among_imports(facts, statement)):
+            break
+    return position
+
+
+def _opens_function(statement: ast.stmt) -> bool:
+    return isinstance(statement, (*_IMPORTS, ast.Global, ast.Nonlocal)) or _is_super_init(statement)
+
+
+def _imports(statement: ast.stmt) -> bool:
+    """An import, also one that may fail."""
+    if isinstance(statement, ast.Try):
+        return any(isinstance(inner, _IMPORTS) for inner in statement.body)
+    return isinstance(statement, _IMPORTS)
+
+
+def _has_imported(statements: list[ast.stmt]) -> bool:
+    """Whether the imports have begun: what stands above all of them runs before there can be an accelerator."""
+    return any(map(_imports, statements))
+
+
+def _may_stand_among_imports(facts: Facts, statement: ast.stmt) -> bool:
+    """`__author__ = ...`, `sys.path.append(...)`, `os.environ[...] = ...`: more imports may follow."""
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)) or _speaks(facts, statement):
+        return False
+    return not any(
+        value.role in (Role.MODEL, Role.LOADER, Role.OPTIMIZER, Role.DEVICE)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call)
+        for value in facts.values(node)
+    )
+
+
+def _is_super_init(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and ast.unparse(statement).startswith("super(")
+        and "__init__" in ast.unparse(statement)
+    )
+
+
+def _after_names(
+    facts: Facts, program: Program, tree: Tree, top: list[ast.stmt], required: frozenset[str], limit: int | None
+) -> int:
+    """The position after the last statement, above a line, that gives the names of an argument their values."""
+    assert program.start is not None
+    position = 0
+    for binding in facts.bindings_in(program.start):
+        if binding.target in required and (limit is None or binding.statement.lineno < limit):
+            held = tree.in_block(binding.statement, top)
+            if held is not None:
+                position = max(position, _index(top, held) + 1)
+    return position
+
+
+def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:
+    """Whether the accelerator must be there before a statement runs: it speaks, draws what all must have, or makes
+    a loader that is prepared where it is made, or a model that keeps the accelerator.
+    """
+    if (
+        _speaks(facts, statement)
+        or _lets_write(facts, statement)
+        or _leads_to(facts, statement, {named.unit for named in program.loaders})
+    ):
+        return True
+    if _leads_to(facts, statement, makers(facts)):
+        return True
+    return program.one_seed is not None and Draws(facts, program).inside(statement)
+
+
+def _lets_write(facts: Facts, statement: ast.stmt) -> bool:
+    """`clean(folder)`: whether a statement only calls a function of the project that writes files itself."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    targets = facts.targets(call) if isinstance(call, ast.Call) else ()
+    calls = (node for target in targets for node in facts.own(target) if isinstance(node, ast.Call))
+    return any(facts.called(node) & (output.WRITES - output.FOLDERS) for node in calls)  # a folder may be there
+
+
+def _leads_to(facts: Facts, statement: ast.stmt, units: AbstractSet[Unit | None]) -> bool:
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)) or units <= {None}:
+        return False
+    calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return not units.isdisjoint(reached(facts, (target for call in calls for target in facts.targets(call))))
+
+
+def _speaks(facts: Facts, statement: ast.stmt) -> bool:
+    """Whether a statement writes something that one process alone should write."""
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return False
+    return is_marked(statement) or any(
+        isinstance(node, ast.Call)
+        and (
+            any(name == output.PRINT or name in output.WRITES for name in facts.called(node))
+            or is_download(facts, node)
+        )
+        for node in ast.walk(statement)
+    )

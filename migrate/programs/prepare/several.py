@@ -1,0 +1,51 @@
+"""Places that make several objects, of which prepare would name one."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.programs.program import Program, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.home.naming import Named
+    from migrate.programs.prepare.placement import Placement
+
+
+def several(facts: Facts, program: Program, loaders: tuple[Named, ...], placement: Placement) -> Iterator[Refusal]:
+    """Objects that the analysis cannot tell apart: one of them would be prepared, and all taken for prepared."""
+    assert program.home is not None
+    of_one = {turning.origin for turning in program.turnings if isinstance(turning.held, ast.DictComp)}
+    for named in (*loaders, *program.models, *program.optimizers, *program.schedulers):
+        for origin in sorted(named.origins - of_one, key=lambda node: getattr(node, "lineno", 0)):
+            again = facts.singles.again(origin, *_maker(facts, program, placement, origin))
+            if again is not None:
+                yield Refusal(
+                    facts.source(origin),
+                    "MIG104",
+                    f"several objects are made here (line {getattr(again, 'lineno', 0)} makes further ones), and only "
+                    f"{named.target} would be prepared",
+                    "make each of them by a call of its own, and give each a name",
+                )
+                break
+
+
+def _inside(facts: Facts, placement: Placement, origin: ast.AST) -> ast.stmt:
+    """Where an object is prepared, or what a scheduler steps."""
+    return placement.stages.of({origin} | origins(facts.over(origin), Role.OPTIMIZER)).spot.statement
+
+
+def _maker(facts: Facts, program: Program, placement: Placement, origin: ast.AST) -> tuple[Unit, ast.AST]:
+    """The unit of which one run makes one object, with a place in it: the home, or what hands it the object."""
+    assert program.home is not None
+    elsewhere = next((s for s in placement.stages.elsewhere if origin in s.origins), None)
+    if elsewhere is not None:
+        return elsewhere.unit, elsewhere.call or elsewhere.spot.statement
+    if program.start is None or program.entry is None or facts.singles.is_made_in(program.home, origin):
+        return program.home, _inside(facts, placement, origin)
+    return program.start, program.entry

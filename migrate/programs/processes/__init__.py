@@ -1,0 +1,1 @@
+"""What all processes must do together or alike, and where they part."""

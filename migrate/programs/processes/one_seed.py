@@ -1,0 +1,84 @@
+"""One seed for all processes of a program without a loader, whose own randomness is another in each run.
+
+Nothing deals its data out. Where processes would part ways, or keep something that each drew for itself, all of them
+take the seed of the first: each then does what one process would. On one process nothing is seeded, as in the original.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.programs.processes.draws import Draws
+from migrate.programs.processes.environments import environments
+from migrate.programs.processes.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, seeds_itself
+from migrate.programs.program import Refusal
+from migrate.programs.reach.reached import reached
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.prepare.placement import Placement
+    from migrate.programs.processes.environments import Environment
+    from migrate.programs.processes.sameness import Sameness
+    from migrate.programs.program import Program
+
+#: What the code that seeds is written with; a program that has such names of its own seeds itself.
+_NAMES = frozenset({"set_seed", "broadcast_object_list"})
+
+
+@dataclass(frozen=True, slots=True)
+class OneSeed:
+    """The seed is set as soon as there is an accelerator, and given to every environment where that is made."""
+
+    environments: tuple[Environment, ...]
+    splits: tuple[ast.Call, ...] = ()  # all that must be alike, where loaders deal out what these choose
+
+
+def possible(facts: Facts, program: Program, sameness: Sameness, missing: list[str]) -> OneSeed | None:
+    """One seed for what a program draws and does not seed; None where that cannot be seeded from one place."""
+    draws = Draws(facts, program)
+    if program.start is None or {GENERATOR, NUMBER, OWN_SEED, BESIDE} & set(missing) or not draws.own(missing):
+        return None
+    if any(unit.name in _NAMES for unit in facts.functions if unit.module is program.start.module):
+        return None
+    if any(seeds_itself(facts, sameness, use.node) for use in draws.uses):
+        return None
+    played = environments(facts, program.start, draws.modules, draws.uses) if ENVIRONMENT in missing else ()
+    return OneSeed(played) if played is not None else None
+
+
+def seed_of_splits(facts: Facts, program: Program, sameness: Sameness, splits: list[ast.Call]) -> OneSeed | None:
+    """One seed for the data that a program chooses at random; None if each process gives itself a seed of its own."""
+    if program.start is None or any(unit.name in _NAMES for unit in facts.functions):
+        return None
+    is_own = any(seeds_itself(facts, sameness, use.node) for use in Draws(facts, program).uses)
+    return None if is_own else OneSeed((), tuple(splits))
+
+
+def drawn_before(facts: Facts, program: Program, placement: Placement) -> Iterator[Refusal]:
+    """What is drawn before there is an accelerator: that is another on each process, whatever is seeded afterwards."""
+    node = _first_drawn(facts, program, placement)
+    if node is not None:
+        yield Refusal(
+            node,
+            "MIG123",
+            f"{ast.unparse(node)} draws something here, before there is an accelerator to agree on a seed with",
+            "seed the program at its beginning, or draw after the device is chosen",
+        )
+
+
+def _first_drawn(facts: Facts, program: Program, placement: Placement) -> ast.Call | None:
+    if program.one_seed is None:
+        return None
+    draws, splits = Draws(facts, program), program.one_seed.splits
+    if not splits:
+        return draws.before(placement.accelerator)
+    units = {facts.unit(split) for split in splits}
+    calls = draws.calls_before(placement.accelerator)
+    return next((c for c in calls if c in splits or units & reached(facts, facts.targets(c))), None)
+
+
+__all__ = ["OneSeed", "drawn_before", "possible", "seed_of_splits"]

@@ -1,0 +1,108 @@
+"""Where processes part: the tests, loops and calls by which one of them comes to a place, and another does not."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import callers
+from migrate.analysis.known import same as known
+from migrate.analysis.roles import Role
+from migrate.analysis.syntax import FUNCTIONS, own_nodes
+from migrate.analysis.units import Class, Function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.processes.sameness import Sameness
+
+
+def parting(
+    facts: Facts, sameness: Sameness, node: ast.AST, *, deep: bool = True, seen: frozenset[int] = frozenset()
+) -> Iterator[ast.AST]:
+    """What decides whether a node runs, and how often; `deep`: in all, not for one call of its function."""
+    unit = facts.unit(node)
+    yield from _around(facts, sameness, node, None)
+    loops = {above for above in facts.tree(node).up(node) if isinstance(above, (ast.For, ast.While))}
+    line = getattr(node, "lineno", 0)
+    for inner in facts.own(unit):
+        if isinstance(inner, ast.Return) and inner.lineno < line and loops.isdisjoint(facts.tree(inner).up(inner)):
+            yield from _around(facts, sameness, inner, None)
+    if deep and isinstance(unit, Function) and id(unit) not in seen:
+        for call in facts.callers(unit):
+            if call.handed is not None and call.handed.by in _AT_ANY_TIME:
+                yield call.node
+            yield from parting(facts, sameness, call.node, seen=seen | {id(unit)})
+
+
+#: What calls a function in its own time.
+_AT_ANY_TIME = callers.BESIDE | {"threading.Timer", "signal.signal"}
+
+
+def _around(facts: Facts, sameness: Sameness, node: ast.AST, stop: ast.AST | None) -> Iterator[ast.AST]:
+    """What decides whether a node runs, in its function and up to a loop around it."""
+    below = node
+    for above in facts.tree(node).up(node):
+        if above is stop or isinstance(above, (*FUNCTIONS, ast.Module)):
+            return
+        if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
+            if not _is_decided_alike(facts, sameness, above.test):
+                yield above
+        elif isinstance(above, ast.While):
+            if not _is_decided_alike(facts, sameness, above.test) or _asks_for_file(facts, above.test):
+                yield above
+            yield from _leaving(facts, sameness, above)
+        elif isinstance(above, (ast.For, ast.AsyncFor)) and below is not above.iter:
+            if not sameness.even(above.iter):
+                yield above
+            yield from _leaving(facts, sameness, above)
+        elif isinstance(above, ast.BoolOp) and below is not above.values[0]:
+            if not all(sameness.same(value) for value in above.values[: above.values.index(below)]):  # type: ignore[arg-type]
+                yield above
+        elif isinstance(above, ast.ExceptHandler) and not sameness.trusting and not _is_shared_trouble(above):
+            yield above
+        below = above
+
+
+def _is_decided_alike(facts: Facts, sameness: Sameness, test: ast.expr) -> bool:
+    """Whether a test comes out the same: also by what objects of the project say of themselves."""
+    if not sameness.same(test):
+        return False
+    units = {v.unit for n in ast.walk(test) for v in facts.values(n) if v.role is Role.INSTANCE}
+    members = [m.unit for unit in units if isinstance(unit, Class) for name in _TRUTH for m in unit.lookup(name)]
+    return all(sameness.gives_same(member) for member in members if isinstance(member, Function))
+
+
+_TRUTH = ("__bool__", "__len__")
+
+
+def _leaving(facts: Facts, sameness: Sameness, loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[ast.AST]:
+    """What decides whether a loop is left before its end, or a round of it."""
+    tree = facts.tree(loop)
+    for inner in own_nodes(loop):
+        if isinstance(inner, (ast.Break, ast.Continue)):
+            if next(tree.loops(inner), None) is loop:
+                yield from _around(facts, sameness, inner, loop)
+                yield from _stopped_by_file(facts, inner, loop)
+        elif isinstance(inner, ast.Return) or (isinstance(inner, ast.Call) and bool(facts.called(inner) & known.EXITS)):
+            yield from _around(facts, sameness, inner, loop)
+
+
+def _stopped_by_file(facts: Facts, inner: ast.AST, loop: ast.AST) -> Iterator[ast.AST]:
+    """`if os.path.exists("stop"): break`: it may appear when one process has asked, and another not yet."""
+    for above in facts.tree(inner).up(inner) if isinstance(inner, ast.Break) else ():
+        if above is loop:
+            return
+        if isinstance(above, ast.If) and _asks_for_file(facts, above.test):
+            yield above
+
+
+def _asks_for_file(facts: Facts, test: ast.expr) -> bool:
+    calls = (node for node in ast.walk(test) if isinstance(node, ast.Call))
+    return any(facts.called(c) & known.PRESENCE or ast.unparse(c.func).endswith((".exists", ".is_file")) for c in calls)
+
+
+def _is_shared_trouble(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return all(kind is not None and ast.unparse(kind).rpartition(".")[2] in known.SHARED_TROUBLE for kind in kinds)

@@ -1,0 +1,294 @@
+"""Training without a DataLoader: every process trains on what the program gives it, and nothing deals the data out.
+
+That is right as long as all processes take the same steps. With every source of chance seeded they all do the same;
+otherwise each draws something of its own, the gradients are averaged, and nothing may be decided by what only one of
+them has seen.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import distributed
+from migrate.analysis.known import same as known
+from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.units import Class, Module
+from migrate.programs.argument import Argument
+from migrate.programs.marker import is_main
+from migrate.programs.processes.draws import Draws
+from migrate.programs.processes.one_seed import OneSeed, possible, seed_of_splits
+from migrate.programs.processes.sameness import Sameness
+from migrate.programs.processes.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, unseeded
+from migrate.programs.processes.splits import chosen_data
+from migrate.programs.program import Program, Refusal
+from migrate.programs.schedule.schedulers import schedules
+from migrate.programs.training.loose import trained_alone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact, Loops
+
+
+def without_loader(program: Program) -> tuple[LoopFact, ...]:
+    """The training loops of a program that run over no DataLoader."""
+    return tuple(loop for loop in program.training if not loop.loaders)
+
+
+def decide_seed(facts: Facts, loops: Loops, program: Program) -> OneSeed | None:
+    """The seed that all processes of a program take, where it has none of its own and needs one."""
+    if program.training_loaders:
+        apart = splits_apart(facts, loops, program)
+        return seed_of_splits(facts, program, Sameness(facts, program, trusting=True), apart) if apart else None
+    replicas = without_loader(program)
+    missing = chance(facts, loops, program) if replicas else []
+    if not missing:
+        return None
+    seed = possible(facts, program, Sameness(facts, program, trusting=True), missing)
+    if seed is None or any(loop.whole for loop in replicas) or Draws(facts, program).must_agree(loops):
+        return seed
+    return seed if any(_parting(facts, loops, program, replicas, trusting=False)) else None
+
+
+def splits_apart(facts: Facts, loops: Loops, program: Program) -> list[ast.Call]:
+    """Where each process would choose data of its own, for the loaders that are then dealt out."""
+    chosen = chosen_data(facts, loops, program) if program.training_loaders else {}
+    missing = chance(facts, loops, program) if chosen else []
+    return [call for call, library in chosen.items() if library in missing]
+
+
+def differs(facts: Facts, loops: Loops, program: Program) -> bool:
+    """Whether each process trains on what it draws itself, and only the gradients are shared."""
+    if program.one_seed is not None or not without_loader(program):
+        return False
+    return Draws(facts, program).own(chance(facts, loops, program))
+
+
+def chance(facts: Facts, loops: Loops, program: Program) -> list[str]:
+    """What a program draws without having seeded it."""
+    sameness, clocks = (Sameness(facts, program, trusting=trusting) for trusting in (False, True))
+    return unseeded(facts, loops, program, sameness, clocks)
+
+
+ON_CPU = "True"
+
+
+def without_device(facts: Facts, loops: Loops, program: Program) -> Iterator[Argument]:
+    """`cpu=True` where no tensor is ever moved: which ones would have to follow the model is not seen."""
+    modules = facts.imported(program.module) | {program.module} | {loop.unit.module for loop in program.training}
+    if without_loader(program) and not any(_names_device(module) for module in modules):
+        yield Argument("cpu", ON_CPU)
+
+
+def _names_device(module: Module) -> bool:
+    text = _PUTS_NOTHING.sub(b"", module.file.content)
+    return b"device" in text or b"cuda" in text
+
+
+#: What seeds a GPU, or asks for one, puts nothing there.
+_PUTS_NOTHING = re.compile(
+    rb"cuda\.(manual_seed(_all)?|is_available|device_count|seed(_all)?|empty_cache|synchronize)\b|backends\.cud\w+"
+)
+
+
+def loose_tensors(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """What is trained and belongs to no model, where the processes have other data."""
+    found = trained_alone(facts, program)
+    if not found or (not program.training_loaders and not differs(facts, loops, program)):
+        return
+    for node in found:
+        text = ast.unparse(node)
+        if Role.TENSOR in roles(facts.values(node)):
+            what, way = f"`{text}`, a tensor that belongs to no model", "make it an nn.Parameter of the model"
+        else:
+            what, way = f"`{text}`, of which nothing is known", "pass model.parameters() of a model made in named files"
+        why = f"the optimizer trains {what}: processes would not share its gradients"
+        yield Refusal(node, "MIG902", why, way if program.training_loaders else f"seed the program first, or {way}")
+
+
+def other_sources(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Loops over what another library makes: some put their batches on a GPU, or deal them out, by themselves."""
+    for loop in without_loader(program):
+        iterated = ast.walk(loop.node.iter) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else ()
+        values = [value for node in iterated for value in facts.values(node) if value.role is Role.FEED]
+        if values:
+            names = {value.name for value in values}
+            if not all(name.startswith(_LEFT_AS_THEY_ARE) for name in names):
+                yield Refusal(
+                    loop.node,
+                    "MIG903",
+                    f"the loop runs over {min(names)}, which prepare cannot take",
+                    "put the data into a torch.utils.data.DataLoader and loop over it",
+                )
+
+
+#: Sources of batches that every process may have whole: they give what they are asked for, where they are asked to.
+_LEFT_AS_THEY_ARE = ("torchtext.", "torch_geometric.", "webdataset.", "dgl.")
+
+
+def drawn_apart(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Whole batches that each process would draw in an order of its own."""
+    for loop in program.training if program.one_seed is None else ():
+        if loop.whole and (missing := chance(facts, loops, program)):
+            yield Refusal(
+                loop.node,
+                "MIG903",
+                "batches of a loader are taken here together with rows that the program deals out itself, so every "
+                f"process must draw the same, and {' and '.join(missing)} is not seeded",
+                "seed the program at its beginning, or let one data set give both",
+            )
+
+
+def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Decisions by which one process would train on, and another not."""
+    replicas = without_loader(program)
+    if not replicas or any(True for _ in facts.calls_to(distributed.RPC)):
+        return  # the processes of RPC have work of their own: that is told
+    missing = chance(facts, loops, program)
+    is_same = not missing or program.one_seed is not None
+    found = list(_parting(facts, loops, program, replicas, trusting=is_same))
+    if missing and found and is_same and not any(_parting(facts, loops, program, replicas, trusting=False)):
+        return
+    for node in found:
+        yield _refusal(node, [] if is_same else missing)
+
+
+def _parting(
+    facts: Facts, loops: Loops, program: Program, replicas: tuple[LoopFact, ...], *, trusting: bool
+) -> Iterator[ast.AST]:
+    """The places where processes would part; `trusting`: all of them draw the same."""
+    sameness = Sameness(facts, program, trusting=trusting)
+    told: set[ast.AST] = set()
+    for node in _together(facts, loops, program, replicas):
+        for test in sameness.parting(node):
+            if test not in told and not _is_dissolved(test, sameness):
+                told.add(test)
+                yield test
+    yield from (use.node for use in facts.calls_to(known.ALARMS))
+    for schedule in schedules(facts, loops, program):
+        for step in schedule.on_metric:
+            if not all(map(sameness.same, step.args)):
+                yield step
+    for statement in _learning_rates(facts, program):
+        if not sameness.same(statement.value) or not sameness.alike(statement, deep=True):
+            yield statement
+
+
+def _is_dissolved(test: ast.AST, sameness: Sameness) -> bool:
+    """Whether nothing but a branch on the main process keeps the others away: it goes where all must enter it."""
+    if not isinstance(test, ast.If) or not is_main(test.test) or test.orelse:
+        return False
+    parts = test.test.values if isinstance(test.test, ast.BoolOp) else [test.test]
+    jumps = (ast.Return, ast.Break, ast.Continue)
+    return all(is_main(part) or sameness.same(part) for part in parts) and not any(
+        isinstance(inner, jumps) for inner in ast.walk(test)
+    )
+
+
+def _together(facts: Facts, loops: Loops, program: Program, replicas: tuple[LoopFact, ...]) -> Iterator[ast.AST]:
+    """What all processes must do equally often: backward, the steps, and forwards that exchange buffers."""
+    for loop in replicas:
+        yield from loop.backwards
+        yield from (update.node for update in loops.stepped(loop))
+    if has_buffers(facts, program):
+        for use in facts.calls:
+            if origins(facts.values(use.node.func), Role.MODEL) & program.model_origins:
+                yield use.node
+
+
+def has_buffers(facts: Facts, program: Program) -> bool:
+    """Whether a model that is trained may have buffers, such as the statistics of a BatchNorm."""
+    values = [v for o in program.model_origins for v in facts.values(o) if v.role is Role.MODEL]
+    if any(value.unit is None and not value.name.startswith("torch.nn.") for value in values):
+        return True
+    modules = {value.unit.module for value in values if isinstance(value.unit, Class)} | {program.module}
+    return any(word in module.file.content for module in modules for word in _BUFFERED)
+
+
+#: What a file says of models that have buffers; `models.` gives those of libraries.
+_BUFFERED = (b"BatchNorm", b"register_buffer", b"torchvision.models", b"InstanceNorm")
+
+
+def _learning_rates(facts: Facts, program: Program) -> Iterator[ast.Assign | ast.AugAssign]:
+    """`group["lr"] = lr` in the modules of the training loops."""
+    for module in {loop.unit.module for loop in program.training}:
+        for node in facts.tree(module.tree).nodes:
+            targets = (
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [node.target]
+                if isinstance(node, ast.AugAssign)
+                else []
+            )
+            for target in targets:
+                if (
+                    isinstance(target, ast.Subscript)
+                    and isinstance(target.slice, ast.Constant)
+                    and target.slice.value == "lr"
+                ):
+                    yield node  # type: ignore[misc]
+
+
+def _refusal(node: ast.AST, missing: list[str]) -> Refusal:
+    what, text = _decided(node)
+    if not missing:
+        why = f"{what} by {text}, which a clock or the system gives: processes would part ways"
+        return Refusal(node, "MIG122", why, "decide by a number of steps")
+    if NUMBER in missing:
+        why = f"{what} by {text}, which may differ between processes (each goes by its number): they would part ways"
+        return Refusal(node, "MIG122", why, "decide by what all have summed up, or by a number of steps")
+    own, plain = [each for each in missing if each in _OWN], [each for each in missing if each not in _OWN]
+    named = " and ".join([", ".join(plain[:-1]), plain[-1]] if len(plain) > 1 else plain)
+    told = ", ".join([f"{named} not seeded"] * bool(plain) + own)
+    why = f"{what} by {text}, which may differ between processes ({told}): they would part ways"
+    return Refusal(node, "MIG122", why, ", and ".join([_way_out(plain)] * bool(plain) + [_OWN[each] for each in own]))
+
+
+def _decided(node: ast.AST) -> tuple[str, str]:
+    if isinstance(node, (ast.If, ast.IfExp, ast.While)):
+        return "whether training goes on is decided here", ast.unparse(node.test)
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        return "how often this loop runs is decided", ast.unparse(node.iter)
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("alarm", "setitimer")):
+        return "the training is stopped", ast.unparse(node)
+    if isinstance(node, ast.Call):
+        return "the learning rate is set here", ", ".join(map(ast.unparse, node.args))
+    if isinstance(node, (ast.Assign, ast.AugAssign)):
+        return "the learning rate is set here", ast.unparse(node.value)
+    return "whether training goes on is decided here", ast.unparse(node).partition("\n")[0]
+
+
+#: What no seed of a library reaches, and what to do instead.
+_OWN = {
+    OWN_SEED: "seed with a number that is the same in every run",
+    BESIDE: "draw in the program itself, or decide by a number of steps",
+}
+#: How each source of chance is seeded.
+_SEEDED = {
+    "random": "random.seed(0)",
+    "numpy": "np.random.seed(0)",
+    "torch": "torch.manual_seed(0)",
+    ENVIRONMENT: "env.reset(seed=0) (env.seed(0) in older versions; env.action_space.seed(0) where it chooses actions)",
+    GENERATOR: "the generator with a seed: np.random.default_rng(0)",
+}
+
+
+def _way_out(missing: list[str]) -> str:
+    return f"before anything is drawn, call {', '.join(_SEEDED[name] for name in missing)}"
+
+
+__all__ = [
+    "ON_CPU",
+    "chance",
+    "decide_seed",
+    "differs",
+    "drawn_apart",
+    "loose_tensors",
+    "other_sources",
+    "parting_replicas",
+    "without_device",
+    "without_loader",
+]

@@ -1,0 +1,390 @@
+"""Whether all processes of a program see the same at a place, and come there equally often.
+
+Every process runs the same program. Without loaders that deal the data out, what they compute is the same as long as it
+comes from constants, options, files and their sizes; what is drawn, measured, or played against an environment may be
+another on each. What is not proven to be the same may differ.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import callers
+from migrate.analysis.known import same as known
+from migrate.analysis.roles import PLACE, Role, origins, roles
+from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.units import Class, Function, Module
+from migrate.programs.marker import asks_accelerator, is_of_all
+from migrate.programs.processes.films import is_recorder
+from migrate.programs.processes.parting import parting
+from migrate.programs.processes.seeds import forward_draws
+from migrate.programs.training.modes import Mode, Modes
+from migrate.programs.training.unsteady import unsteady
+from migrate.programs.values.fillings import Fillings, shares
+from migrate.programs.values.sources import Sources, called_by_name, hidden, parts_given, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.state import Binding
+    from migrate.analysis.units import Unit
+    from migrate.programs.program import Program
+
+_FUNCTIONS = (Role.FUNCTION, Role.METHOD)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Sameness:
+    """The answers for one program.
+
+    The models that it trains have the same weights on all processes. `trusting`: all that is drawn is seeded, so only
+    clocks tell the processes apart.
+    """
+
+    def __init__(self, facts: Facts, program: Program, *, trusting: bool) -> None:
+        self._facts = facts
+        self._trained = frozenset() if forward_draws(facts, program) else program.model_origins
+        self._modes = Modes(facts, program)
+        self._is_steady = not unsteady(facts, program)
+        self.trusting = trusting
+        self._sources = facts.once(Sources)
+        self._fillings = facts.once(Fillings)
+        self._known: dict[tuple[ast.AST, str], bool] = {}
+
+    # --- values -----------------------------------------------------------------------------------------------------
+
+    def same(self, node: ast.AST | None) -> bool:
+        """Whether an expression has the same value on all processes."""
+        if node is None or isinstance(node, ast.Constant):
+            return True
+        return self._asked((node, "same"), lambda: self._is_same(node))
+
+    def _asked(self, key: tuple[ast.AST, str], answer: Callable[[], bool]) -> bool:
+        """An answer, found once. While it is being asked it is taken for yes: `i += 1` is the same if all the rest is.
+
+        What rested on that is forgotten if it turns out to be no.
+        """
+        if key in self._known:
+            return self._known[key]
+        before = len(self._known)
+        self._known[key] = True
+        found = answer()
+        if not found:
+            for later in [each for each, yes in list(self._known.items())[before:] if yes]:
+                del self._known[later]
+            self._known[key] = False
+        return found
+
+    def _is_same(self, node: ast.AST) -> bool:
+        if asks_accelerator(node):
+            return is_of_all(node)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            return not roles(self._facts.values(node)) & PLACE and self._named(node, value=True)
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        if isinstance(node, _COMPREHENSIONS):
+            return all(self.same(g.iter) and all(map(self.same, g.ifs)) for g in node.generators) and all(
+                self.same(part) for part in ast.iter_child_nodes(node) if not isinstance(part, ast.comprehension)
+            )
+        if isinstance(node, ast.Lambda):
+            return self.trusting and self.same(node.body)
+        if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom)):
+            return self.trusting
+        return all(self.same(part) for part in ast.iter_child_nodes(node) if _is_expression(part))
+
+    def _call(self, node: ast.Call) -> bool:
+        names = called_by_name(self._facts, node)
+        if any(name.startswith(known.OWN) for name in names):
+            return False
+        if "builtins.len" in names and node.args:
+            return self.even(node.args[0])
+        if isinstance(node.func, ast.Attribute) and node.func.attr in known.SIZES and not names:
+            return self.even(node.func.value)
+        if self.trusting:
+            return self._trusts(node, names)
+        given = all(self.same(part) for part in (*node.args, *(k.value for k in node.keywords)))
+        if names:
+            return given and all(name.startswith(known.PURE) and not known.draws(name) for name in names)
+        if targets := self._facts.targets(node):
+            return given and all(self.gives_same(target) for target in targets)
+        if self._evaluates(node):
+            return given
+        values = self._facts.receiver(node)
+        if not isinstance(node.func, ast.Attribute) or roles(values) & {Role.MODEL, Role.INSTANCE}:
+            return False
+        return given and self.same(node.func.value)
+
+    def _trusts(self, node: ast.Call, names: frozenset[str]) -> bool:
+        """Whether no clock and nothing of the system comes into a call."""
+        given: list[ast.expr] = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if any(map(is_recorder, names)):
+            given = given[:1]  # where a film is written changes nothing in the game
+        elif self._facts.targets(node) and not names and Role.MODEL not in roles(self._facts.values(node.func)):
+            given = hidden(node)  # the others are asked for where they are used
+        if not all(map(self.same, given)):
+            return False
+        entered = {v.unit for part in (node.func, *node.args) for v in self._facts.values(part) if v.role in _FUNCTIONS}
+        entered.update(self._facts.targets(node) if Role.MODEL not in roles(self._facts.values(node.func)) else ())
+        if not all(self.gives_same(unit) for unit in entered if isinstance(unit, Function)):
+            return False
+        return bool(names) or not isinstance(node.func, ast.Attribute) or self.same(node.func.value)
+
+    def _evaluates(self, node: ast.Call) -> bool:
+        """Whether a call computes a loss, or runs a trained model that drops nothing out."""
+        if roles(called := self._facts.values(node.func)) == {Role.CRITERION}:
+            return True
+        is_model = Role.MODEL in roles(called) <= {Role.MODEL, Role.CHECKPOINT, Role.UNKNOWN}
+        is_trained = is_model and origins(called, Role.MODEL) <= self._trained
+        return is_trained and (self._is_steady or self._modes.at(node) is Mode.EVAL)
+
+    def gives_same(self, unit: Function) -> bool:
+        """Whether a function of the project gives the same, for what all of its callers pass."""
+        if isinstance(unit.node, ast.Lambda):
+            return self.same(unit.node.body)
+        returned = [node for node in self._facts.own(unit) if isinstance(node, (ast.Return, ast.Yield))]
+        return all(self.same(node.value) and self.alike(node, deep=False) for node in returned)
+
+    # --- numbers of items -------------------------------------------------------------------------------------------
+
+    def even(self, node: ast.expr) -> bool:
+        """Whether something has equally many items on all processes."""
+        if self.trusting and Role.INSTANCE not in roles(self._facts.values(node)) and self.same(node):
+            return True
+        return self._asked((node, "even"), lambda: self._is_even(node))
+
+    def _is_even(self, node: ast.expr) -> bool:
+        values = self._facts.values(node)
+        classes = {value.unit for value in values if value.role is Role.INSTANCE and isinstance(value.unit, Class)}
+        if not all(map(self._gives_items_evenly, classes)):
+            return False
+        if self._facts.loaders(values) or roles(values) & {Role.FEED, Role.PARAMETERS}:
+            return True  # a loader has equally many steps for each process, and all have the same model
+        if isinstance(node, ast.Attribute) and node.attr == "param_groups":
+            return True
+        if isinstance(node, ast.Attribute) and node.attr in known.SIZE_ATTRIBUTES:
+            return self.even(node.value)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            return self._named(node, value=False)
+        if isinstance(node, ast.Call):
+            return self._is_even_call(node)
+        if isinstance(node, ast.Subscript):
+            return self.even(node.value) and self._is_even_index(node.slice)
+        if isinstance(node, _COMPREHENSIONS):
+            return all(self.even(g.iter) and all(map(self.same, g.ifs)) for g in node.generators)
+        parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        return all(self.same(part) or self.even(part) for part in parts)
+
+    def _is_even_index(self, index: ast.expr) -> bool:
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        return all(
+            self.same(part) or (not (isinstance(part, ast.Slice) or self._is_mask(part)) and self.even(part))
+            for part in parts
+        )
+
+    def _is_mask(self, node: ast.expr) -> bool:
+        """Whether an index chooses any number of items."""
+        if isinstance(node, ast.Name):
+            given = self._sources.given(node)
+            return not given.complete or any(self._is_mask(e) for e in given.expressions if not isinstance(e, ast.Name))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in known.MASKS:
+            return True
+        parts = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp)
+        return isinstance(node, parts) and any(isinstance(inner, ast.Compare) for inner in ast.walk(node))
+
+    def _is_even_call(self, node: ast.Call) -> bool:
+        names, given = called_by_name(self._facts, node), [*node.args, *(k.value for k in node.keywords)]
+        if names & known.PASSING or "itertools.count" in names:
+            return all(self.even(part) for part in node.args[:1])
+        if "builtins.zip" in names:
+            return all(self.even(part) for part in node.args)
+        if names & known.UNEVEN or any(name.startswith(known.OWN) for name in names):
+            return False
+        if "builtins.range" in names or any(name.startswith("tqdm.") for name in names):
+            return all(self.same(part) for part in node.args)
+        if names:
+            counts = all(self.same(part) or self.even(part) for part in given)
+            return counts and (self.trusting or all(name.startswith((*known.PURE, *known.DRAWN)) for name in names))
+        if targets := self._facts.targets(node):
+            return all(map(self._gives_evenly, targets)) and all(self.same(p) or self.even(p) for p in hidden(node))
+        found = roles(self._facts.values(node.func))
+        if Role.MODEL in found and found <= {Role.MODEL, Role.TENSOR}:
+            return all(self.same(part) or self.even(part) for part in given)
+        if isinstance(node.func, ast.Attribute) and not roles(self._facts.receiver(node)) & {Role.MODEL, Role.INSTANCE}:
+            return self.even(node.func.value) and all(self.same(part) or self.even(part) for part in given)
+        return self.same(node)
+
+    def _gives_items_evenly(self, cls: Class) -> bool:
+        """Whether objects of a class of the project have, or yield, equally many items."""
+        return all(map(self._gives_evenly, _members(cls, "__iter__", "__next__"))) and all(
+            map(self.gives_same, _members(cls, "__len__"))
+        )
+
+    def _gives_evenly(self, unit: Function) -> bool:
+        """Whether a function of the project gives, or yields, equally many items."""
+        nodes = list(self._facts.own(unit))
+        yields = [node for node in nodes if isinstance(node, (ast.Yield, ast.YieldFrom))]
+        if yields:
+            return all(self.alike(node, deep=False) for node in yields)
+        if isinstance(unit.node, ast.Lambda):
+            return self.even(unit.node.body)
+        returned = [node for node in nodes if isinstance(node, ast.Return) and node.value is not None]
+        return all(self.even(node.value) and self.alike(node, deep=False) for node in returned if node.value)
+
+    def _is_filled_alike(self, node: ast.Name | ast.Attribute, *, value: bool) -> bool:
+        """Whether what is put into a container is the same on all processes; without `value`, only how often."""
+        for filling in self._fillings.of(node):
+            if isinstance(node, ast.Name) and self._is_later(filling, node):
+                continue
+            given = [*filling.args, *(k.value for k in filling.keywords)] if isinstance(filling, ast.Call) else []
+            if isinstance(filling, (ast.Assign, ast.AugAssign)):
+                if value and not (self.same(filling.value) and self.alike(filling, deep=True)):
+                    return False
+            elif not (self.alike(filling, deep=True) and (not value or self._gives_alike(given))):
+                return False
+        return True
+
+    def _gives_alike(self, given: list[ast.expr]) -> bool:
+        return (self.trusting or bool(given)) and all(map(self.same, given))
+
+    def _named(self, node: ast.Name | ast.Attribute, *, value: bool) -> bool:
+        given = self._name(node, value=value) if isinstance(node, ast.Name) else self._attribute(node, value=value)
+        return given and self._is_filled_alike(node, value=value)
+
+    # --- names ------------------------------------------------------------------------------------------------------
+
+    def _name(self, node: ast.Name, *, value: bool) -> bool:
+        facts = self._facts
+        for above in facts.tree(node).up(node):
+            if isinstance(above, _COMPREHENSIONS):
+                for generator in above.generators:
+                    if any(isinstance(n, ast.Name) and n.id == node.id for n in ast.walk(generator.target)):
+                        return self.same(generator.iter)
+        unit: Unit = facts.unit(node)
+        while True:
+            bindings = self._bindings(unit, node.id)
+            is_parameter = isinstance(unit, Function) and node.id in unit.parameter_names
+            if bindings or is_parameter:
+                break
+            if isinstance(unit, Module):
+                return self._elsewhere(node)
+            assert isinstance(unit, Function)
+            unit = unit.parent or unit.module
+        before = [binding for binding in bindings if not self._is_later(binding.statement, node)]
+        bindings = before if before or is_parameter else bindings
+        given = all(self._bound(binding, value=value, deep=isinstance(unit, Module)) for binding in bindings)
+        if given and is_parameter:
+            assert isinstance(unit, Function)
+            return self._parameter(unit, node.id, value=value)
+        return given
+
+    def _is_later(self, place: ast.AST, node: ast.AST) -> bool:
+        """Whether a place of the same code is only ever run after a node is."""
+        return self._facts.unit(place) is self._facts.unit(node) and self._facts.tree(node).is_later(place, node)
+
+    def _bindings(self, unit: Unit, name: str) -> list[Binding]:
+        if shares(unit, name):
+            return []
+        inner = (u for u in self._facts.units if isinstance(u, Function) and unit in (u.module, u.parent))
+        units = [unit, *(u for u in inner if shares(u, name))]
+        return [b for u in units for b in self._facts.bindings_in(u) if b.target == name]
+
+    def _elsewhere(self, node: ast.Name) -> bool:
+        """A name of another file, of a library, or of Python."""
+        given = self._sources.given(node)
+        if given.expressions:
+            return given.complete and all(map(self.same, given.expressions))
+        found = roles(self._facts.values(node))
+        plain = {Role.KNOWN, Role.FUNCTION, Role.CLASS, Role.MODULE, Role.HOLDER, Role.AVAILABLE, Role.TEXT}
+        return self.trusting or (bool(found) and found <= plain)
+
+    def _parameter(self, unit: Function, name: str, *, value: bool) -> bool:
+        if name == "self" and unit.owner is not None:
+            return True
+        found = [(passed(call, unit, name), call.handed) for call in self._facts.callers(unit)]
+        if any(handed is not None and handed.by not in callers.COMMAND_LINES for _, handed in found):
+            return self.trusting
+        ask = self.same if value else self.even
+        return all(argument is None or ask(argument) for argument, _ in found)
+
+    def _attribute(self, node: ast.Attribute, *, value: bool) -> bool:
+        facts = self._facts
+        if names := facts.names(node):
+            return not any(name.startswith(known.OWN) for name in names)
+        if node.attr in known.FORMS:
+            return True
+        if value and node.attr in known.SIZE_ATTRIBUTES and not roles(facts.values(node.value)) & {Role.HOLDER}:
+            return self.even(node.value)
+        owners = facts.values(node.value)
+        found = list(self._fillings.setting(node))
+        if not all(self._bound(binding, value=value, deep=True) for binding in found):
+            return False
+        if Role.HOLDER in roles(owners):
+            return self._is_option(node)
+        classes = [v.unit for v in owners if v.role is Role.INSTANCE and isinstance(v.unit, Class)]
+        if computed := [m.unit for cls in classes for m in cls.lookup(node.attr) if isinstance(m.unit, Function)]:
+            return all(map(self.gives_same, computed))
+        if not found and any(cls.sets(node.attr) for cls in classes):
+            return False  # in a method that only Python calls
+        return bool(found) or ((self.trusting or Role.INSTANCE not in roles(owners)) and self.same(node.value))
+
+    def _is_option(self, node: ast.Attribute) -> bool:
+        """Whether an attribute of parsed arguments, or of what a call makes of keywords, is the same."""
+        option = self._sources.option(node)
+        if option is not None and not all(self.same(k.value) for k in option.keywords if k.arg == "default"):
+            return False
+        made = [v.origin for v in self._facts.values(node.value) if v.role is Role.HOLDER]
+        given = [k.value for call in made if isinstance(call, ast.Call) for k in call.keywords if k.arg == node.attr]
+        return all(map(self.same, given)) and all(map(self._is_default, self._sources.fields(node)))
+
+    def _is_default(self, field: ast.expr) -> bool:
+        """Whether an option of a class has a default that is the same."""
+        calls = [call for call in ast.walk(field) if isinstance(call, ast.Call)]
+        names = {name for call in calls for name in called_by_name(self._facts, call)}
+        return not any(name.startswith((*known.OWN, "random.")) or known.draws(name) for name in names)
+
+    def _bound(self, binding: Binding, *, value: bool, deep: bool) -> bool:
+        """Whether a statement gives its target the same (or as many), and equally often."""
+        statement = binding.statement
+        ask = self.same if value else self.even
+        if isinstance(statement, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)):
+            return True
+        if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            parts = parts_given(self._facts, statement, binding.target)
+            is_given = all(ask(part) and self.alike(place, deep=False) for part, place in parts)
+        elif isinstance(statement, (ast.For, ast.AsyncFor)):
+            is_given = self._counts(statement, binding.target) or self.same(statement.iter)
+        elif isinstance(statement, (ast.With, ast.AsyncWith)):
+            is_given = all(self.same(item.context_expr) for item in statement.items)
+        else:
+            is_given = self.trusting
+        return is_given and self.alike(statement, deep=deep)
+
+    def _counts(self, loop: ast.For | ast.AsyncFor, target: str) -> bool:
+        """Whether a name of a loop is the number that enumerate() gives."""
+        is_pair = isinstance(loop.target, ast.Tuple) and ast.unparse(loop.target.elts[0]) == target
+        call = loop.iter
+        return is_pair and isinstance(call, ast.Call) and "builtins.enumerate" in self._facts.called(call)
+
+    # --- how often something runs -----------------------------------------------------------------------------------
+
+    def alike(self, node: ast.AST, *, deep: bool) -> bool:
+        """Whether all processes run a node equally often; `deep`: in all, not for one call of its function."""
+        key = (node, "deep" if deep else "here")
+        return self._asked(key, lambda: next(self.parting(node, deep=deep), None) is None)
+
+    def parting(self, node: ast.AST, *, deep: bool = True) -> Iterator[ast.AST]:
+        """The tests and loops by which one process may come to a node, and another not."""
+        return parting(self._facts, self, node, deep=deep)
+
+
+def _is_expression(node: ast.AST) -> bool:
+    return isinstance(node, (ast.expr, ast.keyword, ast.FormattedValue, ast.Slice))
+
+
+def _members(cls: Class, *names: str) -> Iterator[Function]:
+    for name in names:
+        for member in cls.lookup(name):
+            if isinstance(member.unit, Function):
+                yield member.unit

@@ -1,0 +1,166 @@
+"""What a program draws without having seeded it: there, each process gets something of its own."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import callers, output
+from migrate.analysis.known import same as known
+from migrate.analysis.syntax import own_nodes
+from migrate.analysis.units import Class, Module, module_of
+from migrate.programs.marker import NUMBERS, marks
+from migrate.programs.processes.environments import plays
+from migrate.programs.processes.seeded_games import seeds_environments
+from migrate.programs.reach.reached import reached
+from migrate.programs.values.always import is_always_run
+from migrate.programs.values.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts, Use
+    from migrate.programs.loops import Loops
+    from migrate.programs.processes.sameness import Sameness
+    from migrate.programs.program import Program
+
+ENVIRONMENT = "the environment"
+GENERATOR = "a random generator of its own"
+NUMBER = "the number of the process"
+OWN_SEED = "a seed that a clock or the system gives"
+BESIDE = "what processes or threads of the program's own draw"
+
+
+def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness, clocks: Sameness) -> list[str]:
+    """The sources of chance that a program uses and does not seed, or not always, or not alike on all processes.
+
+    `clocks` tells what is another on each process even if all is seeded.
+    """
+    modules = modules_of(facts, program)
+    uses = [use for use in facts.calls_anywhere if use.unit.module in modules]
+    drawn = {library for use in uses for library in _drawn(facts, use)} | {"torch"}
+    missing = [library for library in sorted(drawn) if not any(_seeds(facts, loops, sameness, uses, library))]
+    own = [use.node for use in uses if seeds_itself(facts, clocks, use.node)]
+    streams = {call for call in own if facts.called(call) & known.STREAMS and not _is_given(call)}
+    missing += [GENERATOR] if streams else []
+    missing += [OWN_SEED] if streams.symmetric_difference(own) else []
+    missing += [BESIDE] if any(_draw_beside(facts, modules)) else []
+    if plays(facts, modules, uses) and not seeds_environments(facts, sameness, program, modules):
+        missing.append(ENVIRONMENT)
+    if any(_goes_by_number(facts, module) for module in modules):
+        missing.append(NUMBER)
+    return missing
+
+
+def seeds_itself(facts: Facts, clocks: Sameness, call: ast.Call) -> bool:
+    """Whether a call seeds a library or a generator with what is another thing on each process."""
+    names = facts.called(call)
+    seeds = known.STREAMS | known.SEEDS_ALL.union(*known.SEEDS.values())
+    is_method = not names and isinstance(call.func, ast.Attribute) and call.func.attr in ("seed", "manual_seed")
+    if not (is_method or names & seeds):
+        return bool(names & known.RESEEDING)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if not _is_given(call) or not all(map(clocks.same, given)) or not clocks.alike(call, deep=True):
+        return True
+    is_plain = names.isdisjoint(known.SEEDS["torch"]) and not _is_under_test(facts, call)
+    return is_plain and _may_be_none(facts.once(Sources), given[0])
+
+
+def _is_given(call: ast.Call) -> bool:
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(not (isinstance(each, ast.Constant) and each.value is None) for each in given)
+
+
+def _is_under_test(facts: Facts, call: ast.Call) -> bool:
+    return any(isinstance(above, (ast.If, ast.IfExp)) for above in facts.tree(call).up(call))
+
+
+def _may_be_none(sources: Sources, node: ast.expr, depth: int = 4) -> bool:
+    """Whether a seed is an option without a default, or what a function is given if nobody says more."""
+    if isinstance(node, ast.Constant):
+        return node.value is None
+    option = sources.option(node)
+    if option is not None and not sources.given(node).expressions:
+        words = {keyword.arg: keyword.value for keyword in option.keywords}
+        is_asked_for = "required" in words or "action" in words or not ast.unparse(option.args[0])[1:].startswith("-")
+        return not is_asked_for and _may_be_none(sources, words.get("default", ast.Constant(None)))
+    if isinstance(node, ast.Attribute) and not sources.given(node).expressions:
+        return any(_may_be_none(sources, each) for each in sources.fields(node))
+    given = sources.given(node).expressions if depth and isinstance(node, (ast.Name, ast.Attribute)) else ()
+    return any(_may_be_none(sources, each, depth - 1) for each in given)
+
+
+def _draw_beside(facts: Facts, modules: set[Module]) -> Iterator[Use]:
+    """What functions draw that run in processes or threads of the program's own."""
+    for unit in facts.functions:
+        handed = [call.handed for call in facts.callers(unit) if call.caller.module in modules]
+        if any(each is not None and each.by in callers.BESIDE for each in handed):
+            reach = reached(facts, [unit])
+            yield from (use for use in facts.calls_anywhere if use.unit in reach and _draws(facts, use))
+
+
+def _draws(facts: Facts, use: Use) -> bool:
+    libraries = ("random", "numpy")
+    names = facts.called(use.node)
+    return any(known.draws(name) or any(known.draws_from(each, name) for each in libraries) for name in names)
+
+
+def _goes_by_number(facts: Facts, module: Module) -> bool:
+    """Whether a program that distributed itself computes with the number of the process, other than to print it."""
+    tree = facts.tree_of(module)
+    return any(
+        not any(isinstance(above, ast.Call) and output.PRINT in facts.called(above) for above in tree.up(mark))
+        for mark in marks(module.tree)
+        if isinstance(asked := tree.parents[mark], ast.Attribute) and asked.attr in NUMBERS
+    )
+
+
+def modules_of(facts: Facts, program: Program) -> set[Module]:
+    """The files that a program runs."""
+    mains = {program.module, *([module_of(program.start)] if program.start is not None else [])}
+    return mains.union(*map(facts.imported, mains), (loop.unit.module for loop in program.training))
+
+
+def forward_draws(facts: Facts, program: Program) -> bool:
+    """Whether a model that is trained may draw when it is called, in eval mode, too: what its file holds says so."""
+    values = (v for origin in program.model_origins for v in facts.values(origin))
+    texts = (value.unit.module.file.content for value in values if isinstance(value.unit, Class))
+    return any(
+        word in text for text in texts for word in (b"torch.rand", b"randn", b"bernoulli", b"sample(", b"normal_(")
+    )
+
+
+def _drawn(facts: Facts, use: Use) -> Iterator[str]:
+    names = facts.called(use.node) - known.STREAMS
+    for library in known.DRAWN:
+        if any(known.draws_from(library, name) and name not in known.SEEDS[library] for name in names):
+            yield library
+
+
+def _seeds(facts: Facts, loops: Loops, sameness: Sameness, uses: list[Use], library: str) -> Iterator[Use]:
+    """The calls that seed a library in every run, with what all processes know, before anything is drawn from it."""
+    for use in uses:
+        if not facts.called(use.node) & (known.SEEDS[library] | known.SEEDS_ALL):
+            continue
+        given = [*use.node.args, *(keyword.value for keyword in use.node.keywords)]
+        if given and all(map(sameness.same, given)) and is_always_run(facts, use.node):
+            if not _draws_before(facts, loops, use, library):
+                yield use
+
+
+def _draws_before(facts: Facts, loops: Loops, use: Use, library: str) -> bool:
+    """Whether something is drawn in the same function before the seed is set there."""
+    if library == "torch":
+        return False  # what is made before is given the main process's weights by prepare
+    for node in own_nodes(use.unit.tree if isinstance(use.unit, Module) else use.unit.node):
+        if not isinstance(node, ast.Call) or node.lineno >= use.node.lineno:
+            continue
+        inner = [n for unit in loops.updates.functions(node) for n in own_nodes(unit.node) if isinstance(n, ast.Call)]
+        for call in (node, *inner):
+            names = facts.called(call) - known.SEEDS[library]
+            if any(known.draws_from(library, name) for name in names):
+                return True
+    return False
+
+
+__all__ = ["ENVIRONMENT", "GENERATOR", "forward_draws", "modules_of", "unseeded"]

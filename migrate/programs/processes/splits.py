@@ -1,0 +1,67 @@
+"""Data that are split or chosen at random, once in a run: every process must come to the same.
+
+What is drawn for each sample or batch is another thing: there each process may have its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.data import SPLITS
+from migrate.analysis.units import Function
+from migrate.programs.processes.draws import Draws
+from migrate.programs.reach.reached import reached
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts, Use
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
+    from migrate.programs.program import Program
+
+#: What chooses, as the splits do: the library whose seed decides, and the argument that takes one of its own.
+_CHOOSING = {
+    **SPLITS,
+    "torch.randperm": ("torch", "generator"),
+    "numpy.random.shuffle": ("numpy", ""),
+    "numpy.random.permutation": ("numpy", ""),
+    "numpy.random.choice": ("numpy", ""),
+    "random.shuffle": ("random", ""),
+    "random.sample": ("random", ""),
+}
+#: What runs for each sample, or for each batch.
+_EACH = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward", "collate_fn"})
+
+
+def chosen_data(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, str]:
+    """The calls that choose data, with the library whose seed decides."""
+    each = reached(facts, (unit for unit in facts.functions if unit.name in _EACH))
+    makers = reached(facts, (unit for unit in facts.functions if _makes_data(unit)))  # also for an evaluation in a loop
+    training = {loop.node for loop in program.training}
+    found: dict[ast.Call, str] = {}
+    for use in Draws(facts, program).uses:
+        library = _library(facts, use, each)
+        if library and (use.unit in makers or training.isdisjoint(loops.around(use.node, use.unit))):
+            found[use.node] = library
+    return found
+
+
+def _makes_data(unit: Function) -> bool:
+    """Whether a function is the constructor of a data set."""
+    return unit.name == "__init__" and unit.owner is not None and bool(unit.owner.lookup("__getitem__"))
+
+
+def _is_never_called(facts: Facts, unit: Function) -> bool:
+    """Whether the name of a function stands nowhere but where it is defined."""
+    word = re.compile(rf"\b{re.escape(unit.name)}\b".encode())
+    return not facts.callers(unit) and sum(len(word.findall(each.file.content)) for each in facts.modules) == 1
+
+
+def _library(facts: Facts, use: Use, each: set[Unit]) -> str | None:
+    """What a call draws from, unless it has a generator of its own, runs for each sample or never does."""
+    if isinstance(use.unit, Function) and (use.unit in each or _is_never_called(facts, use.unit)):
+        return None
+    given = {keyword.arg for keyword in use.node.keywords}
+    known = (_CHOOSING[name] for name in facts.called(use.node) & _CHOOSING.keys())
+    return next((library for library, own in known if not given & {own, None}), None)

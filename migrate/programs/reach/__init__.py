@@ -1,0 +1,1 @@
+"""Which code runs, from which file it is entered, and how often."""

@@ -1,0 +1,27 @@
+"""What runs before the accelerator is made, and so cannot ask for it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Function
+    from migrate.programs.prepare.placement import Placement
+    from migrate.programs.program import Program
+
+
+def earlier(facts: Facts, program: Program, placement: Placement) -> set[Function]:
+    """The functions that run before the accelerator is made: those that are called above it, and what they call."""
+    assert program.start is not None
+    spot = placement.accelerator
+    line = spot.statement.lineno + (spot.where == "after")
+    found: set[Function] = set()
+    waiting = [n for n in facts.own(program.start) if isinstance(n, ast.Call) and n.lineno < line]
+    while waiting:
+        for unit in facts.targets(waiting.pop()):
+            if unit not in found:
+                found.add(unit)
+                waiting += [node for node in facts.own(unit) if isinstance(node, ast.Call)]
+    return found

@@ -1,0 +1,185 @@
+"""The units of a program, and those of its functions that code outside of it enters, too.
+
+`get_network(args)` moves the model, in the training script and in the one that tests it. What is edited there for the
+one would break the other, so such functions are left as they are, like those of a file that was not named.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role
+from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.programs.reach.self_training import steps
+from migrate.source.importers import importers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.program import Program
+
+
+def units_of(facts: Facts, program: Program) -> set[Unit]:
+    """The units of a program: its start, what it calls, what is defined there, the methods beside an `__init__`."""
+    return _reached(facts, program) - program.outsiders.keys()
+
+
+def importing(facts: Facts, unit: Unit) -> str | None:
+    """A file that was not read and imports a function, by its path."""
+    places = (place for function, place in _imported(facts, {unit}) if function is unit.original)
+    return next((place.rpartition(":")[0] for place in places), None)
+
+
+def units_inside(facts: Facts, program: Program) -> set[Unit]:
+    """The units that the home reaches: when these run the objects are prepared, or about to be."""
+    assert program.home is not None
+    return units_from(facts, program.home)
+
+
+def raw_units(facts: Facts, program: Program) -> set[Unit]:
+    """The units that run without the home, too, where that is given its objects: with those that are not prepared."""
+    assert program.home is not None
+    if program.home is program.start or program.hands_up:
+        return set()
+    inside = units_inside(facts, program)
+    reached = _reached(facts, program)
+    found = reached - inside
+    waiting = [
+        unit
+        for unit in inside
+        if isinstance(unit, Function)
+        and unit is not program.home
+        and any(call.caller not in inside for call in facts.callers(unit))
+    ]
+    while waiting:
+        unit = waiting.pop()
+        if unit not in found:
+            found.add(unit)
+            waiting += [u for u in _entered(facts, unit) if isinstance(u, Function) and u is not program.home]
+    return found
+
+
+def outsiders(facts: Facts, program: Program) -> Mapping[Function, str]:
+    """The functions of a program that are entered from outside of it, each with the place of a call that does so."""
+    reached = _reached(facts, program)
+    unread = {**facts.signatures.called_in_unread, **dict(_imported(facts, reached))}
+    found: dict[Function, str] = {}
+    waiting = [
+        (unit, place)
+        for unit in sorted((u for u in reached if isinstance(u, Function)), key=_order)
+        if (place := unread.get(unit) or _entered_at(facts, program, unit, reached))
+    ]
+    while waiting:
+        unit, place = waiting.pop()
+        if unit not in found and not _is_own(program, unit):
+            found[unit] = place
+            waiting += [(u, place) for u in _entered(facts, unit) if isinstance(u, Function) and u in reached]
+    return found
+
+
+def _order(unit: Function) -> tuple[str, int]:
+    return unit.module.path, unit.node.lineno
+
+
+def _reached(facts: Facts, program: Program) -> set[Unit]:
+    assert program.home is not None
+    assert program.start is not None
+    return units_from(facts, program.start, program.home)
+
+
+def units_from(facts: Facts, *starts: Unit) -> set[Unit]:
+    """The units that some units call, those that these call, and so on; with an `__init__` its class."""
+    found: set[Unit] = set()
+    waiting: list[Unit] = [*starts]
+    for unit in starts:
+        if isinstance(unit, Function) and unit.owner is not None and unit.name == "__init__":
+            waiting += [other for other in facts.functions if other.owner is not None and _are_related(unit, other)]
+    while waiting:
+        unit = waiting.pop()
+        if unit in found or not facts.is_editable(unit):
+            continue
+        found.add(unit)
+        waiting += _entered(facts, unit)
+    return found
+
+
+def _entered(facts: Facts, unit: Unit) -> list[Unit]:
+    found: list[Unit] = [*facts.nested(unit)]
+    for node in facts.own(unit):
+        if isinstance(node, ast.Call):
+            found += [target for target in facts.targets(node) if not _is_model_code(facts, target)]
+            found += [step for step in steps(facts) if node in step.calls and step not in found]
+    return found
+
+
+#: What the model, or the loader's workers, call.
+_INSIDE = frozenset({Role.MODEL, Role.CRITERION, Role.DATASET, Role.SAMPLER})
+
+
+def _is_model_code(facts: Facts, unit: Function) -> bool:
+    """Methods of models and data sets run inside the model or the loader's workers; they have no accelerator."""
+    return unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & _INSIDE) and unit not in steps(facts)
+
+
+def is_inside_model(facts: Facts, unit: Unit) -> bool:
+    """Whether a unit is a method of a model or of a loss function, and runs in its forward."""
+    owner = unit.owner if isinstance(unit, Function) else None
+    is_method = owner is not None and bool(facts.roles_of_bases(owner) & {Role.MODEL, Role.CRITERION})
+    return is_method and unit not in steps(facts)
+
+
+def _is_own(program: Program, unit: Function) -> bool:
+    """The home itself, what is defined in it, and the methods of its class: each has the accelerator that it makes."""
+    home = program.start
+    if not isinstance(home, Function):
+        return False
+    above: Function | None = unit
+    while above is not None:
+        if above is home or (home.owner is not None and above.owner is not None and _are_related(home, above)):
+            return True
+        above = above.parent
+    return False
+
+
+def _are_related(home: Function, unit: Function) -> bool:
+    assert home.owner is not None
+    assert unit.owner is not None
+    return home.owner in unit.owner.mro() or unit.owner in home.owner.mro()
+
+
+# --- calls from outside ---------------------------------------------------------------------------------------------
+
+
+def _entered_at(facts: Facts, program: Program, unit: Function, reached: set[Unit]) -> str | None:
+    """The place of a call of a function in code that the program does not reach; None where there is none."""
+    if _is_own(program, unit):
+        return None
+    for call in facts.callers(unit):
+        if _is_outside(facts, program, call.caller.original, reached, frozenset()):
+            return f"{facts.file(call.node).path}:{call.node.lineno}"
+    return None
+
+
+def _is_outside(facts: Facts, program: Program, unit: Unit, reached: set[Unit], seen: frozenset[int]) -> bool:
+    """Whether code runs without the program's home having been entered."""
+    if unit in reached or id(unit) in seen:
+        return False
+    if isinstance(unit, Module):
+        return True
+    above = [call.caller.original for call in facts.callers(unit)]
+    return any(_is_outside(facts, program, caller, reached, seen | {id(unit)}) for caller in above)
+
+
+def _imported(facts: Facts, reached: set[Unit]) -> Iterator[tuple[Function, str]]:
+    """Functions, and methods of classes, that files import which were not read."""
+    modules = {unit.module.file: unit.module for unit in reached}
+    for file, names in importers(facts.project, modules, (module.file for module in facts.modules)).items():
+        for name, place in names.items():
+            for value in modules[file].names.get(name, ()):
+                if isinstance(value.unit, Function):
+                    yield value.unit.original, place
+                elif isinstance(value.unit, Class):
+                    members = (member.unit for values in value.unit.names.values() for member in values)
+                    yield from ((unit.original, place) for unit in members if isinstance(unit, Function))

@@ -1,0 +1,313 @@
+"""Learning rates that a program sets by a count of batches (contract E5): by hand, or by what it tells a scheduler.
+
+`param_group["lr"] = base * (1 - step / most) ** 0.9`, `scheduler.step(epoch + i / len(loader))`. N processes take N
+batches in one step. Where the count and the horizon are both counts of steps the rate is right as it is; where the
+horizon is a number of batches, the count is multiplied by the number of processes. A program that distributes itself
+has counted the steps of its processes before: there numbers stay, and lengths that are measured before prepare do not.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import FROM_LOADER, Role, origins
+from migrate.analysis.units import Function
+from migrate.programs.program import Refusal
+from migrate.programs.schedule.schedulers import Horizon, Pace, made_with, per_batch, steps_of
+from migrate.programs.stages import NoPlace, Stages
+from migrate.programs.values.counts import Counts, Meeting, Met
+from migrate.programs.values.lengths import Moments, lengths, reached
+from migrate.programs.values.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import LoopFact, Loops
+    from migrate.programs.program import Program
+    from migrate.programs.schedule.schedulers import Schedule
+
+#: What a schedule sets in a group of parameters.
+_SCHEDULED = frozenset({"lr", "weight_decay", "momentum", "betas"})
+_BY_SAMPLES = (
+    "set the rate once per epoch, or count batches of one process: `seen = step * accelerator.num_processes`, and let "
+    "the schedule go by `seen`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The counts that must be multiplied by the number of processes, and what cannot be said so."""
+
+    scaled: tuple[ast.expr, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+
+def rates(
+    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], planned: Sequence[Schedule], stages: Stages
+) -> Rates:
+    """What becomes of the rates that are set by a count."""
+    moments = Moments(facts, program, stages)
+    counts = Counts(facts, loops, program, moments)
+    bound = steps_bound(facts, loops, program, moments)
+    refused = list(_shortened_below(facts, loops, program, units, moments))
+    for node in sorted(_written(facts, program, units), key=lambda n: n.lineno):
+        is_own_step = isinstance(node, ast.AugAssign) and counts.is_per_batch(node) and program.handed is None
+        if is_own_step and bound is None and not _is_in_turns(counts, node):
+            refused.append(_refusal(node, "changes the rate by a step of its own at every batch"))
+        else:
+            assert isinstance(node, (ast.Assign, ast.AugAssign))
+            counts.used(node.value)
+            _conditions(counts, node, units)
+    for told, measured in _told(facts, program, units, planned):
+        if origins(facts.values(told), *FROM_LOADER) & program.training_loaders:
+            refused.append(_by_own_batch(told))
+        else:
+            counts.used(told, measured)
+    if not refused and bound is None:
+        return _decided(counts, _by_processes(counts, planned))
+    return Rates(refusals=tuple(refused))
+
+
+def _by_processes(counts: Counts, planned: Sequence[Schedule]) -> list[Meeting]:
+    """The meetings in which a count must go by the number of processes.
+
+    A program that distributes itself counts the steps of its processes already, all the more where they divide a batch.
+    Only lengths measured before prepare are longer than those that it has measured.
+    """
+    handed = counts.program.handed
+    if handed is None or any(False in counts.moments.after(length) for s in planned for length in s.measured):
+        return counts.meetings
+    return [] if handed.splits else [m for m in counts.meetings if m.met is Met.STEPS or counts.is_early(m.node)]
+
+
+def _decided(counts: Counts, meetings: Sequence[Meeting]) -> Rates:
+    moments = [meeting for meeting in meetings if meeting.met is Met.MOMENT]
+    found = (c for meeting in meetings if meeting.met is Met.NUMBER for c in meeting.carriers)
+    scaled = {carrier: None for carrier in found if _counts_training(counts, carrier)}
+    kept = {inner for m in meetings if m.met is Met.STEPS for c in m.carriers for inner in ast.walk(c)}
+    if moments:
+        what = f"`{ast.unparse(moments[0].node)}` waits for a certain batch, which N processes reach N times as late"
+        return Rates(refusals=(_refusal(moments[0].node, what),))
+    for carrier in scaled:
+        if any(inner in kept for inner in ast.walk(carrier)):
+            what = f"`{ast.unparse(carrier)}` is set against the length of a loader here and a plain number there"
+            return Rates(refusals=(_refusal(carrier, what),))
+    return Rates(tuple(_outermost(scaled)))
+
+
+def _counts_training(counts: Counts, carrier: ast.expr) -> bool:
+    """Whether a count may be that of the training: not in the home, in a loop beside it, as a schedule is drawn."""
+    if counts.facts.unit(carrier) is not counts.program.home:
+        return True
+    around = list(counts.facts.tree(carrier).loops(carrier))
+    return not around or counts.loops.trains(around[-1])
+
+
+def _outermost(carriers: Collection[ast.expr]) -> Iterator[ast.expr]:
+    """Without those that stand inside of another one."""
+    for carrier in carriers:
+        if not any(other is not carrier and carrier in set(ast.walk(other)) for other in carriers):
+            yield carrier
+
+
+def _refusal(node: ast.AST, what: str) -> Refusal:
+    why = f"the learning rate goes by a count of batches that cannot be told for N processes: {what}"
+    return Refusal(node, "MIG118", why, _BY_SAMPLES)
+
+
+def _by_own_batch(node: ast.expr) -> Refusal:
+    why = f"the scheduler steps by `{ast.unparse(node)}`, which differs between processes: they would part ways"
+    return Refusal(node, "MIG122", why, "step it by a number of the whole epoch, after the loop over the batches")
+
+
+def _written(facts: Facts, program: Program, units: Collection[Unit]) -> Iterator[ast.Assign | ast.AugAssign]:
+    """Statements that set the rate, or something else that is scheduled, in a group of parameters."""
+    for unit in units:
+        for node in facts.own(unit):
+            if isinstance(node, ast.Assign):
+                targets = node.targets
+            elif isinstance(node, ast.AugAssign):
+                targets = [node.target]
+            else:
+                continue
+            if any(_is_scheduled(facts, program, target) for target in targets):
+                yield node
+
+
+def _is_scheduled(facts: Facts, program: Program, target: ast.expr) -> bool:
+    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Constant):
+        return False
+    if target.slice.value not in _SCHEDULED:
+        return False
+    groups = [target.value]
+    if isinstance(target.value, ast.Name):
+        loops = (loop for loop in facts.tree(target).loops(target) if isinstance(loop, ast.For))
+        groups += [loop.iter for loop in loops if target.value.id in {n.id for n in _names(loop.target)}]
+    for inner in (node for group in groups for node in ast.walk(group)):
+        if isinstance(inner, ast.Attribute) and inner.attr == "param_groups":
+            made = origins(facts.values(inner.value), Role.OPTIMIZER)
+            mine = {origin for named in program.optimizers for origin in named.origins}
+            return not made or bool(made & mine)
+    return False
+
+
+def _names(node: ast.AST) -> list[ast.Name]:
+    return [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+
+
+def _is_in_turns(counts: Counts, node: ast.stmt) -> bool:
+    """Whether a change stands under a condition that asks for a count: the condition is looked at instead."""
+    before = len(counts.meetings)
+    counts.tests(node)
+    return len(counts.meetings) > before
+
+
+def _conditions(counts: Counts, node: ast.AST, units: Collection[Unit], depth: int = 4) -> None:
+    """Look at the tests under which a statement is reached, also around the calls of its function."""
+    counts.tests(node)
+    unit = counts.facts.unit(node)
+    if not depth or not isinstance(unit, Function):
+        return
+    for call in counts.facts.callers(unit):
+        if call.caller in units:
+            _conditions(counts, call.node, units, depth - 1)
+
+
+def _told(
+    facts: Facts, program: Program, units: Collection[Unit], planned: Sequence[Schedule]
+) -> Iterator[tuple[ast.expr, Sequence[ast.Call]]]:
+    """What schedulers are told when they step (an epoch, a part of one, a number of updates), and their lengths."""
+    for schedule in planned:
+        for call in schedule.steps:
+            if call not in schedule.on_metric:
+                for told in (*call.args, *(keyword.value for keyword in call.keywords)):
+                    yield told, schedule.measured
+    sources = facts.once(Sources)
+    for use in facts.method_calls("step_update"):
+        if use.unit in units and isinstance(use.node.func, ast.Attribute):
+            made = reached(facts, sources, sources.given(use.node.func.value).expressions)
+            measured = [length for node in made for length in lengths(facts, program, node)]
+            for told in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+                yield told, measured
+
+
+def counted_in_batches(
+    facts: Facts, loops: Loops, program: Program, planned: Sequence[Schedule], stages: Stages
+) -> list[Schedule]:
+    """The schedulers that are stepped per batch and made for a number of one process's batches.
+
+    Raises:
+        NoPlace: the horizon may be that, and may be the number of steps after which the training ends.
+    """
+    moments = Moments(facts, program, stages)
+    bound = steps_bound(facts, loops, program, moments)
+    found = []
+    for schedule in planned:
+        if schedule.pace is not Pace.BATCH:
+            continue
+        is_early = any(False in moments.after(length) for length in schedule.measured)
+        if bound is not None and is_early and _is_horizon(schedule, bound):
+            raise NoPlace(_either(facts, schedule))
+        if is_early or (schedule.horizon is Horizon.ABSOLUTE and bound is None and program.handed is None):
+            found.append(schedule)
+    return found
+
+
+def measured_for_epochs(facts: Facts, program: Program, planned: Sequence[Schedule], stages: Stages) -> list[Schedule]:
+    """The schedulers that are stepped per epoch, and made for a length that prepare divides by the processes."""
+    moments = Moments(facts, program, stages)
+    by_epoch = (schedule for schedule in planned if schedule.pace is Pace.EPOCH)
+    return [each for each in by_epoch if any(True in moments.after(length) for length in each.measured)]
+
+
+def shortened(made: ast.AST) -> Refusal:
+    """Why a program is left whose scheduler would come to its end after fewer epochs."""
+    why = "this is stepped per epoch, and made for the length of a loader, which prepare divides by the processes"
+    return Refusal(made, "MIG118", why, "make it for a number of epochs")
+
+
+def _shortened_below(
+    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], moments: Moments
+) -> Iterator[Refusal]:
+    """The same for schedulers that functions make which are called after prepare."""
+    at_home = {origin for named in program.schedulers for origin in named.origins}
+    for use in facts.calls:
+        if use.unit not in units or use.node not in origins(facts.values(use.node), Role.SCHEDULER) - at_home:
+            continue
+        steps = list(steps_of(facts, [use.node]))
+        if not steps or per_batch(facts, loops, program, steps):
+            continue
+        measured = (length for node in made_with(facts, [use.node]) for length in lengths(facts, program, node))
+        if any(True in moments.after(length) for length in measured):
+            yield shortened(use.node)
+
+
+def _is_horizon(schedule: Schedule, bound: ast.expr) -> bool:
+    """Whether a scheduler is also made for the number of steps that ends the training."""
+    ends = {ast.unparse(n) for n in ast.walk(bound) if isinstance(n, (ast.Name, ast.Attribute))}
+    given = (inner for node in schedule.given for inner in ast.walk(node))
+    return any(isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) in ends for n in given)
+
+
+def _either(facts: Facts, schedule: Schedule) -> Refusal:
+    target = schedule.named.target
+    why = f"{target} is made for a number of steps, or for a length measured before prepare: only one can be right"
+    way_out = f"make the loader, the model and the optimizer first, and measure the length for {target} after them"
+    return Refusal(schedule.named.place(facts), "MIG118", why, way_out)
+
+
+def steps_bound(facts: Facts, loops: Loops, program: Program, moments: Moments) -> ast.expr | None:
+    """What ends the training after a number of steps, whatever they hold; None: it ends by epochs."""
+    counted = [_own_count(facts, loops, program, loop) for loop in program.training]
+    if counted and None not in counted:
+        return counted[0]
+    for loop in program.training:
+        for around in (loop.node, *loops.around(loop.node, loop.unit)):
+            if isinstance(around, ast.While) and _is_global(facts, loops, program, moments, around.test):
+                return around.test
+        for node in ast.walk(loop.node):
+            if isinstance(node, ast.If) and any(_leaves(inner) for part in node.body for inner in ast.walk(part)):
+                if _is_global(facts, loops, program, moments, node.test):
+                    return node.test
+    return None
+
+
+def _own_count(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> ast.expr | None:
+    """What a loop counts through that takes as many steps on N processes, since nothing deals its batches out."""
+    around = (loop.node, *loops.around(loop.node, loop.unit))
+    counted = [node.iter for node in around if isinstance(node, ast.For)]
+    own = loop.node.test if isinstance(loop.node, ast.While) else loop.node.iter
+    if not loop.loaders:
+        return own
+    if any(facts.loaders(facts.values(each)) for each in counted):
+        return None
+    in_sight = reached(facts, facts.once(Sources), counted)
+    is_plain = isinstance(own, (ast.List, ast.Tuple)) or bool(
+        isinstance(own, ast.Call) and facts.called(own) & {"builtins.range"}
+    )
+    return own if is_plain and not any(True for n in in_sight for _ in lengths(facts, program, n)) else None
+
+
+def _leaves(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Break, ast.Return)) or (
+        isinstance(node, ast.Call) and ast.unparse(node.func) in ("exit", "sys.exit")
+    )
+
+
+def _is_global(facts: Facts, loops: Loops, program: Program, moments: Moments, test: ast.expr) -> bool:
+    """Whether a test sets a count of steps that goes on from epoch to epoch against a number."""
+    counts = Counts(facts, loops, program, moments)
+    counts.of(test)
+    against = [meeting for meeting in counts.meetings if meeting.met is not Met.STEPS]
+    return any(not _restarts(facts, carrier) for meeting in against for carrier in meeting.carriers)
+
+
+def _restarts(facts: Facts, carrier: ast.expr) -> bool:
+    """`for i, batch in enumerate(loader)`: a count that begins anew with each epoch."""
+    found = facts.bindings_in(facts.unit(carrier))
+    statements = [b.statement for b in found if isinstance(carrier, ast.Name) and b.target == carrier.id]
+    return bool(statements) and all(isinstance(statement, ast.For) for statement in statements)

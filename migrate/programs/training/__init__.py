@@ -1,0 +1,1 @@
+"""What training loops are made of: steps, backward calls, phases, the windows of accumulation."""

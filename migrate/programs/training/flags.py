@@ -1,0 +1,169 @@
+"""Loops that a flag makes train or evaluate: `run(train_loader, True)`, `run(test_loader, False)`.
+
+The loaders that are trained on are prepared. The others stay whole, so that every process evaluates everything and what
+is added up then is that of all samples; what training adds up is joined where the flag says training.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.units import Function
+from migrate.programs.training.phases import Flag, Phase, Phases, truth
+from migrate.programs.values.sources import Sources, default, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+
+
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """A loop over loaders of which some are trained on, as a flag says that its function sees."""
+
+    loop: LoopFact
+    evaluated: frozenset[ast.AST]  # where the loaders were made that stay whole
+    trains: str  # the test that holds where it trains, as it is written
+
+    @property
+    def trained_on(self) -> str:
+        """How the loader is named that is trained on."""
+        return "what it trains on"
+
+
+def flagged(facts: Facts, training: Iterable[LoopFact]) -> tuple[Flagged, ...]:
+    """The loops by turns among the training loops; not those that evaluate on what any of them trains on."""
+    training = list(training)
+    found = [made for loop in training if (made := _Loop(facts, loop).flagged()) is not None]
+    trained = {origin for loop in training if loop not in [made.loop for made in found] for origin in loop.loaders}
+    trained |= {origin for made in found for origin in made.loop.loaders - made.evaluated}
+    return tuple(made for made in found if not made.evaluated & trained)
+
+
+class _Loop:
+    """The question for one loop."""
+
+    def __init__(self, facts: Facts, loop: LoopFact) -> None:
+        self._facts = facts
+        self._loop = loop
+        self._phases = Phases(facts)
+        self._sources = facts.once(Sources)
+
+    def flagged(self) -> Flagged | None:
+        found = self._phases.of(self._loop)
+        flag = found.flag
+        if flag is None or found.phase is not Phase.MIXED or not flag.complete or len(self._loop.loaders) < 2:
+            return None
+        subject = self._seen_by_loop(flag.subject)
+        test = self._test(flag, subject) if subject is not None else None
+        if subject is None or test is None or not isinstance(self._loop.node, ast.For):
+            return None
+        evaluated = self._passed(flag, subject) or self._chosen(flag, subject)
+        return Flagged(self._loop, frozenset(evaluated), test) if evaluated else None
+
+    def _test(self, flag: Flag, subject: ast.Name) -> str | None:
+        """The test that holds where the loop trains, as its function writes it."""
+        if self._facts.unit(flag.test) is self._loop.unit:
+            text = ast.unparse(flag.test)
+        elif self._phases.meant(flag.test) is flag.subject:
+            text = subject.id
+        else:
+            return None
+        if flag.holds_means_training:
+            return text
+        return f"not {text}" if isinstance(flag.test, (ast.Name, ast.Attribute)) else f"not ({text})"
+
+    def _seen_by_loop(self, subject: ast.expr) -> ast.Name | None:
+        """The name in the loop's function that a flag is, also where that hands it on."""
+        for _ in range(4):
+            unit = self._facts.unit(subject)
+            if not isinstance(subject, ast.Name) or unit is self._loop.unit:
+                return subject if isinstance(subject, ast.Name) else None
+            if not isinstance(unit, Function) or subject.id not in unit.parameter_names:
+                return None
+            inside = set(ast.walk(self._loop.node))
+            calls = [call for call in self._facts.callers(unit) if call.node in inside]
+            given = [passed(call, unit, subject.id) for call in calls]
+            if len({ast.unparse(each) if each is not None else "" for each in given}) != 1 or given[0] is None:
+                return None
+            subject = given[0]
+        return None
+
+    def _passed(self, flag: Flag, subject: ast.Name) -> set[ast.AST]:
+        """The loaders that are evaluated on, by what callers pass: `run(test_loader, train=False)`."""
+        unit, loader = self._loop.unit, self._iterated()
+        if not isinstance(unit, Function) or loader is None or not self._facts.callers_known(unit):
+            return set()
+        if not {loader.id, subject.id} <= set(unit.parameter_names):
+            return set()
+        sides: list[tuple[set[ast.AST], bool | None]] = []
+        for call in self._facts.callers(unit):
+            given = passed(call, unit, loader.id)
+            told = passed(call, unit, subject.id) or default(unit, subject.id)
+            values = self._phases.constants(told) if told is not None else []
+            holds = {truth(self._phases.meant(flag.test), flag.subject, value) for value in values}
+            made = self._facts.loaders(self._facts.values(given)) if given is not None else set()
+            sides.append((made, holds.pop() if len(holds) == 1 else None))
+        return self._apart(sides, flag)
+
+    def _chosen(self, flag: Flag, subject: ast.Name) -> set[ast.AST]:
+        """The same, where the loop's function chooses: `loader = train_loader if train else test_loader`."""
+        loader = self._iterated()
+        given = self._sources.given(loader) if loader is not None else None
+        if given is None or not given.complete:
+            return set()
+        sides: list[tuple[set[ast.AST], bool | None]] = []
+        for expression in given.expressions:
+            for part, test, in_body in _ways(self._facts, expression):
+                holds = self._holds(test, flag, subject)
+                made = self._facts.loaders(self._facts.values(part))
+                sides.append((made, holds if holds is None else holds is in_body))
+        return self._apart(sides, flag)
+
+    def _holds(self, test: ast.expr | None, flag: Flag, subject: ast.Name) -> bool | None:
+        """Whether a test is that of the flag (True), or its opposite."""
+        if test is None:
+            return None
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self._holds(test.operand, flag, subject)
+            return None if inner is None else not inner
+        same = {ast.unparse(flag.test)} if self._facts.unit(flag.test) is self._loop.unit else {subject.id}
+        meant = self._phases.meant(flag.test)
+        same |= {ast.unparse(meant)} if self._facts.unit(meant) is self._loop.unit else set()
+        return True if ast.unparse(test) in same else None
+
+    def _iterated(self) -> ast.Name | None:
+        """The name that the loop runs over."""
+        assert isinstance(self._loop.node, ast.For)
+        names = [
+            node
+            for node in ast.walk(self._loop.node.iter)
+            if isinstance(node, ast.Name) and self._facts.loaders(self._facts.values(node)) >= self._loop.loaders
+        ]
+        return names[0] if names else None
+
+    def _apart(self, sides: list[tuple[set[ast.AST], bool | None]], flag: Flag) -> set[ast.AST]:
+        """What is evaluated on; none if it is trained on, too, or something is left open."""
+        if any(not made or holds is None for made, holds in sides):
+            return set()
+        trained = set().union(*(made for made, holds in sides if holds is flag.holds_means_training))
+        evaluated = set().union(*(made for made, holds in sides if holds is not flag.holds_means_training))
+        is_apart = bool(trained) and not trained & evaluated and trained | evaluated == self._loop.loaders
+        return evaluated if is_apart else set()
+
+
+def _ways(facts: Facts, node: ast.expr) -> Iterator[tuple[ast.expr, ast.expr | None, bool]]:
+    """What an expression may give, the test for that, and whether that must hold."""
+    if isinstance(node, ast.IfExp):
+        yield from ((node.body, node.test, True), (node.orelse, node.test, False))
+        return
+    statement = facts.tree(node).statement(node)
+    above = facts.tree(node).parents[statement]
+    if isinstance(above, ast.If):
+        yield node, above.test, statement in above.body
+    else:
+        yield node, None, True

@@ -1,0 +1,221 @@
+"""Loops that train and evaluate by turns: `for phase in ["train", "val"]`, `def run(loader, train=True)`.
+
+A loop is mixed if each backward that it reaches stands under a test that does not always hold, and the test asks for a
+flag: a name or attribute that the loop itself, and what it computes, do not change. For the flag it is told which of
+its values make the loop train, and which do not, as far as they are seen.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import FUNCTIONS, writes
+from migrate.analysis.units import Function
+from migrate.programs.values.sources import Given, Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.syntax import Loop
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import LoopFact
+
+
+class Phase(str, Enum):
+    """What a loop with a backward does."""
+
+    TRAINING = "training"
+    MIXED = "training or evaluation"
+    UNKNOWN = "not known"
+
+
+class Other(Enum):
+    """A value that is not a constant, but certainly not None."""
+
+    OBJECT = "an object"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """What a loop trains by: the test, what it asks for, and the values that make it hold or fail."""
+
+    test: ast.expr
+    subject: ast.expr
+    holds_means_training: bool
+    trains: tuple[object, ...]
+    evaluates: tuple[object, ...]
+    complete: bool  # no other values are possible
+
+    @property
+    def asks(self) -> tuple[str, bool]:
+        """The test as it is written, and whether it must hold."""
+        return ast.unparse(self.test), self.holds_means_training
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseFact:
+    """The phase of a loop, and the flag of a mixed one."""
+
+    phase: Phase
+    flag: Flag | None = None
+
+
+class Phases:
+    """The phases of training loops."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._sources = facts.once(Sources)
+
+    def of(self, loop: LoopFact) -> PhaseFact:
+        """What one loop does."""
+        units = ((call, self._facts.unit(call)) for call in loop.backwards)
+        ways = [way for call, unit in units for way in self._ways(loop.node, call, unit, frozenset())]
+        if not ways:
+            return PhaseFact(Phase.UNKNOWN)
+        if not all(ways):
+            return PhaseFact(Phase.TRAINING)  # one of them has no flag on it
+        common = [flag for flag in ways[0] if all(flag.asks in {other.asks for other in way} for way in ways)]
+        known = next((flag for flag in common if flag.evaluates or (flag.trains and not flag.complete)), None)
+        if known is not None:
+            return PhaseFact(Phase.MIXED, known)
+        if unknown := next((flag for flag in common if not flag.complete), None):
+            return PhaseFact(Phase.UNKNOWN, unknown)
+        asked = {flag.asks for way in ways for flag in way}
+        is_either = any((text, not holds) in asked for text, holds in asked)
+        return PhaseFact(Phase.TRAINING if common or is_either else Phase.UNKNOWN)
+
+    def _ways(self, loop: Loop, node: ast.AST, unit: Unit, seen: frozenset[int]) -> Iterator[list[Flag]]:
+        """The flags on each way from a backward up to the loop, through the functions in between."""
+        here: list[Flag] = []
+        below = node
+        for above in self._facts.tree(node).up(node):
+            if above is loop:
+                yield here
+                return
+            if isinstance(above, FUNCTIONS):
+                break
+            if isinstance(above, ast.If) and below is not above.test:
+                flag = self._asked(loop, above.test, any(below is statement for statement in above.body))
+                here += [flag] if flag is not None else []
+            below = above
+        if isinstance(unit, Function) and id(unit) not in seen:
+            for call in self._facts.callers(unit):
+                if loop in self._around(call.node, call.caller, seen | {id(unit)}):
+                    for way in self._ways(loop, call.node, call.caller, seen | {id(unit)}):
+                        yield [*here, *way]
+
+    def _around(self, node: ast.AST, unit: Unit, seen: frozenset[int]) -> Iterator[Loop]:
+        yield from self._facts.tree(node).loops(node)
+        if isinstance(unit, Function) and id(unit) not in seen:
+            for call in self._facts.callers(unit):
+                yield from self._around(call.node, call.caller, seen | {id(unit)})
+
+    def _asked(self, loop: Loop, test: ast.expr, in_body: bool) -> Flag | None:
+        """The flag of a test; None if the test asks for something that the loop itself makes."""
+        meant = self.meant(test)
+        subjects = list(_subjects(meant))
+        if len(subjects) != 1 or {n.id for n in ast.walk(subjects[0]) if isinstance(n, ast.Name)} & writes(loop):
+            return None
+        (subject,) = subjects
+        values, complete = self._values(subject)
+        trains: list[object] = []
+        evaluates: list[object] = []
+        for value in values:
+            holds = truth(meant, subject, value)
+            if holds is None:
+                return Flag(test, subject, in_body, (), (), complete=False)
+            (trains if holds is in_body else evaluates).append(value)
+        return Flag(test, subject, in_body, tuple(trains), tuple(evaluates), complete)
+
+    def meant(self, test: ast.expr) -> ast.expr:
+        """The comparison that a flag stands for: `is_train` for `split == "train"`."""
+        for _ in range(4):
+            given = self._sources.given(test) if isinstance(test, (ast.Name, ast.Attribute)) else None
+            if given is None or not given.complete or len(given.expressions) != 1:
+                break
+            if not isinstance(given.expressions[0], (ast.Name, ast.Attribute, ast.Compare, ast.UnaryOp)):
+                break
+            (test,) = given.expressions
+        return test
+
+    def _values(self, subject: ast.expr) -> tuple[list[object], bool]:
+        """The constants that a flag is given, and whether these are all."""
+        around = self._turns(subject)
+        given = around if around is not None else self._sources.given(subject)
+        found: list[object] = []
+        complete = given.complete and self._sources.option(subject) is None
+        for expression in given.expressions:
+            constants = self.constants(expression)
+            complete = complete and bool(constants)
+            found += constants
+        return list(dict.fromkeys(found)), complete
+
+    def _turns(self, subject: ast.expr) -> Given | None:
+        """The elements of `for phase in ["train", "val"]`."""
+        if not isinstance(subject, ast.Name):
+            return None
+        for loop in self._facts.tree(subject).loops(subject):
+            if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and loop.target.id == subject.id:
+                if isinstance(loop.iter, (ast.List, ast.Tuple)):
+                    return Given(tuple(loop.iter.elts), complete=True)
+                return Given((), complete=False)
+        return None
+
+    def constants(self, node: ast.expr, depth: int = 4) -> list[object]:
+        """The values that an expression may have: constants, or some object; empty: not known."""
+        if isinstance(node, ast.Constant):
+            return [node.value]
+        if isinstance(node, ast.Call) and any(value.origin is node for value in self._facts.values(node)):
+            return [Other.OBJECT]  # made right here
+        if isinstance(node, ast.IfExp):
+            parts = [self.constants(part, depth) for part in (node.body, node.orelse)]
+        else:
+            given = self._sources.given(node) if depth and isinstance(node, (ast.Name, ast.Attribute)) else None
+            if given is None or not given.complete:
+                return []
+            parts = [self.constants(expression, depth - 1) for expression in given.expressions]
+        return [value for part in parts for value in part] if all(parts) else []
+
+
+def _subjects(test: ast.expr) -> Iterator[ast.expr]:
+    """What a test asks for: the names and attributes that are compared, or asked for their truth."""
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from _subjects(value)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _subjects(test.operand)
+    elif isinstance(test, ast.Compare):
+        yield from (part for part in (test.left, *test.comparators) if isinstance(part, (ast.Name, ast.Attribute)))
+    elif not isinstance(test, ast.Constant):
+        yield test
+
+
+def truth(test: ast.expr, subject: ast.expr, value: object) -> bool | None:
+    """Whether a test holds where its subject has a value; None: not known."""
+    if test is subject:
+        return True if value is Other.OBJECT else bool(value)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = truth(test.operand, subject, value)
+        return None if inner is None else not inner
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and test.left is subject:
+        return _compared(test.ops[0], value, test.comparators[0])
+    return None
+
+
+def _compared(op: ast.cmpop, value: object, right: ast.expr) -> bool | None:
+    is_negative = isinstance(op, (ast.NotEq, ast.IsNot, ast.NotIn))
+    if isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)) and isinstance(right, ast.Constant):
+        if value is Other.OBJECT and right.value is not None:
+            return None
+        return (value == right.value) is not is_negative
+    if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (ast.Tuple, ast.List, ast.Set)):
+        if value is Other.OBJECT or not all(isinstance(element, ast.Constant) for element in right.elts):
+            return None
+        members = [element.value for element in right.elts if isinstance(element, ast.Constant)]
+        return (value in members) is not is_negative
+    return None

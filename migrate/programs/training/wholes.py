@@ -1,0 +1,80 @@
+"""The models that a program trains: where an optimizer is given a part of one, the model that is called.
+
+`optimizer = SGD(net.fc.parameters())` trains a layer; what runs, and what prepare takes, is `net`. The layers that are
+not trained are frozen, or their gradients are of no use to anybody: to average them does no harm.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.units import Module
+from migrate.programs.reach.entered import entered_from
+from migrate.programs.reach.outsiders import is_inside_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact, Loops
+
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
+
+
+def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimizers: set[ast.AST]) -> set[ast.AST]:
+    """Where the models were made that optimizers train."""
+    models: set[ast.AST] = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
+    models -= set(_tried_out(facts, models, training))
+    if len(optimizers) != 1:
+        return models
+    models = models or around(facts, next(iter(optimizers)))
+    run = set(_run(facts, loops, training))
+    wholes: set[ast.AST] = set()
+    for model in models - run:
+        owners = {owner for owner in run if model in facts.parts([owner])}
+        if len(owners) > 1:
+            return models
+        wholes |= owners or {model}  # of which only methods are called: `agent.act(x)`
+    return (models & run) | wholes
+
+
+def _tried_out(facts: Facts, models: set[ast.AST], training: tuple[LoopFact, ...]) -> Iterator[ast.AST]:
+    """Models that a file makes under its main guard, to try its classes out: in other programs they are not there."""
+    guarded = [m for m in models if isinstance(facts.unit(m), Module) and any(map(is_main_guard, facts.tree(m).up(m)))]
+    if guarded:
+        entered = set[Module]().union(*(entered_from(facts, loop.unit) for loop in training))
+        yield from (model for model in guarded if facts.module(model) not in entered)
+
+
+def _run(facts: Facts, loops: Loops, training: tuple[LoopFact, ...]) -> Iterator[ast.AST]:
+    """Where the models were made that the steps of a program call."""
+    for loop in training:
+        units = [unit for unit in loops.updates.functions(loop.node) if not is_inside_model(facts, unit)]
+        for root in (loop.node, *(unit.node for unit in units)):
+            for node in ast.walk(root):
+                if isinstance(node, ast.Call):
+                    yield from origins(facts.values(node.func), Role.MODEL)
+
+
+def around(facts: Facts, optimizer: ast.AST) -> set[ast.AST]:
+    """The models whose parts an optimizer is given in plain sight: `net[1].parameters()`; empty if not all are seen."""
+    if not isinstance(optimizer, ast.Call):
+        return set()
+    given = [*optimizer.args[:1], *(k.value for k in optimizer.keywords if k.arg == "params")]
+    found: set[ast.AST] = set()
+    for call in (node for each in given for node in ast.walk(each) if _lists_parameters(node)):
+        inner: ast.expr = call.func.value  # type: ignore[attr-defined]
+        while isinstance(inner, (ast.Attribute, ast.Subscript)) and not origins(facts.values(inner), Role.MODEL):
+            inner = inner.value
+        owners = origins(facts.values(inner), Role.MODEL)
+        if not owners:
+            return set()
+        found |= owners
+    return found
+
+
+def _lists_parameters(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PARAMETERS

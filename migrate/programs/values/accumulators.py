@@ -1,0 +1,358 @@
+"""Numbers that a training loop adds up or collects and that are read after it: each process has its share of them.
+
+`loss_sum += loss.item()` … `print(loss_sum / len(data_set))`. After the loop the shares are joined: by their sum, or by
+their mean where the number is divided by how many batches *this process* saw. `losses.append(loss.item())` …
+`print(np.mean(losses))`: the list of all processes. What is read inside the loop (progress bars) stays that of one
+process, which the report says.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import FROM_LOADER, Role, roles
+from migrate.analysis.syntax import reads, same, writes
+from migrate.analysis.units import Function
+from migrate.programs.values.kept import divisors_of, is_place, is_read, sets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+
+
+class Joined(Enum):
+    """How the shares become the whole."""
+
+    SUM = "sum"
+    MEAN = "mean"
+    LIST = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """A name that a training loop adds up, or a list that it fills."""
+
+    name: str  # as it is written; an attribute or an item, too: `self.total`, `log['loss']`
+    loop: LoopFact
+    after: ast.stmt  # the loop, or the outer one over which it goes on growing: where the shares are joined
+    is_number: bool | None  # a Python number, a tensor (False), or not known (None)
+    joined: Joined | None  # None: it is not read after the loop
+    read_inside: bool
+
+
+def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
+    """The names that the loop itself adds up from its batches, and the lists of numbers that it fills."""
+    yield from _sums(facts, loop)
+    yield from _lists(facts, loop)
+
+
+def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
+    """`losses = []` right before the loop, `losses.append(<number>)` in it, read after it and not in it.
+
+    A list that goes on over several loops would be joined in the order of the processes, not of time: it is left.
+    """
+    for name, added in appended(facts, loop).items():
+        is_mine = any(is_own(facts, loop, value) for value in added)
+        reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.node)) > len(added)
+        if not is_mine or reads_inside or not all(_are_numbers(facts, value) for value in added):
+            continue
+        if _set_up_before(facts, loop, name) is loop.node and _is_read(statements_after(facts, loop.node), name):
+            yield Accumulator(name, loop, loop.node, True, Joined.LIST, read_inside=False)
+
+
+def _are_numbers(facts: Facts, node: ast.expr) -> bool:
+    """Whether an expression is a Python number, or a list of them that a tensor gives."""
+    is_list = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "tolist"
+    return is_list or is_number(facts, node) is True
+
+
+def appended(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
+    """What is appended to each name in a loop, one by one or as a list."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(loop.node):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("append", "extend")
+            and isinstance(node.func.value, ast.Name)
+            and len(node.args) == 1
+        ):
+            found.setdefault(node.func.value.id, []).append(node.args[0])
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
+            if _is_list(facts, loop, node.target.id):
+                found.setdefault(node.target.id, []).append(node.value)
+    return found
+
+
+def _is_read(later: Sequence[ast.stmt], name: str) -> bool:
+    for statement in later:
+        if name in reads(statement):
+            return True
+        if name in writes(statement):
+            return False
+    return False
+
+
+def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
+    for name, additions in _grown(facts, loop).items():
+        if _is_list(facts, loop, name):
+            continue
+        numbers = {is_number(facts, addition) for addition in additions}
+        anchor = _set_up_before(facts, loop, name)
+        later = statements_after(facts, anchor) if anchor is not None else []
+        if not name.isidentifier():
+            yield from _kept(facts, loop, name, anchor, numbers)
+            continue
+        yield Accumulator(
+            name,
+            loop,
+            anchor if anchor is not None else loop.node,
+            numbers.pop() if len(numbers) == 1 else None,
+            _joined(facts, loop, name, later),
+            _is_read_inside(anchor if anchor is not None else loop.node, name),
+        )
+
+
+def _kept(
+    facts: Facts, loop: LoopFact, name: str, anchor: ast.stmt | None, numbers: set[bool | None]
+) -> Iterator[Accumulator]:
+    """An attribute or an item, if it begins anew before the loop, which alone adds to it, and is read after it."""
+    if anchor is not loop.node or len(numbers) > 1 or None in numbers:
+        return
+    around, parents = list(ast.walk(facts.tree(loop.node).root)), facts.tree(loop.node).parents
+    within = {id(node) for node in ast.walk(loop.node)}
+    later = [node for statement in statements_after(facts, anchor) for node in ast.walk(statement)]
+    if any(id(node) not in within and is_read(parents, node, name) for node in (later if "[" in name else around)):
+        divided = [*divisors_of(later if "[" in name else around, name), *_by_callers(facts, loop, name)]
+        how = Joined.MEAN if any(_counts_own_batches(facts, loop, d) for d in divided) else Joined.SUM
+        inside = any(id(node) in within and is_read(parents, node, name) for node in around)
+        yield Accumulator(name, loop, anchor, numbers.pop(), how, inside)
+
+
+def _grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
+    """What is added to each name: `total += x`, `total = total + x`."""
+    grown: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(loop.node):
+        added: tuple[ast.expr, ast.expr] | None = None
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+            added = node.target, node.value
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
+            if same(node.targets[0], node.value.left):
+                added = node.targets[0], node.value.right
+        if added is None or not is_place(added[0]):
+            continue
+        if roles(facts.values(added[1])) & (FROM_LOADER | {Role.TENSOR}):
+            grown.setdefault(ast.unparse(added[0]), []).append(added[1])
+    return grown
+
+
+def _is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
+    """Whether a name begins as a list: `found += out.tolist()` adds no numbers up."""
+    return any(
+        binding.target == name and any(isinstance(value.origin, (ast.List, ast.ListComp)) for value in binding.values)
+        for binding in facts.bindings_in(loop.unit)
+    )
+
+
+def _set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
+    """The statement around the loop before which, in the same block, the name gets its first value."""
+    tree = facts.tree(loop.node)
+    inner: ast.stmt = loop.node
+    while True:
+        block = tree.block(inner)
+        position = next(i for i, statement in enumerate(block) if statement is inner)
+        if any(isinstance(s, (ast.Assign, ast.AnnAssign)) and sets(s, name) for s in block[:position]):
+            return inner
+        parent = tree.parents[inner]
+        if not isinstance(parent, ast.stmt) or isinstance(parent, _DEFINITIONS):
+            return None
+        inner = parent
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def statements_after(facts: Facts, anchor: ast.stmt) -> list[ast.stmt]:
+    """The statements that follow a statement in its function."""
+    tree = facts.tree(anchor)
+    inner = anchor
+    found: list[ast.stmt] = []
+    while True:
+        block = tree.block(inner)
+        position = next(i for i, statement in enumerate(block) if statement is inner)
+        found += block[position + 1 :]
+        parent = tree.parents[inner]
+        if not isinstance(parent, ast.stmt) or isinstance(parent, _DEFINITIONS):
+            return found
+        inner = parent
+
+
+def is_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
+    """Whether an expression holds something of the batches of one process."""
+    values = facts.values(node)
+    return any(value.role in FROM_LOADER and value.origin in loop.loaders for value in values)
+
+
+def _joined(facts: Facts, loop: LoopFact, name: str, later: Sequence[ast.stmt]) -> Joined | None:
+    divisors: list[ast.expr] = []
+    is_read = False
+    for statement in later:
+        if name in reads(statement):
+            is_read = True
+            divisors += _divisors(statement, name)
+        if isinstance(statement, ast.Assign) and name in writes(statement):
+            break
+    if not is_read:
+        return None
+    divisors += _by_callers(facts, loop, name)
+    return Joined.MEAN if any(_counts_own_batches(facts, loop, d) for d in divisors) else Joined.SUM
+
+
+def _by_callers(facts: Facts, loop: LoopFact, name: str) -> Iterator[ast.expr]:
+    """What callers divide a number by that the function of the loop returns as it is."""
+    base, _, item = name.partition("[")
+    if not isinstance(loop.unit, Function):
+        return
+    given = [n.value for n in facts.own(loop.unit) if isinstance(n, ast.Return) and n.value is not None]
+    for value in given:
+        parts = value.elts if isinstance(value, ast.Tuple) else [value]
+        for position, part in enumerate(parts):
+            if ast.unparse(part) not in (base, name):
+                continue
+            behind = f"[{item}" if item and ast.unparse(part) == base else ""
+            for caller in facts.callers(loop.unit):
+                yield from _divided_there(facts, caller.node, position if len(parts) > 1 else None, behind)
+
+
+def _divided_there(facts: Facts, call: ast.AST, position: int | None, behind: str) -> Iterator[ast.expr]:
+    """What a caller divides the result of a call by, or a part of it, or an item."""
+    above = facts.tree(call).parents[call]
+    if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div) and above.left is call and position is None:
+        yield above.right
+    target = above.targets[0] if isinstance(above, ast.Assign) and above.value is call else None
+    if isinstance(target, ast.Tuple) and position is not None and position < len(target.elts):
+        target = target.elts[position]
+    if target is not None and isinstance(above, ast.Assign):
+        name = f"{ast.unparse(target)}{behind}"
+        later = [node for statement in statements_after(facts, above) for node in ast.walk(statement)]
+        yield from divisors_of(later, name)
+
+
+def _divisors(statement: ast.stmt, name: str) -> Iterator[ast.expr]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and name in reads(node.left):
+            yield node.right
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
+            if isinstance(node.target, ast.Name) and node.target.id == name:
+                yield node.value
+
+
+def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool:
+    """Whether a divisor is the number of batches of this process: len(loader), or a counter of the loop."""
+    counters = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
+    counted = set(_counted(loop.node))
+    for node in ast.walk(divisor):
+        if isinstance(node, ast.Call) and _is_length_of_loader(facts, node):
+            return True
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) in counted:
+            return True
+        if isinstance(node, ast.Name) and node.id in counters and Role.NUMBER in roles(facts.values(node)):
+            return True
+        if isinstance(node, ast.Name):
+            for binding in facts.bindings_in(facts.unit(divisor)):
+                value = getattr(binding.statement, "value", None)
+                if binding.target == node.id and isinstance(value, ast.Call) and "builtins.len" in facts.called(value):
+                    return _is_length_of_loader(facts, value)
+    return False
+
+
+def _counted(loop: ast.AST) -> Iterator[str]:
+    """The names that go up by a number in a loop: `steps += 1`."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.value, ast.Constant):
+            yield ast.unparse(node.target)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
+            if isinstance(node.value.right, ast.Constant) and same(node.targets[0], node.value.left):
+                yield from writes(node.targets[0])
+
+
+def _is_length_of_loader(facts: Facts, call: ast.Call) -> bool:
+    """`len(loader)`, `len(list(loader))`."""
+    if "builtins.len" not in facts.called(call) or not call.args:
+        return False
+    counted = call.args[0]
+    if isinstance(counted, ast.Call) and facts.called(counted) & _COPIES and counted.args:
+        counted = counted.args[0]
+    return Role.LOADER in roles(facts.values(counted))
+
+
+_COPIES = frozenset({"builtins.list", "builtins.tuple"})
+
+
+def _is_read_inside(anchor: ast.stmt, name: str) -> bool:
+    """Whether the name is read before the shares are joined, other than to add to it."""
+    grown = {
+        id(n.value.left)
+        for n in ast.walk(anchor)
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.BinOp) and same(n.targets[0], n.value.left)
+    }
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and id(n) not in grown
+        for n in ast.walk(anchor)
+    )
+
+
+_NUMBER_METHODS = frozenset({"item", "size", "numel", "nelement", "dim"})
+_NUMBER_CALLS = frozenset({"builtins.float", "builtins.int", "builtins.len"})
+
+
+def is_number(facts: Facts, node: ast.expr) -> bool | None:
+    """Whether an expression is a Python number (True) or a tensor (False), by the way it is written."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float))
+    if isinstance(node, ast.BinOp):
+        parts = {is_number(facts, node.left), is_number(facts, node.right)}
+        return False if False in parts else True if parts == {True} else None
+    if isinstance(node, ast.Call):
+        return _call_is_number(facts, node)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, (ast.Attribute, ast.Call)):
+        inner = node.value.func if isinstance(node.value, ast.Call) else node.value
+        return True if isinstance(inner, ast.Attribute) and inner.attr in ("shape", "size") else None
+    if isinstance(node, ast.Name):
+        return _name_is_number(facts, node)
+    return None
+
+
+def _call_is_number(facts: Facts, node: ast.Call) -> bool | None:
+    is_method = isinstance(node.func, ast.Attribute)
+    if facts.called(node) & _NUMBER_CALLS or (is_method and node.func.attr in _NUMBER_METHODS):  # type: ignore[attr-defined]
+        return True
+    if _gives_numbers(facts, node):
+        return True
+    found = roles(facts.values(node))
+    is_torch = any(name.startswith("torch.") for name in facts.called(node))
+    if Role.UNKNOWN in found or (not is_torch and (facts.called(node) or not is_method)):  # another library answers
+        return None
+    return False if found & (FROM_LOADER | ({Role.TENSOR} if is_method else set())) else None
+
+
+def _gives_numbers(facts: Facts, node: ast.Call) -> bool:
+    """Whether a function of the project gives `loss.item()`, and nothing else."""
+    given = [n.value for unit in facts.targets(node) for n in facts.own(unit) if isinstance(n, ast.Return)]
+    methods = [e.func for e in given if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute)]
+    return bool(given) and len(methods) == len(given) and all(m.attr in _NUMBER_METHODS for m in methods)
+
+
+def _name_is_number(facts: Facts, node: ast.Name) -> bool | None:
+    found: set[bool | None] = set()
+    for binding in facts.bindings_in(facts.unit(node)):
+        value = getattr(binding.statement, "value", None)
+        if binding.target == node.id and isinstance(binding.statement, ast.Assign) and value is not None:
+            if not (isinstance(value, ast.Name) and value.id == node.id):
+                found.add(is_number(facts, value))
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,43 @@
+"""Whether code runs in every run of a program."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.units import Module
+from migrate.programs.values.sources import Sources
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+
+
+def is_always_run(facts: Facts, node: ast.AST, seen: frozenset[int] = frozenset(), *, in_loops: bool = False) -> bool:
+    """Whether a call is made in every run: at the top level, or in functions that are called there.
+
+    `in_loops`: also in loops, which are taken to run at least once.
+    """
+    for above in facts.tree(node).up(node):
+        if isinstance(above, (ast.If, ast.IfExp)) and not holds_by_default(facts, above.test):
+            return False
+        if isinstance(above, ast.ExceptHandler) or (isinstance(above, (ast.For, ast.While)) and not in_loops):
+            return False
+    unit = facts.unit(node)
+    if isinstance(unit, Module):
+        return True
+    if id(unit) in seen:
+        return False
+    return any(is_always_run(facts, c.node, seen | {id(unit)}, in_loops=in_loops) for c in facts.callers(unit))
+
+
+def holds_by_default(facts: Facts, test: ast.expr) -> bool:
+    """`if args.seed is not None` with a default, the main guard."""
+    if "__name__" in ast.unparse(test):
+        return True
+    asked = test
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        if isinstance(test.ops[0], (ast.IsNot, ast.Gt, ast.GtE, ast.NotEq)):
+            asked = test.left
+    option = facts.once(Sources).option(asked)
+    default = next((k.value for k in option.keywords if k.arg == "default"), None) if option is not None else None
+    return isinstance(default, ast.Constant) and isinstance(default.value, int) and default.value > 0

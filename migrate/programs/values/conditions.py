@@ -1,0 +1,139 @@
+"""Conditions that devices are chosen under: what only asks for availability, and what the user decides."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import ROWS, Role, only, roles
+from migrate.analysis.units import Function
+from migrate.programs.values.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.state import Binding
+
+
+def needs(node: ast.expr) -> Iterator[str]:
+    """The names an expression reads, and the attributes of names: `args`, `args.cuda`."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            yield inner.id
+        elif isinstance(inner, ast.Attribute):
+            yield ast.unparse(inner)
+
+
+def flag(facts: Facts, test: ast.expr) -> ast.expr | None:
+    """A condition without what only asks for availability; None if nothing else is left."""
+    if isinstance(test, ast.Call) and (only(facts.values(test), Role.AVAILABLE) or _asks_torch(facts, test)):
+        return None
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        parts = [rest for value in test.values if (rest := flag(facts, value)) is not None]
+        if not parts:
+            return None
+        return parts[0] if len(parts) == 1 else ast.BoolOp(ast.And(), parts)
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitAnd):  # `torch.cuda.is_available() & args.cuda`
+        sides = [rest for value in (test.left, test.right) if (rest := flag(facts, value)) is not None]
+        return test if len(sides) == 2 else next(iter(sides), None)
+    if isinstance(test, ast.BoolOp):
+        rests = [flag(facts, value) for value in test.values]
+        return None if None in rests else test
+    if isinstance(test, ast.IfExp) and _is_yes_or_no(test):  # `True if torch.cuda.is_available() else False`
+        return flag(facts, test.test)
+    if isinstance(test, (ast.Name, ast.Attribute)):
+        return None if _only_availability(facts, test) else test
+    return test
+
+
+def as_handed(facts: Facts, test: ast.expr) -> ast.expr:
+    """The flag itself, for a parameter to which all callers hand one flag."""
+    sources = facts.once(Sources)
+    for _ in range(_DEEPEST):
+        unit = facts.unit(test)
+        if not isinstance(test, ast.Name) or not isinstance(unit, Function) or test.id not in unit.parameter_names:
+            break
+        given = sources.given(test)
+        if not given.complete or len({ast.unparse(expression) for expression in given.expressions}) != 1:
+            break
+        test = given.expressions[0]
+    return test
+
+
+def first_named(facts: Facts, test: ast.expr) -> ast.expr:
+    """The flag that a name stands for: `args.cuda` of `cuda = args.cuda`, where nothing else gives it a value."""
+    for _ in range(_DEEPEST):
+        found = bindings_of(facts, test) if isinstance(test, (ast.Name, ast.Attribute)) else []
+        given = found[0].statement if len(found) == 1 else None
+        if not isinstance(given, ast.Assign) or not isinstance(given.value, (ast.Name, ast.Attribute)):
+            break
+        test = given.value
+    return test
+
+
+_DEEPEST = 4  # calls that hand a flag on, names that stand for one
+
+
+def asks_for_data(facts: Facts, test: ast.expr) -> bool:
+    """`target is not None`: whether there is something to move, which says nothing of the device."""
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.comparators[0], ast.Constant)
+        and test.comparators[0].value is None
+        and bool(roles(facts.values(test.left)) & _DATA)
+    )
+
+
+_DATA = ROWS | {Role.TENSOR, Role.STATISTIC, Role.MODEL, Role.CRITERION}
+
+
+def _is_yes_or_no(node: ast.IfExp) -> bool:
+    values = [each.value for each in (node.body, node.orelse) if isinstance(each, ast.Constant)]
+    return values in ([True, False], [1, 0])
+
+
+def _asks_torch(facts: Facts, test: ast.Call) -> bool:
+    """`hasattr(torch.backends, "mps")`."""
+    return (
+        "builtins.hasattr" in facts.called(test)
+        and bool(test.args)
+        and any(name.startswith("torch") for name in facts.names(test.args[0]))
+    )
+
+
+def _only_availability(facts: Facts, name: ast.expr) -> bool:
+    """Whether a flag was set to nothing but the answer of is_available()."""
+    text = ast.unparse(name)
+    assigned = [b.statement.value for b in bindings_of(facts, name) if isinstance(b.statement, ast.Assign)]
+    asks = Role.AVAILABLE in roles(facts.values(name)) or all(isinstance(value, ast.IfExp) for value in assigned)
+    return bool(assigned) and asks and all(flag(facts, v) is None for v in assigned if not same_name(v, text))
+
+
+def bindings_of(facts: Facts, name: ast.expr) -> list[Binding]:
+    """What gives a name or attribute its value: in its own file, where there is such a thing."""
+    text, module = ast.unparse(name), facts.unit(name).module
+    found = [binding for binding in facts.bindings if binding.target == text]
+    own = [binding for binding in found if binding.unit.module is module]
+    return own if own and text.isidentifier() else found
+
+
+def same_name(node: ast.expr, text: str) -> bool:
+    """Whether an expression is just that name."""
+    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == text
+
+
+def denied(node: ast.expr) -> ast.expr:
+    """The opposite of a condition, with `or` turned into `and` so that its parts can be told apart."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+        return ast.BoolOp(ast.And(), [negated(value) for value in node.values])
+    return negated(node)
+
+
+def negated(node: ast.expr) -> ast.expr:
+    """`not node`, without a double negation."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return node.operand
+    if isinstance(node, ast.Constant):
+        return ast.Constant(not node.value)
+    return ast.UnaryOp(ast.Not(), node)

@@ -1,0 +1,77 @@
+"""Lengths of loaders: where a program reads them, and whether the loader is prepared by then.
+
+After prepare a loader is as long as its process's share, before it as long as the data.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.program import Program
+    from migrate.programs.stages import Stages
+    from migrate.programs.values.sources import Sources
+
+
+def lengths(facts: Facts, program: Program, node: ast.AST) -> Iterator[ast.Call]:
+    """The expressions in a piece of code that read the length of a loader that is trained on."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and inner.args and "builtins.len" in facts.called(inner):
+            if origins(facts.values(inner.args[0]), Role.LOADER) & program.training_loaders:
+                yield inner
+
+
+class Moments:
+    """Whether the length of a loader is read before or after that is prepared."""
+
+    def __init__(self, facts: Facts, program: Program, stages: Stages) -> None:
+        self._facts = facts
+        self._program = program
+        self._stages = stages
+
+    def after(self, length: ast.Call) -> set[bool]:
+        """For each way in which the length is read, whether the loader is prepared then."""
+        loaders = origins(self._facts.values(length.args[0]), Role.LOADER) & self._program.training_loaders
+        stage = self._stages.of(loaders)
+        if stage.unit is not self._program.home:
+            return {self._facts.unit(length) is not stage.unit or length.lineno > stage.end}
+        return is_after(self._facts, self._program, length, stage.end)
+
+
+def is_after(facts: Facts, program: Program, node: ast.AST, end: int, seen: frozenset[int] = frozenset()) -> set[bool]:
+    """For each way in which a node is reached, whether it is below a line of the home then."""
+    unit = facts.unit(node)
+    if unit is program.home:
+        return {getattr(node, "lineno", 0) > end}
+    if not isinstance(unit, Function):
+        return {False}
+    calls = facts.callers(unit) if id(unit) not in seen else ()
+    return {moment for call in calls for moment in is_after(facts, program, call.node, end, seen | {id(unit)})}
+
+
+def reached(facts: Facts, sources: Sources, given: Iterable[ast.expr]) -> list[ast.AST]:
+    """Expressions, those that their names were given, and the functions of the project that they name."""
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = list(given)
+    seen: set[ast.AST] = set()
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        found.append(node)
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and not isinstance(
+                getattr(inner, "ctx", None), ast.Store
+            ):
+                waiting += sources.given(inner).expressions
+            if isinstance(inner, (ast.Name, ast.Attribute)):
+                waiting += [v.unit.node for v in facts.values(inner) if isinstance(v.unit, Function)]
+    return found

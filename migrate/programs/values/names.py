@@ -1,0 +1,94 @@
+"""Names that every process makes up by itself, by the clock or at random, and that all of them must agree on.
+
+A folder with the time in its name has two names on two processes. That matters where all of them use it: to read what
+the main process has written there, or to make the folder.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import output
+from migrate.programs.reach.reached import uses_reached
+from migrate.programs.values.sources import Sources
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.programs.conversion import Conversion
+
+_DEEPEST = 5
+
+
+@dataclass(slots=True)
+class Told:
+    """The expressions that the main process' value takes the place of, and uses of names that cannot be told alike."""
+
+    told: list[ast.expr] = field(default_factory=list)
+    apart: list[ast.Call] = field(default_factory=list)
+
+
+def told_names(conversion: Conversion, covered: set[int]) -> Told:
+    """What must be told by the main process; `covered` is what only that one comes to."""
+    names = _Names(conversion.facts)
+    found = Told()
+    for use in uses_reached(conversion.facts, conversion.uses):
+        if id(use.node) in covered:
+            continue
+        path = _shared_path(conversion.facts, use.node)
+        made = names.made_up(path, _DEEPEST) if path is not None else None
+        if made is None:
+            continue
+        statement = conversion.facts.tree(made).statement(made)
+        whole = getattr(statement, "value", None)
+        is_simple = isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(whole, ast.expr)
+        if (
+            is_simple
+            and conversion.has_accelerator_at(statement)
+            and conversion.access.has(conversion.facts.unit(made))
+        ):
+            assert isinstance(whole, ast.expr)
+            if whole not in found.told:
+                found.told.append(whole)
+        else:
+            found.apart.append(use.node)
+    return found
+
+
+def _shared_path(facts: Facts, call: ast.Call) -> ast.expr | None:
+    """The path of a file or folder that every process uses: to read, to enter, or to make it if it is not there."""
+    names = facts.called(call)
+    if names & output.READERS and call.args:
+        return call.args[0]
+    if names & output.OPENS and call.args and not _writes(call):
+        return call.args[0]
+    if names & output.FOLDERS and call.args:
+        return call.args[0]
+    return None
+
+
+def _writes(call: ast.Call) -> bool:
+    given = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+    return any(isinstance(mode, ast.Constant) and set(str(mode.value)) & output.WRITE_MODES for mode in given)
+
+
+class _Names:
+    """Where the parts of a name come from."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._sources = facts.once(Sources)
+
+    def made_up(self, node: ast.expr, depth: int) -> ast.Call | None:
+        """The call that gives an expression another value on each process."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Call) and self._facts.called(inner) & output.MADE_UP:
+                return inner
+        for inner in ast.walk(node) if depth else ():
+            is_read = isinstance(getattr(inner, "ctx", ast.Load()), ast.Load)
+            if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and is_read:
+                for given in self._sources.given(inner).expressions:
+                    if given is not node and (made := self.made_up(given, depth - 1)) is not None:
+                        return made
+        return None

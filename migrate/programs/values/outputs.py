@@ -1,0 +1,208 @@
+"""Which calls write something outside of the process: by what is called, and on what; open files, figures."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import output
+from migrate.analysis.known.progress import BARS, RANGE_BARS
+from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.programs.values.fronts import Fronts
+from migrate.programs.values.services import Services
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Value, Values
+    from migrate.analysis.units import Unit
+
+_ON_BARS = frozenset({Role.BAR, Role.ITERATOR})
+
+
+class Outputs:
+    """Questions about single calls."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._figures: dict[Unit, frozenset[str]] = {}
+        self.services = Services(facts)
+        self.fronts = Fronts(facts)
+
+    def writes(self, call: ast.Call) -> bool:
+        """Whether a call writes, by itself: not by what a function of the project does."""
+        if self.is_in_memory(call):
+            return False
+        names = self._facts.called(call)
+        if names & output.WRITES or any(name.startswith(output.WRITING_PREFIXES) for name in names):
+            return not self._may_be_there(call) and not self.services.starts(call)
+        receiver = self._facts.receiver(call)
+        if self.is_to_file(call) or self._is_on_writer(call.func):
+            return True
+        if not isinstance(call.func, ast.Attribute) or names:
+            return any(self.opens(argument) for argument in (*call.args, *(k.value for k in call.keywords)))
+        return self._writes_by_method(call, call.func, receiver)
+
+    def is_in_memory(self, call: ast.Call) -> bool:
+        """`torch.save(state, buffer)` with `buffer = io.BytesIO()`: nothing leaves the process."""
+        given = (self._facts.values(a) for a in (*call.args, *(keyword.value for keyword in call.keywords)))
+        return any(
+            values and all(value.role is Role.UNKNOWN and value.name in output.BUFFERS for value in values)
+            for values in given
+        )
+
+    def _writes_by_method(self, call: ast.Call, func: ast.Attribute, receiver: Values) -> bool:
+        if self._facts.targets(call) or roles(receiver) & {Role.INSTANCE, Role.CLASS, Role.ACCELERATOR}:
+            return False
+        if func.attr in output.FILE_METHODS and self.opens(func.value):
+            return True
+        if func.attr == "write" and self._bars(receiver):
+            return True
+        if func.attr in output.WRITING_METHODS:
+            return not self._may_be_there(call)
+        if func.attr == "save" and any(_is_saved(value) for value in receiver):
+            return True
+        return self.is_figure(func.value)
+
+    def _is_on_writer(self, func: ast.expr) -> bool:
+        """`run.log(...)`, `run.config.update(...)`, `board.text(...)` of a class that hands it on to a writer."""
+        while isinstance(func, (ast.Attribute, ast.Call)):
+            name = func.attr if isinstance(func, ast.Attribute) else None
+            func = func.value if isinstance(func, ast.Attribute) else func.func
+            values = self._facts.values(func)
+            if Role.WRITER in roles(values) or (name is not None and self.fronts.hand_on(values, name)):
+                return True
+        return False
+
+    def _may_be_there(self, call: ast.Call) -> bool:
+        """`os.makedirs(path, exist_ok=True)`: any number of processes may, and all may need the folder."""
+        return any(
+            k.arg == "exist_ok" and isinstance(k.value, ast.Constant) and bool(k.value.value) for k in call.keywords
+        )
+
+    # --- files ------------------------------------------------------------------------------------------------------
+
+    def opens(self, node: ast.AST) -> bool:
+        """`open(path, "w")`."""
+        return isinstance(node, ast.Call) and self._mode(node) is not None
+
+    def can_write_nowhere(self, call: ast.Call) -> bool:
+        """Whether a file may be the null device as well: it is only written to, and may be there."""
+        mode = self._mode(call)
+        return mode is not None and not set(mode) & set("x+") and bool(call.args) and self._is_plain_open(call)
+
+    def _is_plain_open(self, call: ast.Call) -> bool:
+        return not isinstance(call.args[0], ast.Starred) and bool(self._facts.called(call) & output.OPENS)
+
+    def _mode(self, call: ast.Call) -> str | None:
+        """The mode with which a call opens a file for writing."""
+        names = self._facts.called(call)
+        if names & output.OPENS:
+            given = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+        elif isinstance(call.func, ast.Attribute) and call.func.attr == "open" and not names:
+            given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+        else:
+            return None
+        text = next((str(m.value) for m in given if isinstance(m, ast.Constant)), "r")
+        return text if set(text) & output.WRITE_MODES else None
+
+    def is_to_file(self, call: ast.Call) -> bool:
+        """`log.write(text)`, `rows.writerow(row)`: into a file that stays open."""
+        is_method = isinstance(call.func, ast.Attribute) and call.func.attr in output.FILE_METHODS
+        return is_method and self.is_file(self._facts.receiver(call))
+
+    def is_file(self, values: Values) -> bool:
+        """Whether an object is a file that was opened for writing, or writes rows into one."""
+        return any(
+            (value.role is Role.UNKNOWN and value.origin in self._opened)
+            or (value.role is Role.WRITER and self.is_row_writer(value.origin))
+            for value in values
+        )
+
+    def is_row_writer(self, node: ast.AST | None) -> bool:
+        """`csv.writer(file)`."""
+        if not isinstance(node, ast.Call) or not node.args or not self._facts.called(node) & output.ROW_WRITERS:
+            return False
+        return self.is_file(self._facts.values(node.args[0]))
+
+    @cached_property
+    def _opened(self) -> set[ast.AST]:
+        return {use.node for use in self._facts.calls_anywhere if self.opens(use.node)}
+
+    def log_file(self, call: ast.Call) -> ast.expr | None:
+        """The path of a log file that a call empties: `logging.basicConfig(filename=path, filemode="w")`."""
+        for name in self._facts.called(call) & output.LOG_FILES.keys():
+            given = {keyword.arg: keyword.value for keyword in call.keywords}
+            if name == "logging.FileHandler":
+                given |= dict(zip(("filename", "mode"), call.args, strict=False))
+            mode = given.get(output.LOG_FILES[name])
+            if isinstance(mode, ast.Constant) and mode.value == "w":
+                return given.get("filename")
+        return None
+
+    # --- figures ----------------------------------------------------------------------------------------------------
+
+    def is_figure(self, node: ast.expr) -> bool:
+        """`ax` of `fig, ax = plt.subplots()`, `ax[0]`: what is drawn on is drawn to be shown or saved."""
+        while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        return isinstance(node, ast.Name) and node.id in self._figures_of(self._facts.unit(node))
+
+    def makes_figure(self, statement: ast.stmt) -> bool:
+        """`fig, ax = plt.subplots()`, `im = ax.imshow(x)`."""
+        return isinstance(statement, ast.Assign) and bool(
+            _names(statement) & self._figures_of(self._facts.unit(statement))
+        )
+
+    def _figures_of(self, unit: Unit) -> frozenset[str]:
+        if unit not in self._figures:
+            self._figures[unit] = frozenset()
+            assigned = [n for n in self._facts.own(unit) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)]
+            for _ in range(3):  # a figure, its axes, what is drawn on them
+                drawn = (a for a in assigned if isinstance(a.value, ast.Call) and self._draws(a.value))
+                self._figures[unit] = frozenset().union(*map(_names, drawn))
+        return self._figures[unit]
+
+    def _draws(self, call: ast.Call) -> bool:
+        if any(name.startswith(output.WRITING_PREFIXES) for name in self._facts.called(call)):
+            return True
+        return isinstance(call.func, ast.Attribute) and self.is_figure(call.func.value)
+
+    # --- bars -------------------------------------------------------------------------------------------------------
+
+    def is_bar(self, call: ast.Call) -> bool:
+        """`tqdm(...)`, that nobody has switched on or off."""
+        if not self._facts.called(call) & (BARS | RANGE_BARS | output.MORE_BARS):
+            return False
+        return not any(keyword.arg in ("disable", None) for keyword in call.keywords)
+
+    def is_counter(self, call: ast.Call) -> bool:
+        """`tqdm(range(steps))` under no loop."""
+        over = call.args[0] if call.args else None
+        is_range = isinstance(over, ast.Call) and "builtins.range" in self._facts.called(over)
+        return is_range and not isinstance(self._facts.tree(call).parents[call], (ast.For, ast.AsyncFor))
+
+    @cached_property
+    def counted(self) -> set[ast.AST]:
+        """The bars that are asked how far they are: one that is switched off does not count."""
+        return {
+            origin
+            for module in self._facts.modules
+            for node in self._facts.tree_of(module).nodes
+            if isinstance(node, ast.Attribute) and node.attr in output.COUNTS and isinstance(node.ctx, ast.Load)
+            for origin in self._bars(self._facts.values(node.value))
+        }
+
+    def _bars(self, values: Values) -> set[ast.AST]:
+        """Where bars were made: those over something, and those that only count."""
+        counting = {v.origin for v in values if v.role is Role.UNKNOWN and v.name in BARS and v.origin is not None}
+        return counting | origins(values, *_ON_BARS)
+
+
+def _is_saved(value: Value) -> bool:
+    """Whether an object has a `save` that writes a file; arrays and tensors have none, pictures made of them do."""
+    return value.name.startswith(output.SAVED_BY_METHOD) or value.role in FROM_LOADER
+
+
+def _names(statement: ast.Assign) -> set[str]:
+    return {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}

@@ -1,0 +1,179 @@
+"""Which expressions are one floating-point number of a batch, so that its mean over the processes says the same."""
+
+from __future__ import annotations
+
+import ast
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, roles
+from migrate.programs.values.accumulators import is_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+
+
+class Scalar(Enum):
+    """What holds the number."""
+
+    FLOAT = "a Python float"
+    TENSOR = "a tensor of one element"
+    WHOLE = "a whole number of Python"
+
+
+_SAME_KIND = frozenset("detach cpu cuda clone to data float double mean".split())
+_MEANS = frozenset({"numpy.mean", "numpy.average", "statistics.mean", "builtins.float"})
+_OF_MANY = frozenset({"builtins.min", "builtins.max", "builtins.abs", "builtins.round"})
+_LOSSES = ("torch.nn.functional.", "torch.nn.modules.loss.")
+_DEEPEST = 4
+
+
+class Scalars:
+    """The kinds of the expressions of one training loop."""
+
+    def __init__(self, facts: Facts, loop: LoopFact) -> None:
+        self._facts = facts
+        self._losses = {
+            call.func.value.id
+            for call in loop.backwards
+            if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
+        }
+
+    def kind(self, node: ast.expr, depth: int = _DEEPEST) -> Scalar | None:
+        """What holds the number that an expression is; None: it is not known to be one."""
+        if depth < 0:
+            return None
+        if isinstance(node, ast.Constant):
+            return {int: Scalar.WHOLE, float: Scalar.FLOAT}.get(type(node.value))
+        if isinstance(node, ast.BinOp):
+            return self._combined(node, depth)
+        if isinstance(node, ast.UnaryOp):
+            return self.kind(node.operand, depth)
+        if isinstance(node, ast.IfExp):
+            return _one(self.kind(side, depth) for side in (node.body, node.orelse))
+        if isinstance(node, ast.Call):
+            return self._called(node, depth)
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            return self.kind(node.value, depth)
+        if isinstance(node, ast.Name) and node.id in self._losses:
+            return Scalar.TENSOR
+        if isinstance(node, ast.Name) and (kind := self._named(node, depth)):
+            return kind
+        return Scalar.WHOLE if is_number(self._facts, node) else None
+
+    def _combined(self, node: ast.BinOp, depth: int) -> Scalar | None:
+        sides = [self.kind(side, depth) for side in (node.left, node.right)]
+        if None in sides:
+            return None
+        if Scalar.TENSOR in sides:
+            return Scalar.TENSOR
+        return Scalar.FLOAT if Scalar.FLOAT in sides or isinstance(node.op, ast.Div) else Scalar.WHOLE
+
+    def _called(self, node: ast.Call, depth: int) -> Scalar | None:
+        names = self._facts.called(node)
+        if names & _MEANS:
+            return Scalar.FLOAT
+        if names & _OF_MANY and node.args:
+            return _one(
+                self.kind(argument, depth) for argument in node.args[: 1 if "builtins.round" in names else None]
+            )
+        if targets := self._facts.targets(node):
+            given = [n.value for unit in targets for n in self._facts.own(unit) if isinstance(n, ast.Return)]
+            return _one(self.kind(value, depth - 1) if value is not None else None for value in given)
+        if isinstance(node.func, ast.Attribute):
+            if node.func.attr == "item":
+                return Scalar.FLOAT if self._is_floating(node.func.value, depth) else Scalar.WHOLE
+            if node.func.attr == "mean" and not node.args and not node.keywords:
+                return Scalar.TENSOR if roles(self._facts.values(node)) == {Role.STATISTIC} else None
+            if node.func.attr in _SAME_KIND:
+                return self.kind(node.func.value, depth)
+        if self._is_loss(node):
+            return Scalar.TENSOR
+        return Scalar.WHOLE if is_number(self._facts, node) else None
+
+    def _is_loss(self, call: ast.Call) -> bool:
+        """Whether a call of a loss function gives one number."""
+        is_loss = Role.CRITERION in roles(self._facts.values(call.func)) or any(
+            name.startswith(_LOSSES) and ("loss" in name or "entropy" in name) for name in self._facts.called(call)
+        )
+        return is_loss and roles(self._facts.values(call)) == {Role.STATISTIC}
+
+    def _is_floating(self, node: ast.expr, depth: int) -> bool:
+        """Whether a tensor holds floating-point numbers."""
+        if self.kind(node, depth) is Scalar.TENSOR:
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            return node.func.attr in ("float", "double", "mean") or (
+                node.func.attr in ("sum", "detach", "cpu") and self._is_floating(node.func.value, depth)
+            )
+        if isinstance(node, ast.BinOp):
+            return isinstance(node.op, ast.Div) or any(self._is_floating(s, depth) for s in (node.left, node.right))
+        if isinstance(node, ast.Name) and depth > 0:
+            given = list(_assigned(self._facts, node))
+            return bool(given) and all(value is not None and self._is_floating(value, depth - 1) for value in given)
+        return False
+
+    def _named(self, node: ast.Name, depth: int) -> Scalar | None:
+        """Of a name: what all that it is given have in common; `best = 0` may become a float."""
+        given = [v for v in _assigned(self._facts, node) if v is None or node.id not in _names(v)]
+        kinds = [self.kind(value, depth - 1) if value is not None else None for value in given]
+        grown = [v for v in _assigned(self._facts, node) if v is not None and node.id in _names(v)]
+        kinds += [self.grown(value, node.id, depth - 1) for value in grown]
+        return _one(kinds)
+
+    def grown(self, value: ast.expr, name: str, depth: int = _DEEPEST) -> Scalar | None:
+        """`ema = 0.9 * ema + 0.1 * loss.item()`: the kind of what is put to a name that is a number itself."""
+        if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(value) == name:
+            return Scalar.WHOLE
+        if isinstance(value, ast.BinOp):
+            sides = [self.grown(side, name, depth) for side in (value.left, value.right)]
+            if None in sides:
+                return None
+            if Scalar.TENSOR in sides:
+                return Scalar.TENSOR
+            return Scalar.FLOAT if Scalar.FLOAT in sides or isinstance(value.op, ast.Div) else Scalar.WHOLE
+        if isinstance(value, ast.Call) and self._facts.called(value) & _OF_MANY:
+            return _one(self.grown(argument, name, depth) for argument in value.args)
+        return self.kind(value, depth)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
+def _assigned(facts: Facts, node: ast.Name) -> Iterator[ast.expr | None]:
+    """What a name is given in its function; None for something else than one expression."""
+    for binding in facts.bindings_in(facts.unit(node)):
+        if binding.target == node.id:
+            statement = binding.statement
+            if isinstance(statement, ast.Assign) and not any(isinstance(to, ast.Name) for to in statement.targets):
+                yield from _parted(facts, statement, node.id)
+            else:
+                is_plain = isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign))
+                yield getattr(statement, "value", None) if is_plain else None
+
+
+def _parted(facts: Facts, statement: ast.Assign, name: str) -> Iterator[ast.expr | None]:
+    """What a name is given as a part of a tuple: one that stands there, or that a function returns."""
+    target, value = statement.targets[0], statement.value
+    names = [to.id if isinstance(to, ast.Name) else "" for to in getattr(target, "elts", ())]
+    given: list[ast.expr | None] = [value]
+    if isinstance(value, ast.Call):
+        returns = [n for unit in facts.targets(value) for n in facts.own(unit) if isinstance(n, ast.Return)]
+        given = [node.value for node in returns] or [None]
+    for each in given:
+        is_tuple = isinstance(each, ast.Tuple) and len(each.elts) == len(names) and name in names
+        yield each.elts[names.index(name)] if is_tuple and isinstance(each, ast.Tuple) else None
+
+
+def _one(kinds: Iterable[Scalar | None]) -> Scalar | None:
+    """The kind of what may be any of some; whole numbers beside floats are floats."""
+    found = set(kinds)
+    if not found or None in found:
+        return None
+    if Scalar.TENSOR in found:
+        return Scalar.TENSOR
+    return Scalar.FLOAT if Scalar.FLOAT in found else Scalar.WHOLE
