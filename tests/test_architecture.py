@@ -44,6 +44,21 @@ LAYERS = {
         {"errors"},
     ),
 }
+#: Inside of `migrate/programs`, from the top to the bottom. What lies beside them (the program, its loops, what is
+#: decided of it as a whole) may be asked by all, and asks all.
+PROGRAMS = (
+    {"output"},
+    {"prepare"},
+    {"device"},
+    {"metrics"},
+    {"home"},
+    {"processes"},
+    {"training"},
+    {"amp"},
+    {"schedule"},
+    {"values"},
+    {"reach"},
+)
 LIBCST_ONLY_IN = "migrate/edits/"
 
 LAUNCH_OPTIONS = {
@@ -162,6 +177,21 @@ def test_imports_go_down():
             unlisted = {above, below} - place.keys()  # the test above names it
             if below != "__init__" and not unlisted and place[above] > place[below]:
                 wrong.append(f"{name} imports {other}, which is above it")
+    assert not wrong
+
+
+def topic(name):
+    """The package below `migrate.programs` that a module lies in."""
+    parts = name.split(".")
+    return parts[2] if parts[:2] == ["migrate", "programs"] and len(parts) > 3 else None
+
+
+def test_topics_of_programs_ask_those_below():
+    place = {member: index for index, layer in enumerate(PROGRAMS) for member in layer}
+    packages = {path.parent.name for path in sources() if path.parent.parent.name == "programs"}
+    assert packages == place.keys(), "add it to PROGRAMS, at its place"
+    edges = {(name, other) for name, others in graph().items() for other in others if topic(name) and topic(other)}
+    wrong = [f"{name} imports {other}" for name, other in edges if place[topic(name)] > place[topic(other)]]
     assert not wrong
 
 

@@ -14,6 +14,7 @@ from migrate.analysis.known.training import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Function
+from migrate.programs.argument import Argument
 from migrate.programs.device.defaults import made_before
 from migrate.programs.device.early import only_before
 from migrate.programs.device.host import Whereabouts, left_on_cpu, whereabouts
@@ -38,7 +39,7 @@ from migrate.programs.prepare.captures import called_around, kept_raw
 from migrate.programs.prepare.irregular import averages_after_backward, out_of_step
 from migrate.programs.prepare.later import after_the_first
 from migrate.programs.prepare.placement import Placement, place
-from migrate.programs.prepare.setup import Argument, arguments
+from migrate.programs.prepare.setup import arguments
 from migrate.programs.prepare.several import several
 from migrate.programs.processes.agreement import Agreement, agreements
 from migrate.programs.processes.replicas import ON_CPU

@@ -19,7 +19,7 @@ from migrate.programs.amp import apex
 from migrate.programs.amp.contexts import Contexts
 from migrate.programs.amp.plain import scaled_call, without_scaling
 from migrate.programs.amp.switch import Stays, Switch, read
-from migrate.programs.prepare.setup import Argument
+from migrate.programs.argument import Argument
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.values.conditions import needs
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
+    from migrate.programs.argument import Argument
     from migrate.programs.loops import Loops
     from migrate.programs.prepare.placement import Placement
-    from migrate.programs.prepare.setup import Argument
     from migrate.programs.program import Program
 
 

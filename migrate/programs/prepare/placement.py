@@ -11,6 +11,7 @@ from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit, module_of
+from migrate.programs.argument import Argument
 from migrate.programs.device.behind import behind
 from migrate.programs.device.choices import Choice, choices, handed_choice
 from migrate.programs.device.chosen_below import choice_below, cpu_above
@@ -18,7 +19,6 @@ from migrate.programs.device.defaults import cpu_without_default
 from migrate.programs.device.devices import by_text, device_argument, guard_flag, is_move, is_switched, is_users
 from migrate.programs.home.asking import makers
 from migrate.programs.marker import is_marked
-from migrate.programs.prepare.setup import Argument
 from migrate.programs.processes.draws import Draws
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.reached import reached

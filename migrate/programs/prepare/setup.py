@@ -37,6 +37,3 @@ def written(given: Iterable[Argument]) -> str:
     handlers = [argument.expression for argument in given if argument.name == HANDLERS]
     single = [f"{argument.name}={argument.expression}" for argument in given if argument.name != HANDLERS]
     return ", ".join([*single, *([f"{HANDLERS}=[{', '.join(handlers)}]"] if handlers else [])])
-
-
-__all__ = ["DECIDERS", "HANDLERS", "Argument", "arguments", "written"]

@@ -17,7 +17,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import same
 from migrate.analysis.units import Function, module_of
 from migrate.programs.amp.switch import Stays
-from migrate.programs.prepare.setup import Argument
+from migrate.programs.argument import Argument
 from migrate.programs.training.division import Division, division
 from migrate.programs.values.conditions import needs
 
