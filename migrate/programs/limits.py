@@ -9,21 +9,27 @@ from migrate.analysis.facts import Facts
 from migrate.analysis.known import distributed
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
-from migrate.analysis.syntax import gives_up, reads
+from migrate.analysis.syntax import gives_up
 from migrate.programs.device.defaults import hidden_defaults
 from migrate.programs.device.devices import is_unknown_move
 from migrate.programs.device.lambdas import hidden_moves
 from migrate.programs.device.spread import foreign_devices, several_devices
 from migrate.programs.device.tensor_types import hidden_types
 from migrate.programs.home.access import NAME
-from migrate.programs.loops import LoopFact, Loops, is_scaling
+from migrate.programs.loops import Loops, is_scaling
 from migrate.programs.metrics.ground import Ground
 from migrate.programs.metrics.metric_objects import twice_joined
 from migrate.programs.metrics.shares import decisions
-from migrate.programs.processes.agreement import depends_on_batch, parting_ways
+from migrate.programs.processes.agreement import parting_ways
 from migrate.programs.processes.films import recorded
 from migrate.programs.processes.gaps import gaps
-from migrate.programs.processes.replicas import drawn_apart, loose_tensors, other_sources, parting_replicas
+from migrate.programs.processes.replicas import (
+    dealt_out_before,
+    drawn_apart,
+    loose_tensors,
+    other_sources,
+    parting_replicas,
+)
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.reach.starters import is_users_choice, started
@@ -196,41 +202,6 @@ def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
             )
 
 
-def _beside_the_loader(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """`weights[i * n:(i + 1) * n]`: the i-th batch of a process is not the i-th of the data."""
-    for loop in program.training:
-        counters = _counters(facts, loop)
-        for node in ast.walk(loop.node):
-            if (
-                isinstance(node, ast.Subscript)
-                and isinstance(node.ctx, ast.Load)
-                and any(isinstance(part, ast.Slice) and reads(part) & counters for part in ast.walk(node.slice))
-                and not depends_on_batch(facts, loop, node.value)
-            ):
-                yield Refusal(
-                    node,
-                    "MIG103",
-                    f"{ast.unparse(node)} goes with the batch by its number, which differs between processes",
-                    "let the data set give it with each sample, so that the loader brings both",
-                )
-
-
-def _counters(facts: Facts, loop: LoopFact) -> set[str]:
-    """The names that count the batches: of enumerate(), or `i += 1` in the loop."""
-    counted = {
-        node.target.id
-        for node in ast.walk(loop.node)
-        if isinstance(node, ast.AugAssign)
-        and isinstance(node.target, ast.Name)
-        and isinstance(node.value, ast.Constant)
-    }
-    if isinstance(loop.node, ast.For) and isinstance(loop.node.target, ast.Tuple):
-        first = loop.node.target.elts[0]
-        if isinstance(first, ast.Name) and Role.NUMBER in roles(facts.values(first)):
-            counted.add(first.id)
-    return counted
-
-
 def _unknown_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """`x.to(self.gpu)` where nobody knows what that is."""
     if program.home is None:
@@ -272,8 +243,8 @@ CHECKS: tuple[Check, ...] = (
     other_sources,
     parting_replicas,
     drawn_apart,
+    dealt_out_before,
     recorded,
-    _beside_the_loader,
     phases_in_turns,
     closures,
     _unknown_moves,

@@ -119,11 +119,13 @@ class Loops:
             for loop in self.innermost(use.node, use.unit):
                 if self._facts.file(loop).named:
                     reached.setdefault(loop, []).append(use.node)
-        whole = in_step(self._facts, reached)
-        return tuple(self._as_training(loop, tuple(calls), whole) for loop, calls in reached.items())
+        taken_by = {loop: self._run_over(loop) for loop in reached}
+        whole = in_step(self._facts, taken_by)
+        return tuple(self._as_training(loop, tuple(calls), taken_by[loop][1], whole) for loop, calls in reached.items())
 
-    def _as_training(self, loop: Loop, calls: tuple[ast.Call, ...], whole: set[ast.AST]) -> LoopFact:
-        found = frozenset(self._run_over(loop))
+    def _as_training(
+        self, loop: Loop, calls: tuple[ast.Call, ...], found: frozenset[ast.AST], whole: set[ast.AST]
+    ) -> LoopFact:
         return LoopFact(loop, self._facts.unit(loop), Kind.TRAINING, found - whole, calls, found & whole)
 
     @cached_property
@@ -152,7 +154,8 @@ class Loops:
     def as_training(self, loop: Loop) -> LoopFact:
         """A loop as the training loop that it is, wherever it stands."""
         calls = tuple(use.node for use in self.backwards if loop in self.innermost(use.node, use.unit))
-        return self._as_training(loop, calls, in_step(self._facts, [loop]))
+        taken_by = self._run_over(loop)
+        return self._as_training(loop, calls, taken_by[1], in_step(self._facts, {loop: taken_by}))
 
     def _named_call(self, unit: Unit, seen: frozenset[int]) -> ast.Call | None:
         for call in self._facts.callers(unit) if isinstance(unit, Function) and id(unit) not in seen else ():
@@ -194,13 +197,13 @@ class Loops:
                             found.setdefault(value.unit, []).append(use)
         return found
 
-    def _run_over(self, loop: Loop) -> set[ast.AST]:
-        """Where the loaders were made whose batches a training loop sees: its own, else those of loops around it."""
+    def _run_over(self, loop: Loop) -> tuple[Loop, frozenset[ast.AST]]:
+        """The loop that takes what a training loop trains on, itself or one around it; where the loaders were made."""
         for around in (loop, *self.around(loop, self._facts.unit(loop))):
             found = self.loaders(around)
             if found:
-                return found
-        return self.fetched(loop)
+                return around, frozenset(found)
+        return loop, frozenset(self.fetched(loop))
 
     def loaders(self, loop: Loop) -> set[ast.AST]:
         """Where the loaders that a loop itself runs over were made."""

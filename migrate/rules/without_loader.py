@@ -8,7 +8,8 @@ Model and optimizer are prepared, tensors go to the accelerator's device, and al
 every source of chance seeded each of them does the same as one process would; without, each draws data of its own and
 the gradients are averaged, which is a batch N times as large. Evaluation runs in full on every process. A program that
 never names a device stays on the CPU: nothing says which of its tensors would have to move.
-So it is with a loader whose batches are zipped with rows that the program deals out: it stays whole.
+So it is with a loader whose batches are zipped with rows that the program deals out, or meet rows that are picked by
+the number of the batch (`weights[i * size:(i + 1) * size]`): it stays whole.
 What to do: put the data into a torch.utils.data.DataLoader and loop over it, and every process gets its share.
 Refused: data sources of libraries that go to a GPU by themselves; and, without a seed, decisions by what one process
 has seen, since processes would part ways (MIG122).
@@ -36,16 +37,17 @@ def loops_without_loader(conversion: Conversion, draft: Draft) -> None:
     for loop in (loop for loop in loops if loop.whole):
         draft.note(
             loop.node,
-            "every process runs over whole batches: they meet rows that each process has whole",
+            "every process runs over whole batches, which is no faster on several: they meet rows that each has whole",
             "let one data set give both, and they are shared out",
         )
-    own = differs(conversion.facts, conversion.loops, conversion.program)
-    data = "each process trains on what it draws itself" if own else "every process trains on the same data"
-    draft.note(
-        loops[0].node,
-        f"{data}: the batches come from no DataLoader, so they are not shared out",
-        "to share them out, put the data into a torch.utils.data.DataLoader and loop over it",
-    )
+    if bare := [loop for loop in loops if not loop.whole]:
+        own = differs(conversion.facts, conversion.loops, conversion.program)
+        data = "each process trains on what it draws itself" if own else "every process trains on the same data"
+        draft.note(
+            bare[0].node,
+            f"{data}: the batches come from no DataLoader, so they are not shared out",
+            "to share them out, put the data into a torch.utils.data.DataLoader and loop over it",
+        )
     if conversion.placement.cpu == ON_CPU:
         draft.note(
             conversion.placement.accelerator.statement,

@@ -68,6 +68,11 @@ READERS = frozenset(
     """torch.load torch.jit.load numpy.load numpy.loadtxt pandas.read_csv pandas.read_pickle joblib.load os.listdir
     os.scandir os.chdir glob.glob PIL.Image.open torchvision.io.read_image safetensors.torch.load_file""".split()
 )
+#: What reads an image that the program may have drawn.
+IMAGE_READERS = frozenset(
+    """PIL.Image.open torchvision.io.read_image imageio.imread imageio.v2.imread imageio.v3.imread skimage.io.imread
+    matplotlib.pyplot.imread matplotlib.image.imread cv2.imread""".split()
+)
 FOLDERS = frozenset({"os.makedirs", "os.mkdir"})
 #: What differs from process to process: the clock, and what is drawn apart from the seeded streams.
 MADE_UP = frozenset(

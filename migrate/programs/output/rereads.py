@@ -24,12 +24,16 @@ _WRITTEN = {"torch.save": 1, "torchvision.utils.save_image": 1, "pickle.dump": 1
     ("numpy.save", "numpy.savez", "numpy.savetxt", "matplotlib.pyplot.savefig"), 0
 )
 _LOADS = frozenset({"torch.load"})
+#: What draws an image into a file, that is read under a path of its own later to make a film.
+_DRAWS = frozenset({"matplotlib.pyplot.savefig", "torchvision.utils.save_image"})
 _EXISTS = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir"})
 
 
 def rereads(conversion: Conversion) -> list[ast.stmt]:
     """The statements before which all processes wait for what the main process writes."""
     written = dict(_written(conversion))
+    drawn = [call for writes in written.values() for call, _ in writes if conversion.facts.called(call) & _DRAWS]
+    returning = (_LOADS if written else frozenset()) | (output.IMAGE_READERS if drawn else frozenset())
     voice = Voice(conversion)
     found: dict[ast.stmt, None] = {}
     for use in uses_reached(conversion.facts, conversion.uses):
@@ -41,10 +45,11 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
             found[after] = None
             continue
         is_own = any(unit is not use.unit or write.lineno < use.node.lineno for write, unit in writes)
-        is_load = bool(written) and bool(conversion.facts.called(use.node) & _LOADS)
+        is_load = bool(conversion.facts.called(use.node) & returning)
         if is_own or is_load:
             trained = is_load or all(unit is not use.unit for _, unit in writes)
-            found.update(dict.fromkeys(_places(voice, use.node, use.unit, _DEEPEST, trained=trained)))
+            places = _places(voice, use.node, use.unit, _DEEPEST, trained=trained)
+            found.update(dict.fromkeys(places if is_own else (_above_loops(conversion, place) for place in places)))
     return _firsts(conversion, found)
 
 
@@ -71,7 +76,7 @@ def _path(conversion: Conversion, outputs: Outputs, use: Use) -> ast.expr | None
 
 def _read(conversion: Conversion, call: ast.Call) -> ast.expr | None:
     names = conversion.facts.called(call)
-    if not call.args or not names & (output.READERS | output.OPENS):
+    if not call.args or not names & (output.READERS | output.IMAGE_READERS | output.OPENS):
         return None
     outputs = conversion.facts.once(Outputs)
     return None if outputs.opens(call) or outputs.is_in_memory(call) else call.args[0]
@@ -135,6 +140,15 @@ def _outside_of_tests(conversion: Conversion, statement: ast.stmt) -> ast.stmt:
             isinstance(node, ast.Call) and conversion.facts.called(node) & _EXISTS for node in ast.walk(above.test)
         ):
             statement = above
+    return statement
+
+
+def _above_loops(conversion: Conversion, statement: ast.stmt) -> ast.stmt:
+    """Above `for path in paths:`, in which nothing trains: what was written before is there for all rounds."""
+    for loop in conversion.facts.tree(statement).loops(statement):
+        if conversion.loops.trains(loop):
+            break
+        statement = loop
     return statement
 
 

@@ -10,9 +10,10 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.programs.program import Refusal
+from migrate.programs.training.in_step import made_from
 from migrate.programs.values.accumulators import is_number
 
 if TYPE_CHECKING:
@@ -62,11 +63,7 @@ def parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
 
 def depends_on_batch(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
     """Whether an expression is made from what a process's own batches hold."""
-    return any(
-        origins(facts.values(inner), *FROM_LOADER) & loop.loaders
-        for inner in ast.walk(node)
-        if isinstance(inner, (ast.Name, ast.Attribute, ast.Call))
-    )
+    return made_from(facts, loop.loaders, node)
 
 
 def _decisions(facts: Facts, loops: Loops, program: Program) -> list[tuple[ast.If, bool | None]]:

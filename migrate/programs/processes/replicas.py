@@ -142,6 +142,18 @@ def drawn_apart(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusa
             )
 
 
+def dealt_out_before(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Whole batches in a program that distributed itself: there each process had rows that went with its own share."""
+    for loop in program.training if program.handed is not None else ():
+        if loop.whole:
+            yield Refusal(
+                loop.node,
+                "MIG103",
+                "batches of a loader meet rows here by their number or their order, and both were each process's own",
+                "let the data set give them with each sample, so that the loader brings both",
+            )
+
+
 def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Decisions by which one process would train on, and another not."""
     replicas = without_loader(program)
@@ -283,6 +295,7 @@ def _way_out(missing: list[str]) -> str:
 __all__ = [
     "ON_CPU",
     "chance",
+    "dealt_out_before",
     "decide_seed",
     "differs",
     "drawn_apart",

@@ -1,8 +1,11 @@
-"""Training loops that take a loader's batches together with rows that a function of the project deals out.
+"""Training loops that take a loader's batches together with rows that belong to whole batches.
 
-`for expert, played in zip(loader, rollouts.batches(loader.batch_size))`: prepare would give each process its part of
-one and all of the other, and what is computed from both would not fit. So every process runs over whole batches, as in
-any training without a loader.
+    for expert, played in zip(loader, rollouts.batches(loader.batch_size)):
+    for i, (x, y) in enumerate(loader):
+        weight = weights[i * size:(i + 1) * size]
+
+prepare would give each process its part of one and all of the other, or rows that belong to another process's batch. So
+every process runs over whole batches, as in any training without a loader.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, roles
+from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.analysis.syntax import children, reads, same, writes
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterator, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.syntax import Loop
@@ -22,9 +26,14 @@ if TYPE_CHECKING:
 _COUNTS = frozenset({Role.NUMBER, Role.TEXT})
 
 
-def in_step(facts: Facts, loops: Iterable[Loop]) -> set[ast.AST]:
-    """Where the loaders were made whose batches meet such rows."""
-    return {origin for loop in loops if isinstance(loop, ast.For) for origin in _zipped(facts, loop.iter)}
+def in_step(facts: Facts, batches: Mapping[Loop, tuple[Loop, frozenset[ast.AST]]]) -> set[ast.AST]:
+    """Where the loaders were made whose batches meet such rows.
+
+    `batches` has for each training loop the loop around it that takes its batches, and where their loaders were made.
+    """
+    zipped = (_zipped(facts, loop.iter) for loop in batches if isinstance(loop, ast.For))
+    numbered = (loaders for loop, loaders in batches.values() if any(_numbered(facts, loop, loaders)))
+    return set().union(*zipped, *numbered)
 
 
 def _zipped(facts: Facts, iterated: ast.expr) -> set[ast.AST]:
@@ -48,4 +57,84 @@ def _is_dealt_out(facts: Facts, node: ast.expr) -> bool:
     )
 
 
-__all__ = ["in_step"]
+def _numbered(facts: Facts, loop: Loop, loaders: frozenset[ast.AST]) -> Iterator[ast.Subscript]:
+    """Rows that are picked by the number of the batch: the i-th batch of a process is not the i-th of the data."""
+    sliced = [
+        (node, bounds)
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Load)
+        and (bounds := {name for part in ast.walk(node.slice) if isinstance(part, ast.Slice) for name in _asked(part)})
+    ]
+    counters = _counters(facts, loop) if sliced else set()
+    for node, bounds in sliced:
+        if bounds & counters and not made_from(facts, loaders, node.value) and not _is_history(node.value, loop):
+            yield node
+
+
+def _is_history(node: ast.expr, loop: Loop) -> bool:
+    """Whether a list is filled as the loop goes: it has what this process did, in its own order."""
+    calls = (inner.func for inner in ast.walk(loop) if isinstance(inner, ast.Call))
+    return any(
+        isinstance(func, ast.Attribute) and func.attr in ("append", "extend") and same(func.value, node)
+        for func in calls
+    )
+
+
+def _counters(facts: Facts, loop: Loop) -> set[str]:
+    """The names that go by how many batches there were, of enumerate() or `i += 1`, and what is computed from them."""
+    assigned = [node for node in ast.walk(loop) if isinstance(node, ast.Assign)]
+    computed = [(writes(node), set(_asked(node.value))) for node in assigned if _is_arithmetic(node.value)]
+    anew = {n for a in assigned if _is_unasked(facts, a, loop) for n in writes(a) - reads(a.value)}
+    found = {n for node in ast.walk(loop) if isinstance(node, ast.AugAssign) for n in writes(node.target)}
+    found = (found | {name for made, read in computed for name in made & read}) - anew
+    found |= set(_numbers(facts, loop)) if isinstance(loop, (ast.For, ast.AsyncFor)) else set()
+    while more := {name for made, read in computed if read & found for name in made} - found:
+        found |= more
+    return found
+
+
+def _numbers(facts: Facts, loop: ast.For | ast.AsyncFor) -> Iterator[str]:
+    """The names that a loop gives numbers to: `for i, batch in enumerate(loader)`, `in zip(range(n), loader)`."""
+    parts = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+    is_zipped = isinstance(loop.iter, ast.Call) and "builtins.zip" in facts.called(loop.iter)
+    given = loop.iter.args if isinstance(loop.iter, ast.Call) and is_zipped else [None] * len(parts)
+    for part, argument in zip(parts, given, strict=False):
+        counts = isinstance(argument, ast.Call) and facts.called(argument) & {"builtins.range", "itertools.count"}
+        if isinstance(part, ast.Name) and (counts or Role.NUMBER in roles(facts.values(part))):
+            yield part.id
+
+
+def _is_unasked(facts: Facts, node: ast.stmt, loop: Loop) -> bool:
+    """Whether a statement runs in each round of a loop, whatever is asked there."""
+    around = facts.tree(node).up(node)
+    return not any(isinstance(above, ast.If) for above in iter(lambda: next(around, loop), loop))
+
+
+def _is_arithmetic(node: ast.expr) -> bool:
+    """`i * size`, `min(start + size, len(rows))`: what is computed from numbers with nothing but them."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in ("min", "max", "int") and bool(node.args)
+    return isinstance(node, (ast.BinOp, ast.Name))
+
+
+def _asked(node: ast.AST) -> Iterator[str]:
+    """The names by whose values a number goes; not those that are asked for their size."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    is_size = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
+    for child in () if is_size or isinstance(node, ast.Attribute) else children(node):
+        yield from _asked(child)
+
+
+def made_from(facts: Facts, loaders: Collection[ast.AST], node: ast.AST) -> bool:
+    """Whether an expression is made from what a process's own batches hold, of loaders that were made there."""
+    return any(
+        not loaders_of.isdisjoint(loaders)
+        for inner in ast.walk(node)
+        if isinstance(inner, (ast.Name, ast.Attribute, ast.Call))
+        and (loaders_of := origins(facts.values(inner), *FROM_LOADER))
+    )
+
+
+__all__ = ["in_step", "made_from"]

@@ -164,3 +164,20 @@ def test_what_is_kept_in_memory_is_each_process_own(changed):
 def test_what_only_the_main_process_reads_nobody_waits_for(changed):
     read = 'def show(path):\n    with open(path, "w") as file:\n        file.write("x")\n    print(open(path).read())'
     changed(setup=read, end=('show("a.txt")', 'if accelerator.is_main_process:\n    show("a.txt")'))
+
+
+DRAWN = "for epoch in range(2):\n    pages.append(imageio.imread(f'{epoch}.png'))"
+
+
+def test_images_that_the_program_has_drawn_are_waited_for_once(changed):
+    draw = "plt.savefig('%d.png' % epoch)"
+    changed(
+        imports="import imageio\nimport matplotlib.pyplot as plt",
+        setup="pages = []",
+        epoch=(draw, "if accelerator.is_main_process:\n    " + draw),
+        end=(DRAWN, WAIT + DRAWN),
+    )
+
+
+def test_images_of_others_are_not_waited_for(unchanged):
+    unchanged(imports="import imageio", setup="pages = []", end=DRAWN)

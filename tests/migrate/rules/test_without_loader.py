@@ -631,3 +631,97 @@ def test_a_program_that_only_seeds_a_gpu_stays_on_the_cpu(convert_text):
 
     assert "Accelerator(cpu=True)" in text
     assert "Accelerator()" in moved
+
+
+WITH_LOADER = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+{seed}
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+data = TensorDataset(torch.randn(10, 2), torch.randn(10, 1))
+weights = torch.rand(10, 1).to(device)
+loader = DataLoader(data, batch_size=4)
+model = nn.Linear(2, 1).to(device)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+history = []
+for epoch in range(2):
+    start = 0
+    for {target} in {over}:
+        {rows}
+        x, y = x.to(device), y.to(device)
+        optimizer.zero_grad()
+        loss = ((model(x) - y) ** 2 * w).mean()
+        loss.backward()
+        optimizer.step()
+        history.append((loss.item(), epoch))
+"""
+ENUMERATED = {"target": "i, (x, y)", "over": "enumerate(loader)"}
+#: Rows by the number of the batch, in many spellings.
+BY_NUMBER = {
+    "enumerate": {**ENUMERATED, "rows": "w = weights[i * 4:(i + 1) * 4]"},
+    "a range beside it": {
+        "target": "i, (x, y)",
+        "over": "zip(range(3), loader)",
+        "rows": "w = weights[i * 4:i * 4 + 4]",
+    },
+    "a number that is computed": {**ENUMERATED, "rows": "low = i * 4\nhigh = min(low + 4, 10)\nw = weights[low:high]"},
+    "a counter": {"rows": "w = weights[start * 4:(start + 1) * 4]\nstart += 1"},
+    "a counter that is set anew": {"rows": "w = weights[start * 4:start * 4 + 4]\nstart = start + 1"},
+    "a count of rows": {"rows": "w = weights[start:start + len(x)]\nstart += len(x)"},
+    "a count that begins again": {"rows": "w = weights[start:start + 4]\nstart += 4\nif start > 9:\n    start = 0"},
+    "two dimensions": {**ENUMERATED, "rows": "w = weights[i * 4:(i + 1) * 4, :]"},
+}
+#: Slices that go by no number of the batch, or are the process's own.
+BY_OTHERS = {
+    "of the batch": {**ENUMERATED, "rows": "w = weights[0]\nx = x[i:]"},
+    "of what it has seen": {**ENUMERATED, "rows": "w = weights[0]\nprint(history[i - 2:i])"},
+    "a place in the batch": {"rows": "at = 0\nat += 2\nw = weights[0] * weights[at:at + 2].mean()"},
+    "as many as there are": {"rows": "x = x * 2 - 1\nlow = x * 1\nw = weights[:low.size(0)] + weights[:len(x)]"},
+    "the epoch": {"rows": "w = weights[epoch:epoch + 1]"},
+}
+
+
+def with_loader(holes, seed=SEEDED):
+    filled = {"target": "x, y", "over": "loader", **holes, "seed": seed}
+    filled["rows"] = filled["rows"].replace("\n", "\n        ")
+    return WITH_LOADER.lstrip("\n").format(**filled)
+
+
+@pytest.mark.parametrize("name", BY_NUMBER)
+def test_a_loader_whose_batches_meet_rows_by_their_number_stays_whole(convert_text, name):
+    report, result = convert_text(with_loader(BY_NUMBER[name]))
+
+    assert kept(report) == []
+    assert "model, optimizer = accelerator.prepare(model, optimizer)" in result
+    assert "x, y = x.to(device), y.to(device)" in result
+    assert [f.message for f in report.of(Kind.NOTE) if f.code == "MIG903"] == [
+        "every process runs over whole batches, which is no faster on several: they meet rows that each has whole"
+    ]
+
+
+@pytest.mark.parametrize("name", BY_OTHERS)
+def test_other_slices_do_not_keep_it_whole(convert_text, name):
+    report, result = convert_text(with_loader(BY_OTHERS[name]))
+
+    assert kept(report) == []
+    assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in result
+
+
+def test_whole_batches_are_drawn_with_one_seed(convert_text):
+    report, result = convert_text(with_loader(BY_NUMBER["enumerate"], seed=""))
+
+    assert kept(report) == []
+    assert "set_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])" in result
+
+
+def test_rows_that_each_process_had_of_its_own_are_not_made_whole(convert_text):
+    source = with_loader(
+        BY_NUMBER["enumerate"], seed="torch.manual_seed(0)\ntorch.distributed.init_process_group('gloo')"
+    )
+    wrapped = "model = nn.parallel.DistributedDataParallel(model)\noptimizer = "
+    report, result = convert_text(source.replace("optimizer = ", wrapped, 1))
+
+    assert "accelerator" not in result
+    assert [code for code, _ in kept(report)] == ["MIG103"]
