@@ -9,6 +9,7 @@ A flag such as --no-cuda goes on deciding: it becomes Accelerator(cpu=...). In a
 own "cuda:0" becomes "cuda", the GPU of the process; so it does in a file of settings, for whatever reads it besides
 moves. `with torch.cuda.device(0):` gives way to its block. Several statements that come to one choice (the same again,
 one in each branch of an `if`, a default and then another one) are one, which stands above the `if`.
+A GPU that is chosen by its number is said: the launcher chooses now, `runtime launch --gpu_ids 1 train.py`.
 Safe: with the same flags the same kind of device is chosen.
 """
 
@@ -27,6 +28,7 @@ from migrate.programs.device.chosen_below import choice_below
 from migrate.programs.device.devices import is_move
 from migrate.programs.device.moves import is_in_left_branch
 from migrate.programs.values.conditions import same_name
+from migrate.rules.chosen_gpus import say_chosen
 from migrate.rules.idle import drop_idle_flags, drop_idle_functions
 from migrate.rules.placing import dropped_arguments
 from migrate.rules.rule import rule
@@ -68,7 +70,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     _follow_imported(conversion, draft)
     _redirect_parameters(conversion, draft)
     drop_idle_flags(conversion, draft)
-    _visible(conversion, draft)
+    say_chosen(conversion, draft)
     _lost(conversion, draft)
     _current(conversion, draft, inside)
 
@@ -150,17 +152,6 @@ def _follow_fields(conversion: Conversion, draft: Draft) -> None:
 
 def _is_first_gpu(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value == "cuda:0"
-
-
-def _visible(conversion: Conversion, draft: Draft) -> None:
-    """`os.environ["CUDA_VISIBLE_DEVICES"] = "0"`: of what the launcher gives, only that is left."""
-    for module in conversion.modules:
-        for node in conversion.facts.tree_of(module).nodes:
-            if isinstance(node, ast.Constant) and node.value == "CUDA_VISIBLE_DEVICES":
-                statement = conversion.facts.tree_of(module).statement(node)
-                if isinstance(statement, (ast.Assign, ast.Expr)):
-                    draft.note(statement, "the GPUs are chosen here: several processes need one each")
-                    break
 
 
 def _is_there(conversion: Conversion, choice: Choice) -> bool:

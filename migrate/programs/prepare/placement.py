@@ -17,6 +17,7 @@ from migrate.programs.device.choices import Choice, choices, handed_choice
 from migrate.programs.device.chosen_below import choice_below, cpu_above
 from migrate.programs.device.defaults import cpu_without_default
 from migrate.programs.device.devices import by_text, device_argument, guard_flag, is_move, is_switched, is_users
+from migrate.programs.device.numbered import below_visible
 from migrate.programs.home.asking import makers
 from migrate.programs.marker import is_marked
 from migrate.programs.processes.draws import Draws
@@ -83,7 +84,9 @@ def place(
     on_cpu = [argument for argument in asked if argument.name == "cpu"][:1]  # whatever a flag says
     chosen = on_cpu or ([Argument("cpu", cpu, required)] if cpu is not None else [])
     arguments = (*chosen, *(argument for argument in asked if argument.name != "cpu"))
-    accelerator, takes_choice = _accelerator_spot(facts, program, tree, top, choice, arguments)
+    accelerator, takes_choice = _accelerator_spot(
+        facts, program, tree, top, choice, arguments, program.entry or prepare
+    )
     _check_before(accelerator, prepare if program.start is program.home else program.entry, asked)
     return Placement(accelerator, arguments, choice, stages, takes_choice)
 
@@ -214,6 +217,7 @@ def _accelerator_spot(
     top: list[ast.stmt],
     choice: Choice | None,
     arguments: tuple[Argument, ...],
+    needed: ast.AST,
 ) -> tuple[Spot, bool]:
     """Where the accelerator is made, and whether the device choice goes there."""
     earliest = _start(facts, tree, top)
@@ -221,6 +225,9 @@ def _accelerator_spot(
         limit = choice.outermost.lineno if choice is not None and argument.name == "cpu" else None
         earliest = max(earliest, _after_names(facts, program, tree, top, argument.needs, limit))
     in_module = isinstance(program.start, Module) and top is tree.root.body
+    needing = tree.in_block(needed, top)
+    last = len(top) if needing is None else _index(top, needing)
+    earliest = below_visible(top[:last], earliest, lambda statement: _comes_first(facts, program, statement))
     if choice is not None and (arguments or not in_module or _is_first(facts, program, choice)):
         held = tree.in_block(choice.statement, top)
         assert held is not None

@@ -352,14 +352,6 @@ def test_what_a_user_names_gives_way_where_tensors_are_made(changed):
     )
 
 
-@pytest.mark.parametrize(
-    "given", ["os.environ['CUDA_VISIBLE_DEVICES'] = '0'", "os.putenv('CUDA_VISIBLE_DEVICES', '0')"]
-)
-def test_gpus_that_are_hidden_are_noted(unchanged, given):
-    report = unchanged(imports="import os", setup=given)
-    assert any("several processes need one each" in finding.message for finding in report.findings)
-
-
 def test_a_device_that_exec_may_set_is_noted(changed):
     report = changed(
         accelerator="",

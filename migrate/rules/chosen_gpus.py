@@ -1,0 +1,41 @@
+"""What is said of GPUs that a program chooses: one process has one, and that is the launcher's to choose."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import is_main_guard
+from migrate.programs.device.numbered import VISIBLE, Visible, numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
+
+
+def say_chosen(conversion: Conversion, draft: Draft) -> None:
+    """Say of each choice of a GPU how to make it now."""
+    launch = f"`{conversion.package} launch --gpu_ids 1`"
+    for text, node in numbered(conversion.facts, conversion.uses, conversion.ordered_units).items():
+        what = f"{text} no longer chooses the GPU: the accelerator takes the first, or that of the process"
+        draft.note(node, what, f"choose it by the launcher, {launch}, or set {VISIBLE}=1 for the program")
+    for statement in _visible(conversion):
+        if conversion.facts.unit(statement) in conversion.units and conversion.has_accelerator_at(statement):
+            what = "the GPUs are chosen here, which is too late: the accelerator has taken its own"
+            draft.note(statement, what, f"choose them by the launcher, {launch}, or set {VISIBLE} for the program")
+        else:
+            draft.note(statement, "the GPUs are chosen here: several processes need one each")
+
+
+def _visible(conversion: Conversion) -> Iterator[ast.stmt]:
+    """`os.environ["CUDA_VISIBLE_DEVICES"] = "0"`: the first in each file that the program runs."""
+    facts = conversion.facts
+    modules = {*conversion.modules}.union(*map(facts.imported, conversion.modules))
+    for module, statements in facts.once(Visible).statements.items():
+        for statement in statements if module in modules else ():
+            own = module in conversion.modules
+            if own or not any(map(is_main_guard, facts.tree(statement).up(statement))):
+                yield statement
+                break

@@ -1,0 +1,92 @@
+"""GPUs that a program chooses itself: what is said of them, and where the accelerator is made."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+ASKED = (
+    "import argparse\nparser = argparse.ArgumentParser()\n"
+    "parser.add_argument('--gpu', type=int, default=0)\nparser.add_argument('--device', default='cuda')\n"
+    "args = parser.parse_args()"
+)
+ACCELERATOR = "accelerator = Accelerator()"
+
+
+def chosen(report):
+    notes = [finding for finding in report.of(Kind.NOTE) if "no longer chooses the GPU" in finding.message]
+    assert all("--gpu_ids" in note.hint for note in notes)
+    return [note.message.partition(" no longer")[0] for note in notes]
+
+
+NUMBERED = {
+    "a device": "device = torch.device(f'cuda:{args.gpu}' if torch.cuda.is_available() else 'cpu')",
+    "a device with a number": "device = torch.device('cuda', args.gpu)",
+    "a format": "device = torch.device('cuda:{}'.format(args.gpu))",
+}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_a_number_of_the_user_is_said(changed, name):
+    report = changed(
+        accelerator="",
+        setup=(f"{ASKED}\n{NUMBERED[name]}", f"{ASKED}\n{ACCELERATOR}"),
+        batch=("x, y = x.to(device), y.to(device)", ""),
+    )
+    assert chosen(report) == ["args.gpu"]
+
+
+def test_a_current_gpu_is_said(changed):
+    report = changed(
+        accelerator="",
+        setup=(
+            f"{ASKED}\ntorch.cuda.set_device(args.gpu)",
+            ASKED.replace("import argparse", f"import argparse\n{ACCELERATOR}"),
+        ),
+    )
+    assert chosen(report) == ["args.gpu"]
+
+
+def test_a_number_that_stands_there_is_said(changed):
+    report = changed(accelerator=ACCELERATOR, model=("model = nn.Linear(2, 1).cuda(1)", "model = nn.Linear(2, 1)"))
+    assert chosen(report) == ["1"]
+
+
+def test_what_a_user_names_may_have_a_number(changed):
+    asked = "accelerator = Accelerator(cpu=torch.device(args.device).type == 'cpu')"
+    report = changed(
+        accelerator="",
+        setup=(f"{ASKED}\ndevice = torch.device(args.device)", f"{ASKED}\n{asked}"),
+        batch=("x, y = x.to(device), y.to(device)", ""),
+    )
+    assert chosen(report) == ["a number in args.device (cuda:1)"]
+
+
+FIRST = {
+    "the first": "device = torch.device('cuda:0')",
+    "the first by its number": "device = torch.device('cuda', 0)",
+    "the best there is": "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')",
+    "a number that is set": "number = 0\ndevice = torch.device(f'cuda:{number}')",
+}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_the_first_gpu_is_no_choice(convert_text, programs, name):
+    report, _ = convert_text(programs({"setup": FIRST[name], "batch": "x, y = x.to(device), y.to(device)"})[0])
+    assert report.changes
+    assert not chosen(report)
+
+
+VISIBLE = ["os.environ['CUDA_VISIBLE_DEVICES'] = '0'", "os.putenv('CUDA_VISIBLE_DEVICES', '0')"]
+
+
+@pytest.mark.parametrize("given", VISIBLE)
+def test_the_accelerator_is_made_below_what_hides_gpus(changed, given):
+    report = changed(imports="import os", accelerator="", setup=(given, f"{given}\n{ACCELERATOR}"))
+    assert any("several processes need one each" in finding.message for finding in report.of(Kind.NOTE))
+
+
+def test_gpus_that_are_hidden_too_late_are_said(changed):
+    hide = "print('on GPU 1')\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'"
+    report = changed(imports="import os", setup=(hide, hide.replace("print", "accelerator.print")))
+    (note,) = [finding for finding in report.of(Kind.NOTE) if "too late" in finding.message]
+    assert "--gpu_ids" in note.hint
