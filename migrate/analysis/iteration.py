@@ -113,6 +113,8 @@ def _sum(state: State, arguments: Arguments, frame: Frame) -> Values:
     """Tensors that are added up keep their rows; the rows of one tensor that are added up are gone."""
     found: set[Value] = set()
     for value in arguments.at(0, "iterable"):
+        if value.role is Role.STATISTIC:
+            found.add(value)
         for element in iterate(state, frozenset({value})):
             if element.role in (Role.BATCH, Role.SAMPLES):
                 is_folded = value.role in (Role.BATCH, Role.SAMPLES)

@@ -141,6 +141,8 @@ def _library_attribute(state: State, value: Value, name: str) -> Values:
             return frozenset({Value(Role.STATISTIC, value.origin)})
         if name in _OF_ROWS or name in transformers.OUTPUT_ROWS:
             return frozenset({Value(Role.SAMPLES, value.origin)})
+    if value.role in _NUMBERS and name == "data":
+        return frozenset({value})
     if value.role is Role.MODEL and name == "module":
         return frozenset({value})
     if (value.role is Role.MODEL and name == "_modules") or (value.role is Role.PARAMETERS and name in _OF_LAYERS):
@@ -153,6 +155,9 @@ def _library_attribute(state: State, value: Value, name: str) -> Values:
         value = value.receiver  # x.a.b.c is told from x.a.b, but a chain as long as the program runs is not
     return frozenset({Value(Role.METHOD, value.origin, name, None, value)})
 
+
+#: Tensors without rows.
+_NUMBERS = frozenset({Role.STATISTIC, Role.TENSOR})
 
 #: What a layer, known by what it holds, has of it.
 _OF_LAYERS = frozenset({"weight", "bias"})

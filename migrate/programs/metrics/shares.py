@@ -213,6 +213,9 @@ def _own_names(
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 kept |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            if any(is_own(facts, loop, n) for n in ast.walk(node.value) if isinstance(n, ast.expr)):
+                kept.add(node.target.id)
     kept |= {name for name, added in appended(facts, loop).items() if any(is_own(facts, loop, v) for v in added)}
     kept |= _own_places(facts, loop, loop.node) | apart(facts, loop, joined).keys()
     return kept - {accumulator.name for accumulator in accumulated if not _is_read_early(accumulator)}

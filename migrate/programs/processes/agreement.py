@@ -14,7 +14,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.programs.program import Refusal
 from migrate.programs.training.in_step import made_from
-from migrate.programs.values.accumulators import is_number
+from migrate.programs.values.numbers import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Function
 from migrate.programs.program import Refusal
-from migrate.programs.values.accumulators import is_number
+from migrate.programs.values.numbers import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

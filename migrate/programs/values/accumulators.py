@@ -17,6 +17,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import reads, same, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.kept import divisors_of, is_place, is_read, sets
+from migrate.programs.values.numbers import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -104,18 +105,12 @@ def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
             continue
         numbers = {is_number(facts, addition) for addition in additions}
         anchor = _set_up_before(facts, loop, name)
-        later = statements_after(facts, anchor) if anchor is not None else []
         if not name.isidentifier():
             yield from _kept(facts, loop, name, anchor, numbers)
-            continue
-        yield Accumulator(
-            name,
-            loop,
-            anchor if anchor is not None else loop.node,
-            numbers.pop() if len(numbers) == 1 else None,
-            _joined(facts, loop, name, later),
-            _is_read_inside(anchor if anchor is not None else loop.node, name),
-        )
+        elif anchor is not None:  # else it begins in each step, or elsewhere
+            number = numbers.pop() if len(numbers) == 1 else None
+            joined = _joined(facts, loop, name, statements_after(facts, anchor))
+            yield Accumulator(name, loop, anchor, number, joined, _is_read_inside(anchor, name))
 
 
 def _kept(
@@ -146,9 +141,37 @@ def _grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
                 added = node.targets[0], node.value.right
         if added is None or not is_place(added[0]):
             continue
-        if roles(facts.values(added[1])) & (FROM_LOADER | {Role.TENSOR}):
+        if _holds_numbers(facts, added[1]):
             grown.setdefault(ast.unparse(added[0]), []).append(added[1])
     return grown
+
+
+def _holds_numbers(facts: Facts, added: ast.expr) -> bool:
+    """Whether what is added comes of a batch, or of what nobody knows of one; text does not add up."""
+    if any(_is_text(facts, part) for part in _summands(added)):
+        return False
+    if roles(facts.values(added)) & (FROM_LOADER | {Role.TENSOR}):
+        return True
+    inner = (node for node in ast.walk(added) if isinstance(node, ast.expr))
+    return any(roles(facts.values(node)) & FROM_LOADER for node in inner)
+
+
+def _summands(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp):
+        yield from _summands(node.left)
+        yield from _summands(node.right)
+    else:
+        yield node
+
+
+def _is_text(facts: Facts, node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str)
+    is_made = isinstance(node, ast.Call) and bool(facts.called(node) & _TEXTS)
+    return is_made or isinstance(node, ast.JoinedStr) or Role.TEXT in roles(facts.values(node))
+
+
+_TEXTS = frozenset({"builtins.str", "builtins.repr", "builtins.format"})
 
 
 def _is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
@@ -305,54 +328,3 @@ def _is_read_inside(anchor: ast.stmt, name: str) -> bool:
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and id(n) not in grown
         for n in ast.walk(anchor)
     )
-
-
-_NUMBER_METHODS = frozenset({"item", "size", "numel", "nelement", "dim"})
-_NUMBER_CALLS = frozenset({"builtins.float", "builtins.int", "builtins.len"})
-
-
-def is_number(facts: Facts, node: ast.expr) -> bool | None:
-    """Whether an expression is a Python number (True) or a tensor (False), by the way it is written."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, (int, float))
-    if isinstance(node, ast.BinOp):
-        parts = {is_number(facts, node.left), is_number(facts, node.right)}
-        return False if False in parts else True if parts == {True} else None
-    if isinstance(node, ast.Call):
-        return _call_is_number(facts, node)
-    if isinstance(node, ast.Subscript) and isinstance(node.value, (ast.Attribute, ast.Call)):
-        inner = node.value.func if isinstance(node.value, ast.Call) else node.value
-        return True if isinstance(inner, ast.Attribute) and inner.attr in ("shape", "size") else None
-    if isinstance(node, ast.Name):
-        return _name_is_number(facts, node)
-    return None
-
-
-def _call_is_number(facts: Facts, node: ast.Call) -> bool | None:
-    is_method = isinstance(node.func, ast.Attribute)
-    if facts.called(node) & _NUMBER_CALLS or (is_method and node.func.attr in _NUMBER_METHODS):  # type: ignore[attr-defined]
-        return True
-    if _gives_numbers(facts, node):
-        return True
-    found = roles(facts.values(node))
-    is_torch = any(name.startswith("torch.") for name in facts.called(node))
-    if Role.UNKNOWN in found or (not is_torch and (facts.called(node) or not is_method)):  # another library answers
-        return None
-    return False if found & (FROM_LOADER | ({Role.TENSOR} if is_method else set())) else None
-
-
-def _gives_numbers(facts: Facts, node: ast.Call) -> bool:
-    """Whether a function of the project gives `loss.item()`, and nothing else."""
-    given = [n.value for unit in facts.targets(node) for n in facts.own(unit) if isinstance(n, ast.Return)]
-    methods = [e.func for e in given if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute)]
-    return bool(given) and len(methods) == len(given) and all(m.attr in _NUMBER_METHODS for m in methods)
-
-
-def _name_is_number(facts: Facts, node: ast.Name) -> bool | None:
-    found: set[bool | None] = set()
-    for binding in facts.bindings_in(facts.unit(node)):
-        value = getattr(binding.statement, "value", None)
-        if binding.target == node.id and isinstance(binding.statement, ast.Assign) and value is not None:
-            if not (isinstance(value, ast.Name) and value.id == node.id):
-                found.add(is_number(facts, value))
-    return found.pop() if len(found) == 1 else None

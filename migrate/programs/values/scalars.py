@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.programs.values.accumulators import is_number
+from migrate.programs.values.numbers import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -147,6 +147,44 @@ JOINED = {
 }
 
 
+NUMBERS = [
+    "loss.data.item()",
+    "loss.cpu().data.numpy()",
+    "loss.detach().cpu().numpy()[0]",
+    "float(loss.data[0])",
+    "round(loss.item(), 3)",
+    "sum(loss.tolist())",
+    "math.sqrt(loss.data.item())",
+]
+TENSORS = ["loss.data", "loss.data[0]", "loss.data.mean()", "-loss.data"]
+
+
+@pytest.mark.parametrize("number", NUMBERS + TENSORS)
+def test_every_way_to_take_a_number_out_of_a_tensor_is_joined(changed, number):
+    join = "total = sum(accelerator.gather_for_metrics([total]))"
+    changed(
+        imports="import math",
+        start="total = 0",
+        step=f"total += {number}",
+        epoch=(
+            "print(total)",
+            f"{join if number in NUMBERS else JOINED['a tensor'][1]}\naccelerator.print(total)",
+        ),
+    )
+
+
+@pytest.mark.parametrize("step", ["total += str(loss.item()) + ' '", "total = f'{total} {loss.item()}'"])
+def test_text_that_grows_is_not_joined(changed, step):
+    changed(start="total = ''", step=step, epoch=("print(total)", "accelerator.print(total)"))
+
+
+def test_what_grows_within_a_step_is_the_last_value_and_decides_as_its_mean(convert_text, programs):
+    holes = {"backward": "loss = loss + output.mean()\nloss.backward()"}
+    _, result = convert_text(programs({**holes, "end": "if loss < 3:\n    torch.save(model.state_dict(), 'x')"})[0])
+
+    assert "    loss = accelerator.reduce(loss, reduction='mean')\nif loss < 3" in result
+
+
 @pytest.mark.parametrize("name", JOINED)
 def test_joined_after_the_training_loop(changed, name):
     step, join, read = JOINED[name]

@@ -1,0 +1,99 @@
+"""Which expressions are numbers of Python or NumPy, and which are tensors, by the way they are written.
+
+`loss.item()`, `loss.data.cpu().numpy()`, `float(loss)` beside `loss.detach()`, `loss.data`: numbers are joined as
+objects, tensors are reduced.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import FROM_LOADER, Role, roles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.analysis.facts import Facts
+
+_NUMBER_METHODS = frozenset({"item", "size", "numel", "nelement", "dim", "numpy", "tolist"})
+_NUMBER_CALLS = frozenset({"builtins.float", "builtins.int", "builtins.len"})
+#: Functions that give what they are given: numbers of numbers, tensors of tensors.
+_LIKE_ARGUMENTS = frozenset(f"builtins.{name}" for name in "abs max min pow round sum".split())
+#: Libraries whose functions give no tensors.
+_WITHOUT_TENSORS = ("numpy.", "math.", "scipy.", "sklearn.", "statistics.")
+_SIZES = frozenset({"shape", "size"})
+_TENSORS = FROM_LOADER | {Role.TENSOR}
+_DEEPEST = 6
+
+
+def is_number(facts: Facts, node: ast.expr, depth: int = _DEEPEST) -> bool | None:
+    """Whether an expression is a number (True) or a tensor (False); None: not known."""
+    if depth < 0:
+        return None
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float))
+    if isinstance(node, ast.BinOp):
+        return _of_all(facts, (node.left, node.right), depth)
+    if isinstance(node, ast.UnaryOp):
+        return is_number(facts, node.operand, depth)
+    if isinstance(node, ast.Compare):
+        return _of_all(facts, (node.left, *node.comparators), depth)
+    if isinstance(node, ast.IfExp):
+        parts = {is_number(facts, side, depth) for side in (node.body, node.orelse)}
+        return parts.pop() if len(parts) == 1 else None
+    if isinstance(node, ast.Call):
+        return _call_is_number(facts, node, depth)
+    if isinstance(node, ast.Subscript):
+        return _item_is_number(facts, node, depth)
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        return False if roles(facts.values(node)) & _TENSORS else None
+    if isinstance(node, ast.Name):
+        return _name_is_number(facts, node, depth)
+    return None
+
+
+def _of_all(facts: Facts, parts: Iterable[ast.expr], depth: int) -> bool | None:
+    """Of what is computed from several: a tensor where one of them is one."""
+    found = {is_number(facts, part, depth) for part in parts}
+    return False if False in found else True if found == {True} else None
+
+
+def _item_is_number(facts: Facts, node: ast.Subscript, depth: int) -> bool | None:
+    """`x.shape[0]`, `x.size()[0]`, `loss.data.numpy()[0]`; `loss.data[0]` is a tensor wherever it runs today."""
+    inner = node.value.func if isinstance(node.value, ast.Call) else node.value
+    if isinstance(inner, ast.Attribute) and inner.attr in _SIZES:
+        return True
+    return is_number(facts, node.value, depth) if isinstance(node.value, (ast.Call, ast.Attribute)) else None
+
+
+def _call_is_number(facts: Facts, node: ast.Call, depth: int) -> bool | None:
+    is_method = isinstance(node.func, ast.Attribute)
+    called = facts.called(node)
+    if called & _NUMBER_CALLS or (is_method and node.func.attr in _NUMBER_METHODS):  # type: ignore[attr-defined]
+        return True
+    if called & _LIKE_ARGUMENTS and node.args:
+        return _of_all(facts, node.args, depth)
+    if called and all(name.startswith(_WITHOUT_TENSORS) for name in called):
+        return True
+    if targets := facts.targets(node):
+        given = [n.value for unit in targets for n in facts.own(unit) if isinstance(n, ast.Return)]
+        parts = {is_number(facts, value, depth - 1) if value is not None else None for value in given}
+        return parts.pop() if len(parts) == 1 else None
+    found = roles(facts.values(node))
+    is_torch = any(name.startswith("torch.") for name in called)
+    if is_method and not called and is_number(facts, node.func.value, depth) is True:  # type: ignore[attr-defined]
+        return True
+    if Role.UNKNOWN in found or (not is_torch and (called or not is_method)):  # another library answers
+        return None
+    return False if found & (FROM_LOADER | ({Role.TENSOR} if is_method else set())) else None
+
+
+def _name_is_number(facts: Facts, node: ast.Name, depth: int) -> bool | None:
+    found: set[bool | None] = set()
+    for binding in facts.bindings_in(facts.unit(node)):
+        value = getattr(binding.statement, "value", None)
+        if binding.target == node.id and isinstance(binding.statement, ast.Assign) and value is not None:
+            if not (isinstance(value, ast.Name) and value.id == node.id):
+                found.add(is_number(facts, value, depth - 1))
+    return found.pop() if len(found) == 1 else None
