@@ -42,6 +42,9 @@ WHOLE = {
     "ex-siamese": Whole("", ("--epochs", "1", "--dry-run", "--save-model"), 1033),  # its test pairs are drawn anew
     "ex-dcgan": Whole("", ("--dataset", "fake", "--batchSize", "8", "--niter", "1", "--manualSeed", "1"), 27),
     "ex-wordlm": Whole(r"End of training|end of epoch"),
+    "ex-forward-forward": Whole(
+        r"(train|test) error:", ("--epochs", "2", "--train_size", "133", "--test_size", "51", "--save_model"), 133
+    ),
     "pytorch-cifar": Whole("", None, 37),
     "tcn-adding": Whole(r"Test set"),
     "tcn-copy": Whole(r"Validation|Test set|Average"),

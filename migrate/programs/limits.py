@@ -29,6 +29,7 @@ from migrate.programs.processes.replicas import (
     loose_tensors,
     other_sources,
     parting_replicas,
+    raw_models,
 )
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
@@ -244,6 +245,7 @@ CHECKS: tuple[Check, ...] = (
     parting_replicas,
     drawn_apart,
     dealt_out_before,
+    raw_models,
     recorded,
     phases_in_turns,
     closures,

@@ -19,6 +19,7 @@ from migrate.programs.home.homeless import why_homeless
 from migrate.programs.home.homes import Home, Wanted, find
 from migrate.programs.home.naming import Named
 from migrate.programs.home.outer import widened
+from migrate.programs.home.own_steps import of_layers
 from migrate.programs.reach.outsiders import importing, outsiders
 from migrate.programs.reach.self_training import wholes
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
@@ -69,6 +70,7 @@ class Program:
     outsiders: Mapping[Function, str] = field(default_factory=dict)  # functions that others call, too, and where
     refusals: list[Refusal] = field(default_factory=list)
     doubts: list[Refusal] = field(default_factory=list)  # what its conversion rests on and is only likely
+    raw: frozenset[ast.AST] = frozenset()  # where the models were made that are not prepared: they train themselves
     others: frozenset[Unit] = frozenset()  # where other programs of the run begin
     visitors: tuple[Visitor, ...] = ()  # files that enter its functions with an accelerator of their own
     one_seed: OneSeed | None = None  # that all processes take, where the program sets none
@@ -143,14 +145,14 @@ def _keep_apart(facts: Facts, found: Sequence[Program]) -> None:
     """Several programs that one function starts make an accelerator each, in their homes."""
     starts = [program.start for program in found]
     for program in found:
-        if program.hands_up and starts.count(program.start) > 1:
+        if program.hands_up and not program.raw and starts.count(program.start) > 1:
             program.start, program.entry = program.home, None
             program.outsiders = outsiders(facts, program)
 
 
 def _beside(program: Program, found: Sequence[Program]) -> list[Refusal]:
     """Where two programs with homes of their own would each make an accelerator in one place."""
-    if program.home is program.start or program.hands_up:
+    if program.home is program.start or (program.hands_up and not program.raw):
         return []
     other = next((other for other in found if other is not program and other.start is program.start), None)
     if other is None:
@@ -229,6 +231,8 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     home, wanted = _held_by_wholes(facts, home, wanted)
     models = wanted.models
     home, program.loaders = parted(facts, loops, wanted, home)
+    if home is None and (home := of_layers(facts, wanted, program.training)) is not None:
+        program.raw, models = frozenset(models), set()
     if home is None:
         program.refusals.append(_homeless(facts, loops, program, wanted))
         return

@@ -10,6 +10,8 @@ the gradients are averaged, which is a batch N times as large. Evaluation runs i
 never names a device stays on the CPU: nothing says which of its tensors would have to move.
 So it is with a loader whose batches are zipped with rows that the program deals out, or meet rows that are picked by
 the number of the batch (`weights[i * size:(i + 1) * size]`): it stays whole.
+Several models of a class that makes its own optimizer stay as they are there, since nobody has a name for each of them:
+only their optimizers are prepared, and all processes must draw the same.
 What to do: put the data into a torch.utils.data.DataLoader and loop over it, and every process gets its share.
 Refused: data sources of libraries that go to a GPU by themselves; and, without a seed, decisions by what one process
 has seen, since processes would part ways (MIG122).
@@ -47,6 +49,12 @@ def loops_without_loader(conversion: Conversion, draft: Draft) -> None:
             bare[0].node,
             f"{data}: the batches come from no DataLoader, so they are not shared out",
             "to share them out, put the data into a torch.utils.data.DataLoader and loop over it",
+        )
+    if conversion.program.raw:
+        draft.note(
+            loops[0].node,
+            "models that make their own optimizers are not prepared: all processes train the same ones",
+            "make each model and its optimizer under names of their own, and their gradients are averaged",
         )
     if conversion.placement.cpu == ON_CPU:
         draft.note(

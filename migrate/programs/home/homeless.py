@@ -27,7 +27,7 @@ def why_homeless(facts: Facts, wanted: Wanted) -> tuple[str, str]:
             f"{why}, which would be prepared twice",
             f"make what {name} makes once, beside the {role}, and hand it over",
         )
-    if (kind := _making_their_own(facts, wanted)) is not None:
+    if (kind := making_their_own(facts, wanted)) is not None:
         return (
             f"each {kind} makes an optimizer for itself, in one place for several of them",
             f"make the optimizer of each {kind} where that is made, under a name of its own",
@@ -55,7 +55,7 @@ def why_homeless(facts: Facts, wanted: Wanted) -> tuple[str, str]:
     )
 
 
-def _making_their_own(facts: Facts, wanted: Wanted) -> str | None:
+def making_their_own(facts: Facts, wanted: Wanted) -> str | None:
     """The class of several models that make their optimizers in their `__init__`."""
     for unit in {facts.unit(facts.source(origin)) for origin in wanted.optimizers}:
         if isinstance(unit, Function) and unit.owner is not None and unit.name == "__init__" and unit.positional:

@@ -53,8 +53,8 @@ class Draws:
 
     def own(self, missing: list[str]) -> bool:
         """Whether each process draws something of its own, if nobody seeds what is missing."""
-        if not missing:
-            return False
+        if not missing or self._program.raw:
+            return bool(missing)
         if {ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, BESIDE} & set(missing):
             return True
         if any(b"ropout" in module.file.content for module in self.modules):
@@ -78,8 +78,8 @@ class Draws:
 
     @cached_property
     def _keeps_weights(self) -> bool:
-        """Whether there are weights beside those that are trained: another model, or a copy of a trained one."""
-        return any(self._makes_model(use) or self._copies(use.node) for use in self.uses)
+        """Whether there are weights beside those that are prepared: another model, or a copy of a trained one."""
+        return bool(self._program.raw) or any(self._makes_model(use) or self._copies(use.node) for use in self.uses)
 
     def _copies(self, call: ast.Call) -> bool:
         """`copy.deepcopy(net)`, `target.load_state_dict(net.state_dict())`."""

@@ -142,6 +142,16 @@ def drawn_apart(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusa
             )
 
 
+def raw_models(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Layers that train themselves, where processes would have others: nobody averages their gradients."""
+    missing = chance(facts, loops, program) if program.raw and program.one_seed is None else []
+    if missing:
+        told, way = _told(missing)
+        why = f"models that make their own optimizers are not prepared, and each process would train others ({told})"
+        way = f"{way}, or make each model and its optimizer under names of their own"
+        yield Refusal(program.training[0].node, "MIG901", why, way)
+
+
 def dealt_out_before(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Whole batches in a program that distributed itself: there each process had rows that went with its own share."""
     for loop in program.training if program.handed is not None else ():
@@ -249,14 +259,20 @@ def _refusal(node: ast.AST, missing: list[str]) -> Refusal:
     if not missing:
         why = f"{what} by {text}, which a clock or the system gives: processes would part ways"
         return Refusal(node, "MIG122", why, "decide by a number of steps")
+    told, way = _told(missing)
+    return Refusal(
+        node, "MIG122", f"{what} by {text}, which may differ between processes ({told}): they would part ways", way
+    )
+
+
+def _told(missing: list[str]) -> tuple[str, str]:
+    """Why processes have other random numbers, and the way out."""
     if NUMBER in missing:
-        why = f"{what} by {text}, which may differ between processes (each goes by its number): they would part ways"
-        return Refusal(node, "MIG122", why, "decide by what all have summed up, or by a number of steps")
+        return "each goes by its number", "decide by what all have summed up, or by a number of steps"
     own, plain = [each for each in missing if each in _OWN], [each for each in missing if each not in _OWN]
     named = " and ".join([", ".join(plain[:-1]), plain[-1]] if len(plain) > 1 else plain)
     told = ", ".join([f"{named} not seeded"] * bool(plain) + own)
-    why = f"{what} by {text}, which may differ between processes ({told}): they would part ways"
-    return Refusal(node, "MIG122", why, ", and ".join([_way_out(plain)] * bool(plain) + [_OWN[each] for each in own]))
+    return told, ", and ".join([_way_out(plain)] * bool(plain) + [_OWN[each] for each in own])
 
 
 def _decided(node: ast.AST) -> tuple[str, str]:
@@ -302,6 +318,7 @@ __all__ = [
     "loose_tensors",
     "other_sources",
     "parting_replicas",
+    "raw_models",
     "without_device",
     "without_loader",
 ]

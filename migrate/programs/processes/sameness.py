@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
 
 _FUNCTIONS = (Role.FUNCTION, Role.METHOD)
+_OBJECTS = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.CRITERION})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -174,7 +175,12 @@ class Sameness:
         if isinstance(node, _COMPREHENSIONS):
             return all(self.even(g.iter) and all(map(self.same, g.ifs)) for g in node.generators)
         parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
-        return all(self.same(part) or self.even(part) for part in parts)
+        return all(self._is_one(part) or self.same(part) or self.even(part) for part in parts)
+
+    def _is_one(self, node: ast.expr) -> bool:
+        """Whether an expression is one item, whatever it holds: a model, an optimizer."""
+        found = roles(self._facts.values(node))
+        return bool(found) and found <= _OBJECTS
 
     def _is_even_index(self, index: ast.expr) -> bool:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]

@@ -77,6 +77,12 @@ class Net(nn.Module):
 torch.manual_seed(0)
 Net(3).fit(torch.ones(2, 3))
 """
+TWINS = """
+torch.manual_seed(0)
+one, two = Layer(3), Layer(3)
+for step in range(3):
+    two.fit(one.fit(torch.rand(2, 3)))
+"""
 MADE = FIT.replace("fit(net, lr)", "fit(lr=0.1)").replace("    loader =", "    net = nn.Linear(1, 1)\n    loader =")
 MADE = MADE.rstrip() + "\n    return net\n\n"
 
@@ -101,6 +107,15 @@ def _called(unit):
             None,
         ),
         (CLASS + "Trainer().run()\n", "run", "__init__", ["loader", "self.net", "opt"]),
+        (LAYERS, "__init__", "module", ["self.opt"]),
+        (
+            LAYERS.replace("self.layers + [Layer(n)]", "[Layer(n) for _ in range(2)]"),
+            "__init__",
+            "module",
+            ["self.opt"],
+        ),
+        (LAYERS.replace("Net(3)", "def main():\n    Net(3)") + "\nmain()\n", "__init__", "main", ["self.opt"]),
+        (LAYERS.split("class Net", maxsplit=1)[0] + TWINS, "__init__", "module", ["self.opt"]),
         (MADE + "def main():\n    fit()\n\nmain()\n", "fit", "fit", ["loader", "net", "opt"]),
         (MADE + "def main():\n    fit()\n    print('done')\n\nmain()\n", "fit", "main", None),
         (MADE + "def main():\n    net = fit()\n    net.eval()\n\nmain()\n", "fit", "main", None),
@@ -128,7 +143,12 @@ def test_homes(decide, source, home, start, targets):
         ),
         (FIT + "net = nn.Linear(1, 1)\n" + RETRY + "else:\n    fit(net, 0.01)\n", "entered again with the same model"),
         (CLASS + "trainer = Trainer()\nfor i in range(2):\n    trainer.run()\n", "entered again with the same model"),
-        (LAYERS, "each Layer makes an optimizer for itself, in one place for several of them"),
+        (
+            LAYERS.replace(
+                "Net(3).fit(torch.ones(2, 3))", "loader = DataLoader(data)\nfor x, y in loader:\n    Net(3).fit(x)"
+            ),
+            "each Layer makes an optimizer for itself, in one place for several of them",
+        ),
     ],
 )
 def test_no_home(decide, source, says):

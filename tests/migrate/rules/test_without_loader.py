@@ -725,3 +725,72 @@ def test_rows_that_each_process_had_of_its_own_are_not_made_whole(convert_text):
 
     assert "accelerator" not in result
     assert [code for code, _ in kept(report)] == ["MIG103"]
+
+
+OWN_STEPS = """
+import numpy as np
+import torch
+from torch import nn, optim
+
+class Layer(nn.Linear):
+    def __init__(self, n):
+        super().__init__(n, n)
+        self.opt = optim.Adam(self.parameters())
+
+    def fit(self, x):
+        for i in range(3):
+            loss = self(x).pow(2).sum()
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+        return self(x).detach()
+
+class Net(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.layers = []
+        for i in range(2):
+            self.layers = self.layers + [Layer(n).to(device)]
+
+    def fit(self, x):
+        for i, layer in enumerate(self.layers):
+            x = layer.fit(x)
+            print(i, x.sum())
+
+def main():
+    net = Net(3)
+    net.fit(rows.to(device))
+    torch.save(net.state_dict(), "net.pt")
+
+{seed}
+device = "cuda" if torch.cuda.is_available() else "cpu"
+rows = torch.ones(2, 3)
+main()
+"""
+
+
+def test_layers_that_make_their_optimizers_stay_as_they_are(convert_text):
+    report, result = convert_text(OWN_STEPS.format(seed=SEEDED))
+
+    assert kept(report) == []
+    assert result.count("prepare(") == 1
+    assert "        self.opt = accelerator.prepare(self.opt)" in result
+    assert "            accelerator.backward(loss)" in result
+    assert "            accelerator.print(i, x.sum())" in result
+    assert "set_seed" not in result
+    assert "are not prepared: all processes train the same ones" in "".join(f.message for f in report.of(Kind.NOTE))
+
+
+def test_layers_that_make_their_optimizers_are_drawn_with_one_seed(convert_text):
+    report, result = convert_text(OWN_STEPS.format(seed=""))
+
+    assert kept(report) == []
+    assert "set_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])" in result
+
+
+def test_layers_that_make_their_optimizers_must_be_the_same_on_all(convert_text):
+    source = OWN_STEPS.format(seed="scale = np.random.default_rng().random()")
+    report, result = convert_text(source)
+
+    assert result == source.lstrip("\n")
+    assert "models that make their own optimizers are not prepared" in kept(report)[0][1]
