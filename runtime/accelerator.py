@@ -167,6 +167,7 @@ class Accelerator(Files):
             return known
         if self.device_placement if device_placement is None else device_placement:
             model = model.to(self.device)
+            self._follow(model)
         inner = unwrapped(model)
         self._precision.apply(inner)
         result = model if evaluation_mode else self._strategy.wrap(model)
@@ -225,6 +226,13 @@ class Accelerator(Files):
             result = following(scheduler, own or self._optimizers, self._accumulation, times)
         self._schedulers.append(result)
         return self._remember(scheduler, result)
+
+    def _follow(self, model: nn.Module) -> None:
+        """Bring the state of optimizers that were prepared before their model to where its parameters are now."""
+        mine = {id(parameter) for parameter in model.parameters()}
+        for optimizer in self._optimizers:
+            if any(id(parameter) in mine for parameter in optimizer.state):
+                optimizer.load_state_dict(optimizer.state_dict())
 
     def _known(self, item: T) -> T | None:
         result: T | None = self._results.get(id(item), (None, None))[1]

@@ -10,6 +10,7 @@ from migrate.alone.handed import entrances
 from migrate.alone.numbers import SHOWING
 from migrate.alone.scales import BATCHED, LOADERS
 from migrate.analysis.known.distributed import SAMPLERS
+from migrate.programs.marker import ACCELERATOR
 from migrate.programs.program import Refusal
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from migrate.alone.world import World
     from migrate.analysis.units import Unit
 
+_SEVERAL = f"{ACCELERATOR}.num_processes > 1"
 _SHUFFLE, _SEED = 3, 4  # DistributedSampler(dataset, num_replicas, rank, shuffle, seed, drop_last)
 
 
@@ -230,13 +232,16 @@ class Samplers:
         return [*node.args]
 
     def kept(self, branch: ast.If, stays: list[ast.stmt]) -> list[str]:
-        """What a branch that goes away tells a sampler that does not: `if distributed: sampler.set_epoch(epoch)`."""
+        """What a branch that goes away tells a sampler that does not: `if distributed: sampler.set_epoch(epoch)`.
+
+        One process tells it nothing, and sees the data in the order of the first epoch again and again.
+        """
         told: dict[str, None] = {}
         for node in (n for part in (*branch.body, *branch.orelse) if part not in stays for n in ast.walk(part)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "set_epoch":
                 loader = self.loader_at(node.func.value) if len(node.args) == 1 else None
                 if loader is not None:
-                    told[f"{loader}.set_epoch({ast.unparse(node.args[0])})"] = None
+                    told[f"{loader}.set_epoch({_alone(node.args[0])})"] = None
         return list(told)
 
     def loader_at(self, sampler: ast.expr) -> str | None:
@@ -336,6 +341,12 @@ class Samplers:
             calls = set(self._behind(func.value, 4))
             found |= {loader for loader, order in self._orders.items() if order.call in calls}
         return found
+
+
+def _alone(epoch: ast.expr) -> str:
+    """The epoch that several processes are told, and one is not."""
+    text = ast.unparse(epoch)
+    return f"{f'({text})' if isinstance(epoch, (ast.IfExp, ast.Lambda)) else text} if {_SEVERAL} else 0"
 
 
 def _refused(node: ast.AST, why: str) -> Refusal:

@@ -14,8 +14,9 @@ name, prepare stands around its constructor:
 
     return self.accelerator.prepare(DataLoader(self.data, batch_size=64))
 
-What is made and used only under a condition is prepared under it. A loader that a function finds in its module is
-prepared for all who read it there: `global train_loader` stands at the top of that function.
+What is made and used only under a condition is prepared under it, an optimizer below its model. A loader that a
+function finds in its module is prepared for all who read it there: `global train_loader` stands at the top of that
+function.
 Refused: programs that train or evaluate before everything is made.
 Safe: on one process the objects come back as they are, the model on the accelerator's device.
 """
@@ -23,11 +24,12 @@ Safe: on one process the objects come back as they are, the model on the acceler
 from __future__ import annotations
 
 import ast
+import textwrap
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import is_docstring
 from migrate.analysis.units import Function
-from migrate.programs.prepare.apart import apart
+from migrate.programs.prepare.apart import Group, apart
 from migrate.rules.layout import WIDTH, assignment, place
 from migrate.rules.rule import rule
 
@@ -62,18 +64,27 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
 def _prepare(conversion: Conversion, draft: Draft, stage: Stage) -> None:
     accelerator = conversion.access.of(stage.unit)
     alone = apart(conversion.facts, conversion.program, stage.objects, stage.spot.statement)
-    rest = [named for named in _ordered(stage.objects) if all(named not in names for names in alone.values())]
-    alone = {statement: _ordered(names) for statement, names in alone.items()}
-    for statement, names in ({**alone, stage.spot.statement: rest} if rest else alone).items():
-        targets = [named.target for named in names]
-        at = place(conversion.facts.file(statement), statement)
-        given = [*targets, *_placement(conversion, names)]
-        draft.after(statement, assignment(targets, f"{accelerator}.prepare", given, at), spaced=names is rest)
+    rest = [named for named in stage.objects if all(named not in group.objects for group in alone)]
+    here = [Group(stage.spot.statement, rest)] if rest else []
+    above, below = ([g for g in alone if (g.test is None) is is_above] for is_above in (True, False))
+    for group in (*above, *here, *below):
+        draft.after(group.after, _call(conversion, group, accelerator), spaced=group in here)
     unit = stage.unit
     if isinstance(unit, Function) and (shared := _globals(conversion, unit, stage)):
         assert not isinstance(unit.node, ast.Lambda)
         first = next((s for s in unit.node.body if not is_docstring(s)), unit.node.body[0])
         draft.before(first, f"global {', '.join(shared)}")
+
+
+def _call(conversion: Conversion, group: Group, accelerator: str) -> str:
+    """`model, optimizer = accelerator.prepare(model, optimizer)`, under a condition where there is one."""
+    names = _ordered(group.objects)
+    targets = [named.target for named in names]
+    at = place(conversion.facts.file(group.after), group.after)
+    call = assignment(targets, f"{accelerator}.prepare", [*targets, *_placement(conversion, names)], at)
+    if group.test is None:
+        return call
+    return f"if {ast.unparse(group.test)}:\n{textwrap.indent(call, at.unit)}"
 
 
 def _wrap(conversion: Conversion, draft: Draft, stage: Stage, call: ast.Call) -> None:

@@ -165,6 +165,22 @@ def test_optimizers_that_wait_keep_their_class_methods_and_hooks():
     assert torch.optim.Optimizer.__getstate__(optimizer).keys() == {"defaults", "state", "param_groups"}
 
 
+def test_the_state_of_an_optimizer_follows_a_model_that_is_prepared_later():
+    class Elsewhere(nn.Linear):
+        def to(self, *_):
+            return self.double()  # another dtype stands for another device
+
+    model = Elsewhere(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    accelerator = Accelerator(cpu=True)
+    optimizer = accelerator.prepare(optimizer)
+    model = accelerator.prepare(model)
+    assert {state["momentum_buffer"].dtype for state in optimizer.state.values()} == {torch.float64}
+    assert accelerator.prepare(optimizer) is optimizer
+
+
 def test_a_prepared_scheduler_is_a_scheduler_with_the_same_state():
     accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
     model = nn.Linear(2, 1)

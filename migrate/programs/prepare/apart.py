@@ -1,17 +1,19 @@
 """Objects that a program makes only under a condition, and uses only under it: they are prepared there.
 
-`if args.use_optimizer: optimizer = SGD(...)`: one prepare for all would name an optimizer that need not be there.
+`if args.use_optimizer: optimizer = SGD(...)`: one prepare for all would name an optimizer that need not be there. Where
+its model is prepared below, it is so below that, under the same condition: its state goes where its parameters are.
 """
 
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import blocks, reads, writes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.syntax import Tree
@@ -19,8 +21,17 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
 
 
-def apart(facts: Facts, program: Program, prepared: Iterable[Named], prepare: ast.stmt) -> dict[ast.stmt, list[Named]]:
-    """The statements after which objects are prepared on their own, with these objects."""
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Objects that are prepared on their own, after a statement; `test` is what is asked for once more there."""
+
+    after: ast.stmt
+    objects: list[Named]
+    test: ast.expr | None = None
+
+
+def apart(facts: Facts, program: Program, prepared: Sequence[Named], prepare: ast.stmt) -> list[Group]:
+    """The objects that are prepared on their own, in the order in which that is written."""
     found: dict[tuple[ast.If, bool], list[Named]] = {}
     tree = facts.tree(prepare)
     block = tree.block(prepare)
@@ -29,7 +40,16 @@ def apart(facts: Facts, program: Program, prepared: Iterable[Named], prepare: as
         branch = branches.pop() if len(branches) == 1 else None
         if branch is not None and _is_asked_again(facts, program, named, branch[0]):
             found.setdefault(branch, []).append(named)
-    return {_last(tree, branch, names): names for branch, names in found.items()}
+    alone = [named for names in found.values() for named in names]
+    models = {origin for named in prepared if named not in alone for origin in named.origins}
+    groups = []
+    for branch, names in found.items():
+        trained = set().union(*(facts.models_of.get(o, set()) for named in names for o in named.origins))
+        if branch[1] and trained & models:
+            groups.append(Group(prepare, names, branch[0].test))
+        else:
+            groups.append(Group(_last(tree, branch, names), names))
+    return groups
 
 
 def _branch(tree: Tree, statement: ast.stmt, block: list[ast.stmt]) -> tuple[ast.If, bool] | None:

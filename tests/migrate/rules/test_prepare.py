@@ -259,3 +259,34 @@ def test_gathered_is_what_is_prepared(convert_text, make, is_prepared):
 
 def test_a_name_that_takes_the_model_back_is_no_second_model(changed):
     changed(start="model = model.train()", epoch="model = model.eval()")
+
+
+RESUMED = """
+import sys
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+def main(trains):
+    model = nn.Linear(2, 1)
+    if trains:
+        loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+        optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        optimizer.load_state_dict(torch.load("optimizer.pt", map_location="cpu"))
+    for epoch in range(2):
+        if trains:
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss = (model(x) - y).pow(2).mean()
+                loss.backward()
+                optimizer.step()
+
+main(len(sys.argv) < 2)
+"""
+
+
+def test_an_optimizer_of_a_branch_is_prepared_below_its_model(convert_text):
+    _, result = convert_text(RESUMED)
+    model = "    model = accelerator.prepare(model)\n"
+    rest = "    if trains:\n        loader, optimizer = accelerator.prepare(loader, optimizer)\n"
+    assert f"{model}\n{rest}" in result
