@@ -148,8 +148,11 @@ def _has(program: Program, loops: Container[ast.AST]) -> bool:
 
 def told(findings: Iterable[Finding], options: Options) -> tuple[Finding, ...]:
     """What is said, in order, each thing once: files that stand together may have one reason for several programs."""
-    found = sorted(dict.fromkeys(findings), key=lambda f: (f.path, f.line, f.column, f.code))
-    return tuple(f for f in found if _is_wanted(f, options))
+    once: dict[Finding, Finding] = {}
+    for found in findings:
+        once.setdefault(replace(found, loop=None) if found.kind is Kind.NOTE else found, found)
+    ordered = sorted(once.values(), key=lambda f: (f.path, f.line, f.column, f.code))
+    return tuple(f for f in ordered if _is_wanted(f, options))
 
 
 def _programs(

@@ -10,8 +10,8 @@
 Files, directories, figures and writers are left to the main process; so are the project's own functions that do nothing
 but write, and the objects of its classes that do. A writer that is handed on is None on the others, a file that stays
 open is the null device there: `open(path if accelerator.is_main_process else os.devnull, "w")`. A folder that is made
-if it is not there, where the accelerator cannot come, gets `exist_ok=True`. Statements that also run the model or a
-loop over a loader stay outside: all processes must enter those.
+if it is not there gets `exist_ok=True`, so that nothing can come between asking and making. Statements that also run
+the model or a loop over a loader stay outside: all processes must enter those.
 Data sets that download themselves (`download=True`) are made `with accelerator.main_process_first():`. A folder with
 the time in its name that all processes use has the main process' name: `broadcast_object_list([name])[0]`. A wandb run
 that the program asks for something (`wandb.config`) is switched off on the others by `mode="disabled"`. Games are
@@ -27,6 +27,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.units import Module
 from migrate.programs.output.downloads import downloads
 from migrate.programs.output.speech import speech
 from migrate.programs.values.names import told_names
@@ -35,6 +36,7 @@ from migrate.rules.rule import rule
 if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
     from migrate.programs.output.speech import Speech
+    from migrate.programs.output.surroundings import Outside
     from migrate.rules.draft import Draft
 
 _IS_FIRST = "os.environ.get('RANK', '0') == '0'"
@@ -104,6 +106,8 @@ def _report(conversion: Conversion, draft: Draft, said: Speech) -> None:
     for statement in said.early:
         does = "prints" if isinstance(statement, ast.Expr) and "print(" in ast.unparse(statement) else "writes"
         draft.note(statement, f"every process {does} this: it runs before the accelerator exists")
+    for around in said.outside:
+        _tell(draft, around)
     for statement in said.needed:
         draft.note(statement, "every process makes this writer, which the program also asks for something")
     for call in said.inputs:
@@ -136,6 +140,26 @@ def _report(conversion: Conversion, draft: Draft, said: Speech) -> None:
         )
 
 
+def _tell(draft: Draft, around: Outside) -> None:
+    """One note for each function, or file, that every process runs and that has no accelerator."""
+    first, *others = around.written
+    lines = sorted({statement.lineno for statement in others} - {first.lineno})
+    place = "the top level of this file" if isinstance(around.unit, Module) else f"{around.unit.name}()"
+    also = f", and what is in {_numbered(lines)}" if lines else ""
+    does = "prints" if around.only_prints else "writes"
+    draft.note(
+        first,
+        f"every process {does} this{also}: {place} runs without the accelerator",
+        "" if around.only_prints else f"put it under if {_IS_FIRST}: so that one process does",
+    )
+
+
+def _numbered(lines: list[int]) -> str:
+    """`line 3`, `lines 3, 4 and 6`."""
+    texts = [str(line) for line in lines]
+    return f"line {texts[0]}" if len(texts) == 1 else f"lines {', '.join(texts[:-1])} and {texts[-1]}"
+
+
 def _switch_off(conversion: Conversion, draft: Draft, call: ast.Call) -> None:
     """`wandb.init(mode=...)`: the run of the other processes answers, and sends nothing."""
     test = f"{conversion.access.name(call)}.is_main_process"
@@ -149,7 +173,7 @@ def _switch_off(conversion: Conversion, draft: Draft, call: ast.Call) -> None:
 
 def _make_any_time(draft: Draft, call: ast.Call) -> None:
     """`os.makedirs(path, exist_ok=True)`: nothing can come between asking and making."""
-    if isinstance(call.func, ast.Attribute):
+    if isinstance(call.func, ast.Attribute) and call.args:
         draft.rewrite(call.func, f"{ast.unparse(call.func.value)}.makedirs")
     draft.add_keyword(call, "exist_ok", "True")
 

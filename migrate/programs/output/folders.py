@@ -6,11 +6,14 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
 
 _EXISTS = frozenset({"os.path.exists", "os.path.isdir", "os.path.isfile"})
 _MAKES = frozenset({"os.makedirs", "os.mkdir"})
+_ASKS = frozenset({"exists", "is_dir"})
 
 
 def may_be_there(facts: Facts, unit: Unit) -> list[ast.Call]:
@@ -20,14 +23,60 @@ def may_be_there(facts: Facts, unit: Unit) -> list[ast.Call]:
 
 def if_missing(facts: Facts, node: ast.AST) -> ast.Call | None:
     """The call of `if not os.path.exists(path): os.makedirs(path)`."""
-    if not isinstance(node, ast.If) or not isinstance(node.test, ast.UnaryOp) or not isinstance(node.test.op, ast.Not):
+    if not isinstance(node, ast.If):
         return None
-    asked = node.test.operand
-    if not isinstance(asked, ast.Call) or not facts.called(asked) & _EXISTS or len(asked.args) != 1:
+    asked, body = _asked(node)
+    path = _path_asked(facts, asked)
+    if path is None:
         return None
-    for statement in node.body:
+    for statement in body:
         made = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(made, ast.Call) and facts.called(made) & _MAKES and len(made.args) == 1 and not made.keywords:
-            if ast.unparse(made.args[0]) == ast.unparse(asked.args[0]):
-                return made
+        if isinstance(made, ast.Call) and _path_made(facts, made) == path:
+            return made
+    return None
+
+
+def only_folder(facts: Facts, node: ast.stmt) -> ast.Call | None:
+    """That call, where the statement does nothing else."""
+    is_all = isinstance(node, ast.If) and len(node.body) == 1 and not node.orelse
+    return if_missing(facts, node) if is_all else None
+
+
+def path_of(made: ast.Call) -> ast.expr:
+    """The path of the folder that such a call makes."""
+    assert made.args or isinstance(made.func, ast.Attribute)
+    return made.args[0] if made.args else made.func.value  # type: ignore[attr-defined]
+
+
+def _asked(node: ast.If) -> tuple[ast.expr, Sequence[ast.stmt]]:
+    """What a branch asks for, and what runs where that does not hold."""
+    test = node.test
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand, node.body
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.Is)):
+        if isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is False:
+            return test.left, node.body
+    return test, node.orelse
+
+
+def _path_asked(facts: Facts, asked: ast.expr) -> str | None:
+    """The path of `os.path.exists(path)`, `path.exists()`."""
+    if not isinstance(asked, ast.Call) or asked.keywords:
+        return None
+    if facts.called(asked) & _EXISTS and len(asked.args) == 1:
+        return ast.unparse(asked.args[0])
+    if isinstance(asked.func, ast.Attribute) and asked.func.attr in _ASKS and not asked.args:
+        return None if facts.targets(asked) else ast.unparse(asked.func.value)
+    return None
+
+
+def _path_made(facts: Facts, made: ast.Call) -> str | None:
+    """The path of `os.makedirs(path)`, `path.mkdir(parents=True)`, where it must not be there."""
+    if called := facts.called(made) & _MAKES:
+        is_plain = len(made.args) == 1 and not made.keywords
+        has_option = isinstance(made.func, ast.Attribute) or called == {"os.makedirs"}  # mkdir has no exist_ok
+        return ast.unparse(made.args[0]) if is_plain and has_option else None
+    if isinstance(made.func, ast.Attribute) and made.func.attr == "mkdir" and not made.args:
+        is_open = all(keyword.arg in ("parents", "mode") for keyword in made.keywords)
+        return ast.unparse(made.func.value) if is_open and not facts.targets(made) else None
     return None

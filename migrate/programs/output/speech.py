@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.syntax import FUNCTIONS, blocks
 from migrate.analysis.units import Class, Function, Module
-from migrate.programs.output.folders import if_missing, may_be_there
+from migrate.programs.output.folders import if_missing, may_be_there, only_folder, path_of
 from migrate.programs.output.guards import is_asked, keeps
 from migrate.programs.output.muted import is_muted, only_prints
+from migrate.programs.output.surroundings import Outside, surroundings
 from migrate.programs.output.voice import Voice
 from migrate.programs.output.writers import Form
 from migrate.programs.processes.films import put_around, told_files
+from migrate.programs.values.names import is_made_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,6 +41,7 @@ class Speech:
     inputs: list[ast.Call] = field(default_factory=list)  # questions to the user
     contexts: list[ast.expr] = field(default_factory=list)  # `with mlflow.start_run():` around what all must enter
     folders: list[ast.Call] = field(default_factory=list)  # made out of reach, if they are not there
+    outside: list[Outside] = field(default_factory=list)  # what the code around the program writes
     unreached: list[Function] = field(default_factory=list)  # functions that write out of the accelerator's reach
     told: list[ast.expr] = field(default_factory=list)  # files of environments that tell what they write, too
     films: list[ast.stmt] = field(default_factory=list)  # put around environments out of the accelerator's reach
@@ -72,6 +75,9 @@ def speech(conversion: Conversion) -> Speech:
         if voice.speaks_unasked(unit) and not voice.is_guarded_outside(unit):
             if not silent or not only_prints(conversion, voice, unit):
                 said.unreached.append(unit)
+    for around in surroundings(conversion, voice):
+        said.folders += around.folders
+        said.outside += [around] if around.written else []
     said.logs = [use.node for use in conversion.speaking_uses if _logs(conversion, use.node)]
     for statement in put_around(conversion.facts, conversion.program):
         if conversion.access.can_reach(statement):
@@ -119,7 +125,7 @@ def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:
         elif (path := voice.outputs.log_file(use.node)) is not None:
             if _is_reached(conversion, use.node):
                 said.diverted.append(path)
-            else:
+            elif voice.outputs.empties_log(use.node):
                 said.early.append(conversion.facts.tree(use.node).statement(use.node))
 
 
@@ -169,7 +175,9 @@ def _listen_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Fun
     access = conversion.access
     if access.has(unit):
         _listen(conversion, voice, said, unit.body)
-    elif voice.speaks(unit):
+    elif not voice.speaks(unit):
+        said.folders += may_be_there(conversion.facts, unit)
+    else:
         before, edits = dict(access.parameters), said.edits
         if not access.can_reach(unit.body[0]):
             folders = may_be_there(conversion.facts, unit)
@@ -187,32 +195,45 @@ def _listen(conversion: Conversion, voice: Voice, said: Speech, body: Sequence[a
     run: list[ast.stmt] = []
     for position, statement in enumerate(body):
         writes = not is_asked(statement) and (voice.only_outputs(statement) or voice.is_save(statement))
-        if writes and not voice.is_collective(statement) and conversion.has_accelerator_at(statement):
+        folder = _folder(conversion, statement) if writes else None
+        is_single = writes and folder is None and not voice.is_collective(statement)
+        if is_single and conversion.has_accelerator_at(statement):
             run.append(statement)
             continue
         _close(voice, said, run, body[: position - len(run)])
-        if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-            continue
-        if isinstance(statement, ast.If) and keeps(conversion, statement):
+        if folder is not None:
+            said.folders.append(folder)
+        elif isinstance(statement, ast.If) and keeps(conversion, statement):
             _listen(conversion, voice, said, statement.orelse)
-            continue
-        if writes and not voice.is_collective(statement):
-            folder = if_missing(conversion.facts, statement)
-            if folder is not None:
-                said.folders.append(folder)
-            else:
-                said.early.append(statement)
-        elif isinstance(statement, ast.With) and _is_diverted(conversion, voice, said, statement):
-            pass
-        elif writes:
-            said.mixed.append(statement)
-        elif voice.is_print(statement):
-            _hear(conversion, said, statement)
-        elif isinstance(statement, ast.Assign):
-            _look_at(conversion, voice, said, statement)
-        for inner in blocks(statement) if not writes or voice.is_collective(statement) else ():
-            _listen(conversion, voice, said, inner)
+        elif not isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            _sort(conversion, voice, said, statement, writes)
     _close(voice, said, run, body[: len(body) - len(run)])
+
+
+def _folder(conversion: Conversion, statement: ast.stmt) -> ast.Call | None:
+    """What makes a folder that may be there, and nothing else; one that all would give another name is for one."""
+    made = only_folder(conversion.facts, statement)
+    return None if made is None or is_made_up(conversion.facts, path_of(made)) else made
+
+
+def _sort(conversion: Conversion, voice: Voice, said: Speech, statement: ast.stmt, writes: bool) -> None:
+    """A statement that all processes come to."""
+    if writes and not voice.is_collective(statement):
+        folder = if_missing(conversion.facts, statement)
+        if folder is not None:
+            said.folders.append(folder)
+        else:
+            said.early.append(statement)
+    elif isinstance(statement, ast.With) and _is_diverted(conversion, voice, said, statement):
+        pass
+    elif writes:
+        said.mixed.append(statement)
+    elif voice.is_print(statement):
+        _hear(conversion, said, statement)
+    elif isinstance(statement, ast.Assign):
+        _look_at(conversion, voice, said, statement)
+    for inner in blocks(statement) if not writes or voice.is_collective(statement) else ():
+        _listen(conversion, voice, said, inner)
 
 
 def _hear(conversion: Conversion, said: Speech, statement: ast.stmt) -> None:

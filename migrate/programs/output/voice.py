@@ -13,6 +13,8 @@ from migrate.analysis.units import Class, Function
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import is_marked
 from migrate.programs.metrics.evaluation import is_draw
+from migrate.programs.output.effects import Effects
+from migrate.programs.output.folders import may_be_there
 from migrate.programs.output.writers import Form, Writers
 from migrate.programs.processes.branches import Branches, Side
 from migrate.programs.values.fetches import is_download, own_class
@@ -22,13 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Unit
-
-_MUTATORS = frozenset(
-    """append extend insert pop remove clear update setdefault step zero_grad load_state_dict train eval add sort
-    put send seed manual_seed accumulate summarize""".split()
-)
-_SETTING = frozenset(f"builtins.{name}" for name in "setattr delattr exec eval".split())
+    from migrate.analysis.units import Call, Unit
 
 
 class Voice:
@@ -39,7 +35,9 @@ class Voice:
         self._facts: Facts = conversion.facts
         self.outputs = conversion.facts.once(Outputs)
         self.writers = Writers(self)
+        self.effects = Effects(self._facts)
         self._only: dict[Function, bool] = {}
+        self._guarded: dict[Function, bool] = {}
         self._classes: dict[Class, bool] = {}
         self._fronts: dict[Class, bool] = {}
 
@@ -136,7 +134,10 @@ class Voice:
         """Whether what is computed moves the random stream on, or changes something that others see."""
         return any(
             isinstance(node, ast.Call)
-            and (is_draw(self._facts, node) or any(self._changes(t, frozenset()) for t in self._facts.targets(node)))
+            and (
+                is_draw(self._facts, node)
+                or any(self.effects.changes(t, frozenset()) for t in self._facts.targets(node))
+            )
             for node in ast.walk(statement.value)
         )
 
@@ -165,18 +166,19 @@ class Voice:
 
     def is_guarded_outside(self, unit: Function) -> bool:
         """Whether the calls of a function are guarded and it is left as it is: it only speaks, for nobody's use."""
-        return (
-            self.only_speaks(unit)
-            and self._is_called(unit)
-            and all(
-                call.handed is None
-                and isinstance(self._facts.tree(call.node).parents[call.node], ast.Expr)
-                and not (
-                    isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "__init__"
-                )  # sets up `self`
-                for call in self._facts.callers(unit)
-            )
-        )
+        if unit not in self._guarded:
+            self._guarded[unit] = False  # while it is being asked
+            self._guarded[unit] = self.only_speaks(unit) and all(map(self._is_guarded_call, self._facts.callers(unit)))
+        return self._guarded[unit] and self._is_called(unit)
+
+    def _is_guarded_call(self, call: Call) -> bool:
+        """Whether a call is a statement, that can be guarded, or stands in a function whose calls are guarded."""
+        func = call.node.func
+        if call.handed is not None or (isinstance(func, ast.Attribute) and func.attr == "__init__"):  # sets up `self`
+            return False
+        if isinstance(self._facts.tree(call.node).parents[call.node], ast.Expr):
+            return True
+        return isinstance(call.caller, Function) and self.is_guarded_outside(call.caller)
 
     def _is_called(self, unit: Function) -> bool:
         """Whether somebody is seen to call a function: not a method of the object that holds the accelerator, else."""
@@ -216,27 +218,39 @@ class Voice:
     # --- functions --------------------------------------------------------------------------------------------------
 
     def speaks(self, unit: Function, seen: frozenset[int] = frozenset()) -> bool:
-        """Whether a function, or one that it calls, writes anything."""
+        """Whether a function, or one that it calls, writes anything, other than folders that may be there."""
+        folders = may_be_there(self._facts, unit)
         for node in own_nodes(unit.node):
-            if not isinstance(node, ast.Call):
+            if not isinstance(node, ast.Call) or node in folders:
                 continue
-            if output.PRINT in self._facts.called(node) or self.outputs.writes(node):
+            if self._is_spoken(node):
                 return True
             for target in self._facts.targets(node):
                 if id(target) not in seen and self.speaks(target, seen | {id(unit)}):
                     return True
         return False
 
+    def is_heard(self, call: ast.Call) -> bool:
+        """Whether a call itself prints, writes, makes what does, shows a bar, or asks the user."""
+        outputs = self.outputs
+        is_shown = outputs.is_bar(call) or outputs.empties_log(call) or output.INPUT in self._facts.called(call)
+        return is_shown or self._is_spoken(call)
+
+    def _is_spoken(self, call: ast.Call) -> bool:
+        """Whether a call itself prints, writes, or makes what does."""
+        outputs = self.outputs
+        says = output.PRINT in self._facts.called(call) or outputs.writes(call)
+        return says or outputs.opens(call) or outputs.services.starts(call) or self.writers.is_one(call)
+
     def speaks_unasked(self, unit: Function) -> bool:
         """Whether a function writes anything where it does not ask which process this is."""
         calls = [node for node in own_nodes(unit.node) if isinstance(node, ast.Call)]
-        return any(self._says(call) and not self._is_asked(call) for call in calls)
+        return any(self._says(call) and not self.is_asked(call) for call in calls)
 
     def _says(self, call: ast.Call) -> bool:
-        is_output = output.PRINT in self._facts.called(call) or self.outputs.writes(call)
-        return is_output or any(self.speaks(target) for target in self._facts.targets(call))
+        return self._is_spoken(call) or any(self.speaks(target) for target in self._facts.targets(call))
 
-    def _is_asked(self, call: ast.Call) -> bool:
+    def is_asked(self, call: ast.Call) -> bool:
         """Whether a call stands in a branch on the main process."""
         return any(
             isinstance(above, ast.If)
@@ -262,10 +276,11 @@ class Voice:
         """Whether a function writes and changes nothing that anyone else sees."""
         if unit not in self._only:
             self._only[unit] = False  # while it is being asked: recursion proves nothing
+            alone = unit.owner is not None and self._counts_alone(unit.owner)
             self._only[unit] = (
                 not is_marked(unit.node)  # it asks for itself who speaks
                 and self.speaks(unit)
-                and not self._changes(unit, frozenset(), own=unit.owner is not None and self._counts_alone(unit.owner))
+                and not self.effects.changes(unit, own=alone)
                 and not self.is_collective(unit.node)
             )
         return self._only[unit]
@@ -296,7 +311,7 @@ class Voice:
                 bool(made)
                 and cls.library_bases() <= {"builtins.object"}
                 and any(self.outputs_in(unit) for unit in units)
-                and not any(self._changes(unit, frozenset(), own=True) for unit in units)
+                and not any(self.effects.changes(unit, own=True) for unit in units)
                 and not any(self.is_collective(unit.node) for unit in units)
                 and not any(_gives(unit) and not self.outputs.fronts.hands_on(unit) for unit in units)
             )
@@ -305,51 +320,6 @@ class Voice:
     def outputs_in(self, unit: Function) -> bool:
         """Whether a function itself writes files."""
         return any(isinstance(node, ast.Call) and self.outputs.writes(node) for node in own_nodes(unit.node))
-
-    def _changes(self, unit: Function, seen: frozenset[int], *, own: bool = False) -> bool:
-        """Whether a function changes an object that it did not make itself; with `own`, other than its own."""
-        fresh = {
-            target.id
-            for node in own_nodes(unit.node)
-            if isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.Dict, ast.ListComp, ast.DictComp))
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        }
-        if unit.owner is not None and (own or unit.name == "__init__"):
-            fresh |= {parameter.arg for parameter in unit.positional[:1]}  # what it sets up is being made
-        shared = {name for n in own_nodes(unit.node) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
-        for node in own_nodes(unit.node):
-            if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
-                if _root(node) not in fresh:
-                    return True
-            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                if node.id in shared:
-                    return True
-            elif isinstance(node, ast.Call):
-                if self._is_mutator(node, fresh) or is_draw(self._facts, node):
-                    return True  # a drawn number moves the random stream on
-                for target in self._facts.targets(node):
-                    inner = own and target.owner is unit.owner
-                    if id(target) not in seen and self._changes(target, seen | {id(unit)}, own=inner):
-                        return True
-        return False
-
-    def _is_mutator(self, node: ast.Call, fresh: set[str]) -> bool:
-        func = node.func
-        if self._facts.called(node) & _SETTING:
-            return not node.args or _root(node.args[0]) not in fresh
-        if not isinstance(func, ast.Attribute) or self._facts.names(func.value) or self._facts.targets(node):
-            return False
-        if _root(func.value) in fresh:
-            return False
-        return func.attr in _MUTATORS or (func.attr.endswith("_") and not func.attr.startswith("_"))
-
-
-def _root(node: ast.expr) -> str | None:
-    """The name that an attribute or item belongs to."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def _gives(unit: Function) -> bool:

@@ -56,6 +56,11 @@ def told_names(conversion: Conversion, covered: set[int]) -> Told:
     return found
 
 
+def is_made_up(facts: Facts, path: ast.expr) -> bool:
+    """Whether every process makes up a path by itself."""
+    return _Names(facts).made_up(path, _DEEPEST) is not None
+
+
 def _shared_path(facts: Facts, call: ast.Call) -> ast.expr | None:
     """The path of a file or folder that every process uses: to read, to enter, or to make it if it is not there."""
     names = facts.called(call)

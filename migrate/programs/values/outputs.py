@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
 
 _ON_BARS = frozenset({Role.BAR, Role.ITERATOR})
+#: What is raised where a folder is there already.
+_RAISED = frozenset({"OSError", "FileExistsError", "Exception", "IOError", "EnvironmentError"})
 
 
 class Outputs:
@@ -76,7 +78,7 @@ class Outputs:
 
     def _may_be_there(self, call: ast.Call) -> bool:
         """`os.makedirs(path, exist_ok=True)`: any number of processes may, and all may need the folder."""
-        return any(
+        return _is_tried(self._facts, call) or any(
             k.arg == "exist_ok" and isinstance(k.value, ast.Constant) and bool(k.value.value) for k in call.keywords
         )
 
@@ -130,15 +132,24 @@ class Outputs:
         return {use.node for use in self._facts.calls_anywhere if self.opens(use.node)}
 
     def log_file(self, call: ast.Call) -> ast.expr | None:
-        """The path of a log file that a call empties: `logging.basicConfig(filename=path, filemode="w")`."""
-        for name in self._facts.called(call) & output.LOG_FILES.keys():
-            given = {keyword.arg: keyword.value for keyword in call.keywords}
-            if name == "logging.FileHandler":
-                given |= dict(zip(("filename", "mode"), call.args, strict=False))
-            mode = given.get(output.LOG_FILES[name])
-            if isinstance(mode, ast.Constant) and mode.value == "w":
-                return given.get("filename")
-        return None
+        """The path of the log file that a call opens: `logging.basicConfig(filename=path)`."""
+        return self._log(call).get("filename")
+
+    def empties_log(self, call: ast.Call) -> bool:
+        """Whether a call empties the log file that it opens: `logging.FileHandler(path, mode="w")`."""
+        given = self._log(call)
+        modes = [given.get(name) for name in output.LOG_FILES.values()]
+        return "filename" in given and any(isinstance(mode, ast.Constant) and mode.value == "w" for mode in modes)
+
+    def _log(self, call: ast.Call) -> dict[str, ast.expr]:
+        """What a call is given that opens a log file, by name."""
+        names = self._facts.called(call) & output.LOG_FILES.keys()
+        if not names or any(isinstance(argument, ast.Starred) for argument in call.args):
+            return {}
+        given = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+        return given | (
+            dict(zip(("filename", "mode"), call.args, strict=False)) if "logging.FileHandler" in names else {}
+        )
 
     # --- figures ----------------------------------------------------------------------------------------------------
 
@@ -206,3 +217,22 @@ def _is_saved(value: Value) -> bool:
 
 def _names(statement: ast.Assign) -> set[str]:
     return {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+
+
+def _is_tried(facts: Facts, node: ast.Call) -> bool:
+    """`try: os.makedirs(path)` with an `except` for a folder that is there: any number of processes may."""
+    tree = facts.tree(node)
+    statement = tree.parents[node]
+    above = tree.parents.get(statement)
+    return (
+        bool(facts.called(node) & output.FOLDERS)
+        and isinstance(above, ast.Try)
+        and above.body == [statement]
+        and any(_catches(handler) for handler in above.handlers)
+    )
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    goes_on = not any(isinstance(statement, ast.Raise) for statement in handler.body)
+    return goes_on and any(kind is None or ast.unparse(kind) in _RAISED for kind in kinds)

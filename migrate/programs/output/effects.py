@@ -1,0 +1,89 @@
+"""What a function changes that others see: objects that it did not make itself, names of others, the random stream."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import own_nodes
+from migrate.programs.metrics.evaluation import is_draw
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Function
+
+_MUTATORS = frozenset(
+    """append extend insert pop remove clear update setdefault step zero_grad load_state_dict train eval add sort
+    put send seed manual_seed accumulate summarize""".split()
+)
+_SETTING = frozenset(f"builtins.{name}" for name in "setattr delattr exec eval".split())
+
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+#: Functions whose result nobody else has yet.
+_MAKING = (
+    frozenset(f"builtins.{name}" for name in "list dict set bytearray sorted".split())
+    | {"collections.OrderedDict", "collections.defaultdict", "collections.Counter", "collections.deque"}
+    | {"copy.copy", "copy.deepcopy", "PIL.Image.new"}
+    | {f"{package}.{name}" for package in ("numpy", "torch") for name in "zeros ones empty full stack".split()}
+    | {f"{package}.{name}_like" for package in ("numpy", "torch") for name in "zeros ones empty full".split()}
+    | {"numpy.array", "numpy.concatenate", "numpy.tile", "torch.cat"}
+)
+
+
+class Effects:
+    """Questions about the effects of functions."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def changes(self, unit: Function, seen: frozenset[int] = frozenset(), *, own: bool = False) -> bool:
+        """Whether a function changes an object that it did not make itself; with `own`, other than its own."""
+        fresh = {
+            target.id
+            for node in own_nodes(unit.node)
+            if isinstance(node, ast.Assign) and self._is_made(node.value)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        if unit.owner is not None and (own or unit.name == "__init__"):
+            fresh |= {parameter.arg for parameter in unit.positional[:1]}  # what it sets up is being made
+        shared = {name for n in own_nodes(unit.node) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+        for node in own_nodes(unit.node):
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+                if _root(node) not in fresh:
+                    return True
+            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                if node.id in shared:
+                    return True
+            elif isinstance(node, ast.Call):
+                if self._is_mutator(node, fresh) or is_draw(self._facts, node):
+                    return True  # a drawn number moves the random stream on
+                for target in self._facts.targets(node):
+                    inner = own and target.owner is unit.owner
+                    if id(target) not in seen and self.changes(target, seen | {id(unit)}, own=inner):
+                        return True
+        return False
+
+    def _is_made(self, node: ast.expr) -> bool:
+        """Whether an expression makes an object: `[]`, `np.zeros(size)`."""
+        return isinstance(node, _DISPLAYS) or (isinstance(node, ast.Call) and bool(self._facts.called(node) & _MAKING))
+
+    def _is_mutator(self, node: ast.Call, fresh: set[str]) -> bool:
+        func = node.func
+        if self._facts.called(node) & _SETTING:
+            return not node.args or _root(node.args[0]) not in fresh
+        if not isinstance(func, ast.Attribute) or self._facts.names(func.value) or self._facts.targets(node):
+            return False
+        if _root(func.value) in fresh:
+            return False
+        return func.attr in _MUTATORS or (func.attr.endswith("_") and not func.attr.startswith("_"))
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name that an attribute or item belongs to."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+__all__ = ["Effects"]

@@ -1,0 +1,93 @@
+"""The code around a program: it comes to where the accelerator is made, has none itself, and runs on every process.
+
+`main()` that makes folders, and then the trainer whose `__init__` makes the accelerator; the top level of files that
+are imported; what models and data sets say while they are made. All processes write what is written there.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import output
+from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.units import Function, Module
+from migrate.programs.output.folders import may_be_there
+from migrate.programs.output.muted import is_muted
+from migrate.programs.reach.outsiders import units_from
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.units import Unit
+    from migrate.programs.conversion import Conversion
+    from migrate.programs.output.voice import Voice
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a unit around a program writes, by statement, and the folders that it makes if they are not there."""
+
+    unit: Unit
+    written: list[ast.stmt]
+    folders: list[ast.Call]
+    only_prints: bool
+
+
+def surroundings(conversion: Conversion, voice: Voice) -> Iterator[Outside]:
+    """The units around a program that write something."""
+    facts = conversion.facts
+    above = _above(conversion)
+    silent = is_muted(conversion)
+    for unit in _around(conversion, above):
+        folders = may_be_there(facts, unit)
+        calls = _calls(conversion, unit, whole=unit in above)
+        said = [call for call in calls if call not in folders and voice.is_heard(call) and not voice.is_asked(call)]
+        files = [call for call in said if output.PRINT not in facts.called(call)]
+        written = {facts.tree(call).statement(call): None for call in (files if silent else said)}
+        if folders or written:
+            yield Outside(unit, list(written), folders, only_prints=not files)
+
+
+def _above(conversion: Conversion) -> set[Unit]:
+    """The units that come to where the accelerator is made."""
+    facts, start = conversion.facts, conversion.program.start
+    found: set[Unit] = set()
+    waiting = [call.caller for call in facts.callers(start)] if isinstance(start, Function) else []
+    while waiting:
+        unit = waiting.pop().original
+        if unit not in found:
+            found.add(unit)
+            waiting += [call.caller for call in facts.callers(unit)] if isinstance(unit, Function) else []
+    return found
+
+
+def _around(conversion: Conversion, above: set[Unit]) -> list[Unit]:
+    """These units, the top level of the program's files, and what they call, as far as that is left alone."""
+    facts = conversion.facts
+    seen: set[Unit] = set()
+    others = units_from(facts, *conversion.program.others)  # which speak for themselves
+    made = (target.original for use in conversion.uses for target in facts.targets(use.node))  # models, data sets
+    waiting: list[Unit] = [*above, *conversion.modules, *made]
+    while waiting:
+        unit = waiting.pop()
+        if unit in seen or unit in conversion.units or unit in others:
+            continue
+        seen.add(unit)
+        for call in _calls(conversion, unit, whole=unit in above):
+            waiting += [target.original for target in facts.targets(call)]
+    left = seen - conversion.access.around.keys() - conversion.program.outsiders.keys()
+    return [unit for unit in facts.units if unit in left and facts.is_editable(unit)]
+
+
+def _calls(conversion: Conversion, unit: Unit, *, whole: bool) -> list[ast.Call]:
+    """The calls of a unit; of a file that is only imported, those outside of `if __name__ == "__main__":`."""
+    facts = conversion.facts
+    calls = [node for node in facts.own(unit) if isinstance(node, ast.Call)]
+    if whole or not isinstance(unit, Module):
+        return calls
+    return [call for call in calls if not any(map(is_main_guard, facts.tree(call).up(call)))]
+
+
+__all__ = ["Outside", "surroundings"]

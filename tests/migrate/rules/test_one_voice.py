@@ -1,0 +1,233 @@
+"""Folders that all processes need, and what is written by code that the accelerator does not come to."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+
+def notes(report):
+    return [finding.message for finding in report.of(Kind.NOTE) if finding.code == "MIG117"]
+
+
+TRAINER = """
+import json
+import os
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self, folder):
+        self.folder = folder
+        self.loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+        self.model = nn.Linear(2, 1)
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+
+    def train(self):
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            loss = (self.model(x) - y).pow(2).mean()
+            loss.backward()
+            self.optimizer.step()
+
+
+def ready(folder):
+    {ready}
+
+
+def main(kind):
+    ready("out")
+    {main}
+    if kind == "first":
+        trainer = Trainer("out")
+    else:
+        trainer = Trainer("others")
+    trainer.train()
+
+
+if __name__ == "__main__":
+    main("first")
+"""
+
+
+def test_a_folder_that_a_helper_makes_before_there_is_an_accelerator(convert_text):
+    text = TRAINER.format(ready="if not os.path.exists(folder):\n        os.makedirs(folder)", main="")
+    report, result = convert_text(text)
+
+    assert "os.makedirs(folder, exist_ok=True)" in result
+    assert not notes(report)
+
+
+@pytest.mark.parametrize(
+    ("written", "does"),
+    [
+        pytest.param("print('begin')", "prints", id="a print"),
+        pytest.param("with open('out/options.json', 'w') as file:\n        json.dump([], file)", "writes", id="a file"),
+        pytest.param("log = open('out/log.txt', 'w')", "writes", id="a file that stays open"),
+        pytest.param("os.mkdir('other')", "writes", id="a folder that must not be there"),
+    ],
+)
+def test_what_the_code_around_a_trainer_writes_is_told(convert_text, written, does):
+    report, _ = convert_text(TRAINER.format(ready="pass", main=written))
+
+    (note,) = notes(report)
+    assert note.startswith(f"every process {does} this")
+    assert "main() runs without the accelerator" in note
+
+
+def test_what_a_helper_writes_is_told_once_for_all_programs(convert_text):
+    text = TRAINER.format(ready="print('ready')", main="").replace("\n\ndef ready", SECOND + "\n\ndef ready")
+    report, _ = convert_text(text.replace('Trainer("others")', 'Other("others")'))
+
+    assert len([loop for loop in report.of(Kind.LOOP) if loop.converts]) == 2
+    assert len(notes(report)) == 1
+
+
+SECOND = (
+    "\n\nclass Other" + TRAINER[TRAINER.index("class Trainer") + len("class Trainer") : TRAINER.index("\n\ndef ready")]
+)
+
+
+def test_what_a_data_set_says_while_it_is_made_is_told(programs, convert_text):
+    rows = "class Rows(TensorDataset):\n    def __init__(self, *parts):\n        super().__init__(*parts)\n"
+    holes = {
+        "setup": f"{rows}        print(len(parts))",
+        "made": "loader = DataLoader(Rows(*data.tensors), batch_size=4)",
+    }
+    report, _ = convert_text(programs(holes)[0])
+
+    assert any("__init__() runs without the accelerator" in note for note in notes(report))
+
+
+MISSING = {
+    "isdir": "if not os.path.isdir('out'):\n    os.makedirs('out'{})",
+    "false": "if os.path.exists('out') == False:\n    os.makedirs('out'{})",
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_a_folder_that_may_be_missing_is_made_by_all(changed, name):
+    text = MISSING[name]
+    changed(imports="import os", made=(text.format(""), text.format(", exist_ok=True")))
+
+
+def test_a_path_that_may_be_missing_is_made_by_all(changed):
+    text = "out = Path('out')\nif not out.exists():\n    out.mkdir(parents=True{})"
+    changed(imports="from pathlib import Path", made=(text.format(""), text.format(", exist_ok=True")))
+
+
+def test_a_folder_that_is_made_in_a_try_is_made_by_all(unchanged):
+    unchanged(imports="import os", made="try:\n    os.makedirs('out')\nexcept OSError:\n    pass")
+
+
+def test_a_folder_that_each_would_name_otherwise_is_the_main_process(changed):
+    text = "out = f'runs/{time.time()}'\nif not os.path.exists(out)%s:\n    os.makedirs(out)"
+    changed(imports="import os\nimport time", made=(text % "", text % " and accelerator.is_main_process"))
+
+
+def test_a_log_file_goes_nowhere_on_the_others(changed):
+    text = "handler = logging.FileHandler({})"
+    changed(
+        imports="import logging\nimport os",
+        made=(text.format("'log.txt'"), text.format("'log.txt' if accelerator.is_main_process else os.devnull")),
+    )
+
+
+PICTURE = """\
+def store(image, path):
+    return put(image, path)
+
+def put(image, path):
+    whole = np.zeros((2, 2))
+    whole[0] = image
+    return imageio.imwrite(path, whole)
+"""
+
+
+def test_a_function_that_fills_an_array_of_its_own_only_writes(changed):
+    call = "store(1, 'image.png')"
+    changed(
+        imports="import imageio\nimport numpy as np",
+        setup=PICTURE,
+        epoch=(call, f"if accelerator.is_main_process:\n    {call}"),
+    )
+
+
+JOB = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.tensorboard import SummaryWriter
+
+
+class Log:
+    def __init__(self, path):
+        self.file = open(path, "w")
+        self.count = 0
+
+    def line(self, text):
+        self.count += 1
+        self.file.write(text)
+
+
+class Job:
+    def __init__(self, {parameters}):
+        self.model, self.optimizer = {given}
+        self.writer = {writer}
+
+    def train(self, loader):
+        for x, y in loader:
+            self.optimizer.zero_grad()
+            loss = (self.model(x) - y).pow(2).mean()
+            loss.backward()
+            self.optimizer.step()
+            {write}
+
+
+def main():
+    loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    Job(model=model, optimizer=optimizer).train(loader)
+
+
+main()
+"""
+
+
+def test_a_writer_that_the_class_of_a_trainer_makes(convert_text):
+    scalar = "self.writer.add_scalar('loss', loss)"
+    text = JOB.format(
+        parameters="model, optimizer", given="model, optimizer", writer="SummaryWriter('runs')", write=scalar
+    )
+    report, result = convert_text(text)
+
+    assert "if accelerator.is_main_process:\n            self.writer = SummaryWriter('runs')\n" in result
+    assert not notes(report)
+
+
+def test_a_writer_that_is_asked_for_its_folder_is_told(convert_text):
+    scalar = "self.writer.add_scalar('loss', loss)\n        print(self.writer.log_dir)"
+    text = JOB.format(
+        parameters="**given", given="given['model'], given['optimizer']", writer="SummaryWriter()", write=scalar
+    )
+    report, _ = convert_text(text)
+
+    assert ["every process makes this writer" in note for note in notes(report)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        pytest.param("Log('log.txt')", "if accelerator.is_main_process:\n            self.writer = Log(", id="a name"),
+        pytest.param("[Log('log.txt')][0]", "open(path if accelerator.is_main_process else os.devnull", id="kept"),
+    ],
+)
+def test_a_log_of_the_project(convert_text, made, expected):
+    line = "self.writer.line(str(loss.item()))"
+    text = JOB.format(parameters="model, optimizer", given="model, optimizer", writer=made, write=line)
+    _, result = convert_text(text)
+
+    assert expected in result
