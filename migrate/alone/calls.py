@@ -25,6 +25,7 @@ GROUPS = distributed.PROCESS_GROUPS | _names("destroy_process_group")
 #: What gives back, in its argument, what one process put in.
 SAME = _names("all_reduce reduce broadcast")
 SUMS = _names("all_reduce")
+REDUCTIONS = _names("all_reduce reduce")
 BARRIERS = _names("barrier monitored_barrier")
 BROADCAST = _names("broadcast")
 GATHERS = _names("all_gather")

@@ -11,6 +11,7 @@ from migrate.alone.bystanders import Bystanders, bystanders
 from migrate.alone.clearing import Clearing
 from migrate.alone.half import Half
 from migrate.alone.handed import Said, entrances, handed, merged
+from migrate.alone.lost import lost_sums
 from migrate.alone.obstacles import obstacles
 from migrate.alone.pen import Pen
 from migrate.alone.presence import Presence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Module
+    from migrate.report.model import Finding
     from migrate.source.project import SourceFile
 
 MOST_ROUNDS = 40
@@ -51,6 +53,7 @@ class Stage:
     comments: dict[str, tuple[str, ...]] = field(default_factory=dict)  # that went away with their statements
     processes: tuple[Said, ...] = ()  # what is said of several processes
     said: tuple[str, ...] = ()  # of what becomes of apex
+    notes: tuple[Finding, ...] = ()  # in the lines of the original
     refusals: tuple[Refusal, ...] = ()  # why nothing became of it
 
     def handed_to(self, entrances: frozenset[str]) -> Handed | None:
@@ -86,6 +89,7 @@ def stage(facts: Facts, modules: tuple[Module, ...], beside: Bystanders | None =
         rewriting = Rewriting(world, Pen(plan), setups, sums, half.gone)
         rewriting.run()
         told += tuple(handed(world, rewriting.samplers, rewriting.scales))
+    notes = tuple(lost_sums(world, sums)) if has_processes else ()
     if plan.refused or plan.conflicts:
         return Stage(paths, processes=told)
     made = _Passes(files, {m.file.path: m.tree for m in _around(facts, set(modules))})
@@ -97,7 +101,7 @@ def stage(facts: Facts, modules: tuple[Module, ...], beside: Bystanders | None =
         made.apply(plan)
     if taken := (*_taken(facts, modules, made.contents), *made.orphans()):
         return Stage(paths, processes=told, refusals=taken)
-    return Stage(paths, made.contents, made.comments, told, half.said)
+    return Stage(paths, made.contents, made.comments, told, half.said, notes)
 
 
 def _in_the_way(world: World, sums: Sums, setups: Setups) -> tuple[Refusal, ...]:

@@ -82,9 +82,13 @@ def retold(planned: P, stages: Sequence[Stage], project: Project) -> P:
     lines = {path: Lines(old[path], new) for stage in stages for path, new in stage.contents.items()}
     if not lines:
         return planned
+    notes = (note for stage in stages for note in stage.notes if note.path in lines)
+    findings = sorted(
+        [*retold_findings(planned.outcome.findings, lines), *notes], key=lambda f: (f.path, f.line, f.column, f.code)
+    )
     outcome = replace(
         planned.outcome,
-        findings=tuple(retold_findings(planned.outcome.findings, lines)),
+        findings=tuple(findings),
         summaries=tuple(retold_summaries(planned.outcome.summaries, lines)),
     )
     return replace(planned, outcome=outcome)  # type: ignore[type-var]

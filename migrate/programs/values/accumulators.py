@@ -104,6 +104,8 @@ def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
         if _is_list(facts, loop, name):
             continue
         numbers = {is_number(facts, addition) for addition in additions}
+        if numbers == {True} and _begins_as_tensor(facts, loop, name):
+            numbers = {False}
         anchor = _set_up_before(facts, loop, name)
         if not name.isidentifier():
             yield from _kept(facts, loop, name, anchor, numbers)
@@ -180,6 +182,13 @@ def _is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
         binding.target == name and any(isinstance(value.origin, (ast.List, ast.ListComp)) for value in binding.values)
         for binding in facts.bindings_in(loop.unit)
     )
+
+
+def _begins_as_tensor(facts: Facts, loop: LoopFact, name: str) -> bool:
+    """Whether numbers are added to a tensor, or to an element of one: `total = torch.zeros(2)`."""
+    base = name.partition("[")[0]
+    before = [b for b in facts.bindings_in(loop.unit) if b.target == base and b.statement.lineno < loop.node.lineno]
+    return bool(before) and Role.TENSOR in roles(max(before, key=lambda b: b.statement.lineno).values)
 
 
 def _set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:

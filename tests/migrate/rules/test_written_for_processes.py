@@ -23,6 +23,13 @@ parser.add_argument("--local_rank", type=int, default=-1)
 parser.add_argument("--resume", default="")
 
 
+def joined(x, count):
+    total = x.clone()
+    dist.all_reduce(total)
+    total /= count
+    return total
+
+
 def main():
     args = parser.parse_args()
     args.gpus = torch.cuda.device_count()
@@ -48,6 +55,7 @@ def worker(gpu, args):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            {step}
         {after}
 
 
@@ -64,6 +72,7 @@ SPAWNED = {
     "sampler": "sampler = DistributedSampler(data)",
     "loader": "loader = DataLoader(data, args.batch_size // args.world_size, sampler=sampler)",
     "epoch": "sampler.set_epoch(epoch)",
+    "step": "",
     "after": 'if args.rank == 0:\n    torch.save({"model": model.state_dict()}, "last.pt")',
 }
 SPLIT = "split_batches=True"
@@ -184,3 +193,44 @@ def test_a_branch_without_which_the_program_ends_is_no_branch_of_its_own(refused
     wrap = f"if args.distributed:\n    {SPAWNED['wrap']}\nelse:\n    raise NotImplementedError"
     lonely = LAUNCHED | {"wrap": wrap, "start": "worker(max(args.local_rank, 0), args)"}
     refused_text(source(**lonely), "MIG113", "def main()", ("asks which process it runs in",))
+
+
+SUMMED = {
+    "a sum": "dist.all_reduce(loss)\nloss /= args.world_size\nprint(loss.item())",
+    "a sum for one": "dist.reduce(loss.div_(args.world_size), 0)\nprint(loss.item())",
+    "a function": "print(joined(loss.detach(), args.world_size).item())",
+    "some steps": "if epoch:\n    shown = joined(loss.data, args.world_size)\n    print(shown)",
+}
+UNSAID = {
+    "gradients": "for p in model.parameters():\n    dist.all_reduce(p.grad)\n    p.grad /= args.world_size",
+    "a tensor of no batch": "print(joined(torch.ones(1), args.world_size))",
+}
+
+
+def lost(report):
+    return [f for f in report.findings if f.code == "MIG114" and "goes away" in f.message]
+
+
+@pytest.mark.parametrize("name", SUMMED)
+def test_what_a_step_shows_of_all_processes_is_said_to_be_of_one(convert_text, name):
+    before = source(step=SUMMED[name])
+    report, result = convert_text(before)
+
+    (finding,) = lost(report)
+    assert finding.kind is Kind.NOTE
+    assert any(word in before.splitlines()[finding.line - 1] for word in ("reduce(", "joined("))
+    assert "all_reduce" not in result
+
+
+@pytest.mark.parametrize("name", UNSAID)
+def test_other_sums_go_without_a_word(convert_text, name):
+    assert not lost(convert_text(source(step=UNSAID[name]))[0])
+
+
+def test_what_is_summed_up_after_a_loop_is_joined_there(convert_text):
+    after = "dist.all_reduce(total)\nprint(total / len(data))"
+    holes = {"epoch": "sampler.set_epoch(epoch)\ntotal = torch.zeros(1)", "step": "total += loss.item() * len(x)"}
+    report, result = convert_text(source(**holes, after=after))
+
+    assert not lost(report)
+    assert 'total = accelerator.reduce(total, reduction="sum")' in result
