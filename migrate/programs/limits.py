@@ -201,6 +201,10 @@ def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
                 f"{decision.what} here goes by {decision.name}, which differs between processes: they would part ways",
                 "go by a number of the whole epoch: add up loss.item() in the loop and divide by len(loader) after it",
             )
+        for balance in loops.balances(loop):
+            if balance.edits is None:
+                why = f"{balance.name} weighs the loss and goes by what only some processes come to: each has its own"
+                yield Refusal(balance.at, "MIG122", why, "give it its value in every step, or under no condition")
 
 
 def _unknown_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:

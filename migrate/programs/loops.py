@@ -17,6 +17,8 @@ from migrate.analysis.known.training import AUTOGRAD_BACKWARD, RUN_ELSEWHERE
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import Loop, reads
 from migrate.analysis.units import Class, Function, Unit
+from migrate.programs.metrics.averages import Averages, Averaging
+from migrate.programs.metrics.balances import balances
 from migrate.programs.metrics.ground import Ground
 from migrate.programs.metrics.joins import Join, joins
 from migrate.programs.metrics.meters import Meters
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.roles import Value
-    from migrate.programs.metrics.averages import Averages
+    from migrate.programs.metrics.balances import Balance
     from migrate.programs.training.updates import Update
 
 #: A receiver of these roles has a `backward` of its own meaning.
@@ -308,8 +310,16 @@ class Loops:
         """What of a training loop's own numbers decides, and is joined for that."""
         if loop.node not in self._averaged:
             ground = Ground(self._facts, self)
-            self._averaged[loop.node] = averages(ground, loop, self.accumulated(loop), self.joined(loop))
+            found = averages(ground, loop, self.accumulated(loop), self.joined(loop))
+            weighing = [edit for balance in self.balances(loop) for edit in balance.edits or ()]
+            known = {edit.at for edit in found.edits}
+            more = Averages(tuple(edit for edit in weighing if edit.at not in known))
+            self._averaged[loop.node] = found | more
         return self._averaged[loop.node]
+
+    def balances(self, loop: LoopFact) -> tuple[Balance, ...]:
+        """What a step of a training loop leaves for the next one, and a loss goes by."""
+        return tuple(balances(self._facts, loop, Averaging(Ground(self._facts, self), loop)))
 
     def trained_by(self, loop: LoopFact) -> set[ast.AST]:
         """Where the optimizers were made that step in a training loop, functions it calls, or loops around it."""

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
 from migrate.programs.processes.draws import Draws
+from migrate.programs.processes.one_seed import is_taken
 from migrate.programs.processes.replicas import splits_apart
 from migrate.rules.layout import place
 from migrate.rules.rule import rule
@@ -64,11 +65,13 @@ def seeding(conversion: Conversion, draft: Draft, accelerator: str) -> str:
     if seed is None:
         return ""
     statement = conversion.placement.accelerator.statement
-    calls = [f"set_seed(broadcast_object_list([{SEED}])[0])"]
+    home = conversion.home_of("set_seed")
+    at = f"{home}." if is_taken(conversion.facts.module(statement)) else ""
+    calls = [f"{at}set_seed({at}broadcast_object_list([{SEED}])[0])"]
     calls += [call for each in seed.environments if _is_early(conversion, each) for call in _calls(each)]
     draft.add_import(statement, "torch")
-    for name in ("broadcast_object_list", "set_seed"):
-        draft.add_import(statement, conversion.home_of(name), name)
+    for name in (None,) if at else ("broadcast_object_list", "set_seed"):
+        draft.add_import(statement, home, name)
     return "\n" + _guarded(conversion, draft, statement, accelerator, calls)
 
 

@@ -106,6 +106,20 @@ class Averaging:
         """How what a function is given is made one."""
         return self._calls([call], "")
 
+    def number(self, node: ast.expr, *, is_tensor: bool) -> Average | None:
+        """How a number is made the mean of all where it stands; None: not all processes come to it."""
+        return Average(node, "", Joint.MEAN, is_tensor) if self._is_met(node) else None
+
+    def is_of_batch(self, node: ast.expr) -> bool:
+        """Whether an expression holds something of the batches of one process."""
+        return self._is_own_anywhere(node)
+
+    def is_one(self, node: ast.expr) -> bool:
+        """Whether a tensor has one element."""
+        while isinstance(node, ast.Subscript):  # `loss.data[0]`
+            node = node.value
+        return self._scalars.kind(node) is Scalar.TENSOR
+
     # --- after the loop ---------------------------------------------------------------------------------------------
 
     def _left(self, name: str, given: list[tuple[ast.expr | None, ast.stmt]]) -> Averages | None:

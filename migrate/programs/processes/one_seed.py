@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Module
     from migrate.programs.prepare.placement import Placement
     from migrate.programs.processes.environments import Environment
     from migrate.programs.processes.sameness import Sameness
@@ -52,10 +53,22 @@ def possible(facts: Facts, program: Program, sameness: Sameness, missing: list[s
 
 def seed_of_splits(facts: Facts, program: Program, sameness: Sameness, splits: list[ast.Call]) -> OneSeed | None:
     """One seed for the data that a program chooses at random; None if each process gives itself a seed of its own."""
-    if program.start is None or any(unit.name in _NAMES for unit in facts.functions):
+    if program.start is None:
         return None
     is_own = any(seeds_itself(facts, sameness, use.node) for use in Draws(facts, program).uses)
     return None if is_own else OneSeed((), tuple(splits))
+
+
+def is_taken(module: Module) -> bool:
+    """Whether a file has names of its own that the seed would be set by."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in _NAMES:
+            return True
+        if isinstance(node, ast.alias) and (node.asname or node.name) in _NAMES:
+            return True
+        if isinstance(node, ast.Name) and node.id in _NAMES and not isinstance(node.ctx, ast.Load):
+            return True
+    return False
 
 
 def drawn_before(facts: Facts, program: Program, placement: Placement) -> Iterator[Refusal]:
@@ -81,4 +94,4 @@ def _first_drawn(facts: Facts, program: Program, placement: Placement) -> ast.Ca
     return next((c for c in calls if c in splits or units & reached(facts, facts.targets(c))), None)
 
 
-__all__ = ["OneSeed", "drawn_before", "possible", "seed_of_splits"]
+__all__ = ["OneSeed", "drawn_before", "is_taken", "possible", "seed_of_splits"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import callers, output
 from migrate.analysis.known import same as known
 from migrate.analysis.syntax import own_nodes
-from migrate.analysis.units import Class, Module, module_of
+from migrate.analysis.units import Class, Function, Module, module_of
 from migrate.programs.marker import NUMBERS, marks
 from migrate.programs.processes.environments import plays
 from migrate.programs.processes.seeded_games import seeds_environments
@@ -71,8 +71,13 @@ def _is_given(call: ast.Call) -> bool:
     return any(not (isinstance(each, ast.Constant) and each.value is None) for each in given)
 
 
-def _is_under_test(facts: Facts, call: ast.Call) -> bool:
-    return any(isinstance(above, (ast.If, ast.IfExp)) for above in facts.tree(call).up(call))
+def _is_under_test(facts: Facts, call: ast.AST, depth: int = 3) -> bool:
+    """Whether a call is made under a condition, itself or wherever its function is called."""
+    if any(isinstance(above, (ast.If, ast.IfExp)) for above in facts.tree(call).up(call)):
+        return True
+    unit = facts.unit(call)
+    callers = facts.callers(unit) if isinstance(unit, Function) and depth else []
+    return bool(callers) and all(_is_under_test(facts, caller.node, depth - 1) for caller in callers)
 
 
 def _may_be_none(sources: Sources, node: ast.expr, depth: int = 4) -> bool:

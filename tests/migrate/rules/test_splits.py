@@ -109,6 +109,36 @@ def test_a_seed_for_another_library_stays(convert_text):
     assert "torch.manual_seed(0)" in result
 
 
+OWN = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int, default=None)
+args = parser.parse_args()
+
+
+def set_seed(seed):
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+"""
+
+
+def test_a_function_of_the_name_that_an_option_switches(convert_text):
+    seeds = OWN + "if args.seed is not None:\n    set_seed(args.seed)"
+    _, result = convert_text(program(CHOSEN["numpy"], seeds))
+
+    assert SEED.replace("set_", "runtime.set_").replace("broad", "runtime.broad") in result
+    assert "import runtime\n" in result
+
+
+def test_a_function_of_the_name_that_always_seeds(convert_text):
+    _, result = convert_text(program(CHOSEN["numpy"], OWN + "set_seed(0)"))
+
+    assert "broadcast_object_list" not in result
+
+
 def test_a_seed_by_the_clock_is_told(convert_text):
     report, result = convert_text(program(CHOSEN["numpy"], "import time\nnp.random.seed(int(time.time()))"))
 

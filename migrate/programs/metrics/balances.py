@@ -1,0 +1,159 @@
+"""Numbers that a step leaves for the next one, and that weigh its loss: a balance, a moving average.
+
+`k = k + rate * (gamma * real - fake).item()` … `loss = real - k * fake`: each process would keep a balance of its own
+batches. What it takes out of them becomes the mean of all processes, and so the balance is the same on all.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.units import Function
+from migrate.programs.values.kept import written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+    from migrate.programs.metrics.averages import Average, Averaging
+
+_DEEPEST = 4  # names between a number of the batch and the balance
+_KEEPS = frozenset("detach cpu clone float double".split())
+_Given = ast.Assign | ast.AnnAssign | ast.AugAssign
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """A place that a loss goes by, and what is joined so that it is the same on all processes."""
+
+    name: str
+    at: ast.stmt  # where it is given its next value
+    edits: tuple[Average, ...] | None  # None: not all processes come to it
+
+
+def balances(facts: Facts, loop: LoopFact, averaging: Averaging) -> Iterator[Balance]:
+    """The balances of one training loop."""
+    if not loop.loaders:
+        return
+    for unit in dict.fromkeys(facts.unit(call) for call in loop.backwards):
+        if unit is loop.unit:
+            body: Sequence[ast.stmt] = loop.node.body
+        elif isinstance(unit, Function) and not isinstance(unit.node, ast.Lambda):
+            body = unit.body
+        else:
+            continue
+        backwards = [call for call in loop.backwards if facts.unit(call) is unit]
+        yield from _Body(body, backwards, averaging).balances(by_name=unit is loop.unit)
+
+
+class _Body:
+    """The statements of one step, in their order."""
+
+    def __init__(self, body: Sequence[ast.stmt], backwards: Sequence[ast.Call], averaging: Averaging) -> None:
+        nodes = list(_nodes(body))
+        self._backwards = backwards
+        self._averaging = averaging
+        self._given = [n for n in nodes if isinstance(n, _Given) and n.value is not None]
+        self._given.sort(key=lambda s: (s.lineno, s.col_offset))
+        self._read: dict[str, int] = {}  # the first line that reads a place
+        for node in nodes:
+            if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
+                text = ast.unparse(node)
+                self._read[text] = min(node.lineno, self._read.get(text, node.lineno))
+
+    def balances(self, *, by_name: bool) -> Iterator[Balance]:
+        """`by_name`: names, too, live from one step to the next."""
+        first: dict[str, _Given] = {}
+        for statement in self._given:
+            for place in _places(statement):
+                first.setdefault(place, statement)
+        for place, statement in first.items():
+            if (place.isidentifier() and not by_name) or not self._is_carried(place, statement):
+                continue
+            leaves = list(dict.fromkeys(self._leaves(place, _DEEPEST, frozenset())))
+            if leaves and self._weighs(place):
+                edits = [self._averaging.number(leaf, is_tensor=not _is_python(leaf)) for leaf in leaves]
+                met = tuple(edit for edit in edits if edit is not None)
+                yield Balance(place, statement, met if len(met) == len(edits) else None)
+
+    def _is_carried(self, place: str, statement: _Given) -> bool:
+        """Whether a place is read before it is given its next value."""
+        if isinstance(statement, ast.AugAssign) and ast.unparse(statement.target) == place:
+            return True
+        return place in self._read and self._read[place] <= statement.lineno
+
+    def _weighs(self, place: str) -> bool:
+        """Whether a place comes to a loss."""
+        tainted = {place}
+        for _ in range(2):
+            for statement in self._given:
+                assert statement.value is not None
+                if _mentions(statement.value, tainted):
+                    tainted |= _places(statement)
+        return any(_mentions(call, tainted) for call in self._backwards)
+
+    def _leaves(self, place: str, depth: int, seen: frozenset[str]) -> Iterator[ast.expr]:
+        """What takes numbers out of the tensors of a batch, for a place."""
+        for statement in self._given:
+            if place in _places(statement) and statement.value is not None:
+                found = list(self._taken(statement.value))
+                yield from found
+                if found or depth == 0:
+                    continue
+                for other in _texts(statement.value) - seen - {place}:
+                    yield from self._leaves(other, depth - 1, seen | {place})
+
+    def _taken(self, node: ast.expr) -> Iterator[ast.expr]:
+        """The outermost expressions that turn a tensor of a batch into a number."""
+        if _takes(node):
+            if self._averaging.is_of_batch(node) and (_is_python(node) or self._averaging.is_one(node)):
+                yield node
+            return
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from self._taken(child)
+
+
+def _nodes(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """The nodes of some statements without those of functions that they define."""
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            yield node
+            waiting += ast.iter_child_nodes(node)
+
+
+def _places(statement: _Given) -> set[str]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return {text for target in targets for text in written(target)}
+
+
+def _texts(node: ast.AST) -> set[str]:
+    return {ast.unparse(n) for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))}
+
+
+def _mentions(node: ast.AST, places: set[str]) -> bool:
+    return not places.isdisjoint(_texts(node))
+
+
+def _is_python(node: ast.expr) -> bool:
+    """`x.item()`, `float(x)`: a number of Python."""
+    if not isinstance(node, ast.Call):
+        return False
+    return getattr(node.func, "attr", "") == "item" or getattr(node.func, "id", "") == "float"
+
+
+def _takes(node: ast.expr) -> bool:
+    """Whether an expression is a number without a gradient: `x.item()`, `x.detach()`, `x.data[0]`, `float(x)`."""
+    if _is_python(node):
+        return True
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
+        return node.func.attr == "detach" or _takes(node.func.value)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and _takes(node.value)
+    return isinstance(node, ast.Attribute) and node.attr == "data"

@@ -1,0 +1,45 @@
+"""A number that a step leaves for the next one, where the loss goes by it: the same on all processes."""
+
+import pytest
+
+BALANCES = {
+    "a number": ("k = k + 0.01 * {}", "loss.item()", True),
+    "as it grows": ("k += 0.01 * {}", "loss.item()", True),
+    "a tensor": ("k = k + 0.01 * ({} - 1)", "loss.detach()", True),
+    "an old index": ("k = k + 0.01 * ({} - 1)", "loss.data[0]", True),
+    "under another name": ("now = 0.9 * k + 0.1 * loss\nnow = {}\nk = min(max(now, 0), 1)", "now.item()", True),
+    "by the epoch": ("if epoch > 0:\n    k = {}", "loss.item()", True),
+    "of no batch": ("k = min(1, k + {})", "0.01", False),
+}
+
+
+@pytest.mark.parametrize("name", BALANCES)
+def test_a_balance_goes_by_the_mean_of_all(changed, name):
+    step, taken, is_own = BALANCES[name]
+    joined = f"accelerator.reduce({taken}, reduction='mean')" if is_own else taken
+    backward = "loss = loss - k * output.abs().mean()\n{}"
+    changed(
+        made="k = 0.5",
+        backward=(backward.format("loss.backward()"), backward.format("accelerator.backward(loss)")),
+        step=(step.format(taken), step.format(joined)),
+    )
+
+
+UNTOUCHED = {
+    "it weighs nothing": {"made": "k = 0.5", "step": "k = 0.9 * k + 0.1 * loss.item()"},
+    "it begins in each step": {"batch": "k = 0.0", "step": "k = k + loss.item()"},
+    "it is the loss of some steps": {
+        "made": "k = 0.0",
+        "backward": ("k = k + loss\nk.backward()\nk = 0.0", "k = k + loss\naccelerator.backward(k)\nk = 0.0"),
+    },
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_other_numbers_stay(changed, name):
+    changed(**UNTOUCHED[name])
+
+
+def test_a_balance_of_some_processes_is_refused(refused):
+    holes = {"made": "k = 0.5", "backward": "loss = loss - k * output.abs().mean()\nloss.backward()"}
+    refused("MIG122", "k = k +", ["weighs the loss"], **holes, step="if y.sum() > 3:\n    k = k + 0.01 * loss.item()")
