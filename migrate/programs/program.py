@@ -29,7 +29,7 @@ from migrate.programs.training.loose import is_alone
 from migrate.programs.training.too_soon import too_soon
 from migrate.programs.training.trained_again import joined
 from migrate.programs.training.turning import Turning, turnings
-from migrate.programs.training.wholes import trained
+from migrate.programs.training.wholes import held_by, trained
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -262,6 +262,7 @@ def _held_by_wholes(facts: Facts, home: Home | None, wanted: Wanted) -> tuple[Ho
     models = wanted.models
     nameless = models if home is None else models - _with_parts(facts, home, models)
     holding = (models - nameless) | wholes(facts, nameless) if nameless else models
+    holding = holding if holding != models else (models - nameless) | held_by(facts, nameless, wanted.optimizers)
     if holding == models:
         return home, wanted
     around = replace(wanted, models=holding)

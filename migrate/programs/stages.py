@@ -149,6 +149,7 @@ def first_made(facts: Facts, loops: Loops, program: Program) -> int:
 
 def tell_apart(facts: Facts, loops: Loops, program: Program) -> None:
     """Tell objects of a program apart that have one name one after the other, where the one before is used between."""
+    program.models = tuple(_without_late_moves(facts, loops, program, named) for named in program.models)
     elsewhere = [named for named in program.loaders if named.unit is not None]
     at_home = (named for named in program.loaders if named.unit is None)
     named = (*program.models, *program.optimizers, *at_home, *program.schedulers)
@@ -157,6 +158,25 @@ def tell_apart(facts: Facts, loops: Loops, program: Program) -> None:
     program.optimizers = tuple(one for one in each if one.role is Role.OPTIMIZER)
     program.loaders = (*(one for one in each if one.role is Role.LOADER), *elsewhere)
     program.schedulers = tuple(one for one in each if one.role is Role.SCHEDULER)
+
+
+def _without_late_moves(facts: Facts, loops: Loops, program: Program, named: Named) -> Named:
+    """A model without `model = model.to("cuda:0")` after its use, which makes no other one: it stays where it is."""
+    moves = [
+        statement
+        for statement in named.statements[1:]
+        if isinstance(statement, ast.Assign)
+        and is_move(facts, statement.value)
+        and isinstance(call := statement.value, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and [ast.unparse(target) for target in statement.targets] == [named.target] == [ast.unparse(call.func.value)]
+    ]
+    if not moves:
+        return named
+    walk = _Walk(facts, loops, program, [])
+    walk.run()
+    late = [statement for statement in moves if 0 < walk.used < statement.lineno]
+    return replace(named, statements=tuple(statement for statement in named.statements if statement not in late))
 
 
 def _apart(facts: Facts, loops: Loops, program: Program, named: Sequence[Named]) -> Sequence[Named]:

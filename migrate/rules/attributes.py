@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.units import Function, Module
 from migrate.programs.output.wrapped import asked_for_module, is_bare
 from migrate.programs.prepare.bypass import around_forward
+from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.reach.self_training import is_itself, steps
 from migrate.programs.values.checkpoints import saved
 from migrate.rules.placing import dropped
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Function
+    from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -116,7 +118,19 @@ def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
 
 def _is_inside(conversion: Conversion, node: ast.AST) -> bool:
     unit = conversion.facts.unit(node)
-    return unit in conversion.units or unit in conversion.access.around
+    return unit in conversion.units or unit in conversion.access.around or _is_global(conversion, node, unit)
+
+
+def _is_global(conversion: Conversion, node: ast.AST, unit: Unit) -> bool:
+    """Whether a method of a model reads the module's model: `model.head(x)` where `self.head(x)` was meant."""
+    start = conversion.program.start
+    if not isinstance(node, ast.Name) or not isinstance(start, Module) or unit.module is not start:
+        return False
+    is_own = (
+        isinstance(unit, Function) and is_inside_model(conversion.facts, unit) and node.id not in unit.parameter_names
+    )
+    own = {binding.target for binding in conversion.facts.bindings_in(unit)}
+    return is_own and node.id not in own and any(b.target == node.id for b in conversion.facts.bindings_in(start))
 
 
 def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:

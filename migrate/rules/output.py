@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _IS_FIRST = "os.environ.get('RANK', '0') == '0'"
 _BY_HAND = "put its calls under `with accelerator.main_process_first():`, or what it writes under is_main_process"
+_ON_ONE = "leave it out, or put it under `if accelerator.is_main_process:` where nothing is drawn at random afterwards"
 
 
 @rule("MIG117", "output", optional=True)
@@ -116,6 +117,8 @@ def _report(conversion: Conversion, draft: Draft, said: Speech) -> None:
             "every process asks the user this",
             "ask on the main process, and hand the answer on: broadcast_object_list([answer])[0]",
         )
+    for call in said.summaries:
+        draft.note(call, "every process prints this summary, for which the model is run", _ON_ONE)
     for unit in said.unreached:
         if unit in conversion.access.early:
             why = f"every process prints or writes what {unit.name}() does: it runs before the accelerator is made"

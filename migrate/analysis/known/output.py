@@ -63,6 +63,8 @@ ASKED = frozenset({"wandb.config", "wandb.run", "swanlab.config"})
 #: Log files that are emptied when they are opened, by the name of the argument that says so.
 LOG_FILES = {"logging.basicConfig": "filemode", "logging.FileHandler": "mode"}
 INPUT = "builtins.input"
+#: What runs a model once and prints its layers.
+SUMMARIES = frozenset({"torchsummary.summary", "torchsummaryX.summary", "torchinfo.summary"})
 #: Functions whose first argument is a file or folder that they read, or enter.
 READERS = frozenset(
     """torch.load torch.jit.load numpy.load numpy.loadtxt pandas.read_csv pandas.read_pickle joblib.load os.listdir

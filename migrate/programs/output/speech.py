@@ -39,6 +39,7 @@ class Speech:
     optional: list[ast.Call] = field(default_factory=list)  # writers that are None on the others
     switched: list[ast.Call] = field(default_factory=list)  # runs of services, switched off on the others
     inputs: list[ast.Call] = field(default_factory=list)  # questions to the user
+    summaries: list[ast.Call] = field(default_factory=list)  # of models, which the library runs and prints
     contexts: list[ast.expr] = field(default_factory=list)  # `with mlflow.start_run():` around what all must enter
     folders: list[ast.Call] = field(default_factory=list)  # made out of reach, if they are not there
     outside: list[Outside] = field(default_factory=list)  # what the code around the program writes
@@ -119,6 +120,9 @@ def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:
     for use in conversion.speaking_uses:
         if output.INPUT in conversion.facts.called(use.node):
             said.inputs.append(use.node)
+        elif output.SUMMARIES & conversion.facts.called(use.node):
+            statement = conversion.facts.tree(use.node).statement(use.node)
+            said.summaries += [use.node] if isinstance(statement, ast.Expr) and not voice.is_of_one(statement) else []
         elif voice.outputs.services.starts(use.node):
             if _is_reached(conversion, use.node):
                 said.switched.append(use.node)

@@ -76,5 +76,20 @@ def around(facts: Facts, optimizer: ast.AST) -> set[ast.AST]:
     return found
 
 
+def held_by(facts: Facts, parts: set[ast.AST], optimizers: set[ast.AST]) -> set[ast.AST]:
+    """The one model that has a name beside the optimizers and holds all of these; they themselves if there is none.
+
+    `Adam(gan.generator.parameters())` and `Adam(gan.discriminator.parameters())` train `gan`, whose methods are called.
+    """
+    named = {
+        origin
+        for unit in (facts.units_naming(optimizers) if parts else ())
+        for binding in facts.bindings_in(unit)
+        for origin in origins(binding.values, Role.MODEL)
+    }
+    holding = {model for model in named - parts if parts <= facts.parts([model])}
+    return holding if len(holding) == 1 else parts
+
+
 def _lists_parameters(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PARAMETERS

@@ -50,8 +50,19 @@ def stages(conversion):
             [["loader", "net", "opt"]],
         ),
         (MAKE + "net = net.cuda()\n" + FIT, [["loader", "net", "opt"]]),
+        (MAKE + FIT + "net = net.to('cuda:0')\n" + FIT, [["loader", "net", "opt"]]),
     ],
-    ids=["one", "another model", "another optimizer", "another loader", "in a loop", "under a flag", "either", "moved"],
+    ids=[
+        "one",
+        "another model",
+        "another optimizer",
+        "another loader",
+        "in a loop",
+        "under a flag",
+        "either",
+        "moved",
+        "moved once more",
+    ],
 )
 def test_what_is_made_after_a_use_is_prepared_by_itself(decide, body, expected):
     program, conversion = decide(HEAD + body)

@@ -1,6 +1,7 @@
 import pytest
 
 from migrate.options import Target
+from migrate.report.model import Kind
 
 NET = """
 class Net(nn.Module):
@@ -187,3 +188,72 @@ def test_in_a_function(changed):
 def test_a_method_that_is_itself_without_gradients(changed):
     net = NET.replace("    def decode", "    @torch.no_grad()\n    def decode")
     changed(setup=net, model="model = Net()", batch=("z = model.decode(x)", f"z = {INNER}.decode(x)"))
+
+
+PARTS = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 2)), batch_size=4)
+
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.maker = nn.Linear(2, 2)
+        self.judge = nn.Linear(2, 1)
+
+    def make(self, z):
+        return self.maker(z)
+
+    def score(self, x):
+        return {self}.judge(x)
+
+
+pair = Pair().to(device)
+opt_m = optim.SGD(pair.maker.parameters(), lr=0.1)
+opt_j = optim.SGD(pair.judge.parameters(), lr=0.1)
+for x, z in loader:
+    x, z = x.to(device), z.to(device)
+    made = pair.make(z)
+    loss = pair.score(made).mean()
+    opt_m.zero_grad()
+    loss.backward()
+    opt_m.step()
+    opt_j.zero_grad()
+    loss = pair.score(made.detach()).mean() - pair.score(x).mean()
+    loss.backward()
+    opt_j.step()
+pair = pair.to("cuda:0")
+torch.save(pair.state_dict(), "pair.pt")
+"""
+
+
+def test_a_model_whose_parts_have_an_optimizer_each_is_prepared_as_a_whole(convert_text):
+    report, result = convert_text(PARTS.replace("{self}", "self"))
+
+    assert not report.of(Kind.LEFT)
+    assert "loader, pair, opt_m, opt_j = accelerator.prepare(loader, pair, opt_m, opt_j)\n" in result
+    assert "find_unused_parameters=True" in result
+    assert "    made = accelerator.unwrap_model(pair).make(z)\n" in result
+    assert 'accelerator.save(accelerator.unwrap_model(pair).state_dict(), "pair.pt")' in result
+    assert "self.judge(x)" in result
+    assert ".to(" not in result, "prepare has moved it, and it stays there"
+
+
+def test_a_method_that_reads_the_name_of_the_module_for_its_own_model(convert_text):
+    report, result = convert_text(PARTS.replace("{self}", "pair"))
+
+    assert not report.of(Kind.LEFT)
+    assert "        return accelerator.unwrap_model(pair).judge(x)\n" in result
+    assert "        return self.maker(z)\n" in result
+
+
+def test_parts_of_two_models_with_an_optimizer_each_are_no_whole(convert_text):
+    source = PARTS.replace("{self}", "self").replace("pair.judge.parameters()", "other.judge.parameters()")
+    report, result = convert_text(source.replace("opt_m = ", "other = Pair().to(device)\nopt_m = "))
+
+    assert "accelerator" not in result
+    assert [finding.code for finding in report.of(Kind.LEFT)] == ["MIG901"]

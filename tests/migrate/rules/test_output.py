@@ -624,3 +624,11 @@ def test_a_summary_that_keeps_its_numbers_is_made_by_every_process(convert_text)
 
     assert "        evaluator.summarize(" in result
     assert "if accelerator.is_main_process:" not in result
+
+
+def test_the_summary_of_a_model_is_said_to_come_from_every_process(unchanged):
+    call = "summary(data, (2,))"
+    report = unchanged(imports="from torchsummary import summary", made=call)
+
+    (note,) = (f for f in report.findings if f.code == "MIG117")
+    assert note.message == "every process prints this summary, for which the model is run"
