@@ -9,10 +9,15 @@ from migrate.analysis.syntax import is_main_guard
 from migrate.programs.device.numbered import VISIBLE, Visible, numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from migrate.analysis.units import Module
     from migrate.programs.conversion import Conversion
+    from migrate.programs.device.choices import Choice
     from migrate.rules.draft import Draft
+
+
+_OTHERS = ("mps", "xpu", "accelerator")
 
 
 def say_chosen(conversion: Conversion, draft: Draft) -> None:
@@ -27,6 +32,21 @@ def say_chosen(conversion: Conversion, draft: Draft) -> None:
             draft.note(statement, what, f"choose them by the launcher, {launch}, or set {VISIBLE} for the program")
         else:
             draft.note(statement, "the GPUs are chosen here: several processes need one each")
+
+
+def say_kept(conversion: Conversion, draft: Draft, staying: Iterable[Choice]) -> None:
+    """Say where files go on choosing between a GPU and the CPU by themselves, which is not all the accelerator does."""
+    kept: dict[Module, Choice] = {}
+    for choice in staying:
+        text = ast.unparse(choice.statement)
+        if "cuda" in text and not any(kind in text for kind in _OTHERS):
+            kept.setdefault(choice.unit.module, choice)
+    for choice in list(kept.values())[:1]:
+        more = len(kept) - 1
+        also = f", and so in {more} more file{'s' if more > 1 else ''}" if more else ""
+        what = f"{choice.target} stays the GPU or the CPU here{also}, also where the accelerator takes MPS"
+        way_out = f"use accelerator.device here; or on MPS start it with `{conversion.package} launch --cpu`"
+        draft.note(choice.statement, what, way_out)
 
 
 def _visible(conversion: Conversion) -> Iterator[ast.stmt]:

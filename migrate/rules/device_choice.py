@@ -28,9 +28,9 @@ from migrate.programs.device.chosen_below import choice_below
 from migrate.programs.device.devices import is_move
 from migrate.programs.device.moves import is_in_left_branch
 from migrate.programs.values.conditions import same_name
-from migrate.rules.chosen_gpus import say_chosen
+from migrate.rules.chosen_gpus import say_chosen, say_kept
 from migrate.rules.idle import drop_idle_flags, drop_idle_functions
-from migrate.rules.placing import dropped_arguments
+from migrate.rules.placing import dropped_arguments, kept_moves
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ INLINED = 2
 def device_choice(conversion: Conversion, draft: Draft) -> None:
     """Remove or redirect device variables, parameters and set_device calls."""
     inside: set[int] = set()
+    staying: list[Choice] = []
     for unit in conversion.ordered_units:
         for choice in choices(conversion.facts, unit):
             is_home = unit is conversion.program.start
@@ -61,12 +62,14 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
                         draft.remove(other)
                 inside |= {id(node) for node in ast.walk(choice.statement)}
             else:
-                _follow_current(conversion, draft, choice)
+                staying.append(choice)
     for unit in (*conversion.program.outsiders, *conversion.access.around):
-        for choice in choices(conversion.facts, unit) if conversion.facts.is_editable(unit) else ():
-            _follow_current(conversion, draft, choice)
+        staying += choices(conversion.facts, unit) if conversion.facts.is_editable(unit) else ()
+    for choice in staying:
+        _follow_current(conversion, draft, choice)
     _follow_fields(conversion, draft)
-    _redirect_globals(conversion, draft)
+    staying += _redirect_globals(conversion, draft)
+    say_kept(conversion, draft, [choice for choice in staying if any(_unmoved(conversion, choice))])
     _follow_imported(conversion, draft)
     _redirect_parameters(conversion, draft)
     drop_idle_flags(conversion, draft)
@@ -162,8 +165,11 @@ def _is_there(conversion: Conversion, choice: Choice) -> bool:
     return conversion.has_accelerator_at(choice.outermost) or device_line(conversion, choice) is None
 
 
-def _redirect_globals(conversion: Conversion, draft: Draft) -> None:
-    """A device chosen at module level, for a program whose home is a function: its functions read the accelerator's."""
+def _redirect_globals(conversion: Conversion, draft: Draft) -> Iterator[Choice]:
+    """A device chosen at module level, for a program whose home is a function: its functions read the accelerator's.
+
+    Those that stay are given back.
+    """
     for module in conversion.modules:
         if module in conversion.units:
             continue
@@ -171,12 +177,22 @@ def _redirect_globals(conversion: Conversion, draft: Draft) -> None:
             left = [node for node in _remaining(conversion, choice) if node not in _own_reads(choice)]
             inside = [node for node in left if conversion.facts.unit(node) in conversion.units]
             if not all(conversion.access.can_reach(node) for node in inside):
+                yield choice
                 continue
             for node in inside:
                 draft.rewrite(node, f"{conversion.access.name(node)}.device")
             if len(inside) == len(left):
                 for statement in (choice.statement, *choice.others):
                     draft.remove(statement)
+            else:
+                yield choice
+
+
+def _unmoved(conversion: Conversion, choice: Choice) -> Iterator[bool]:
+    """For each read that is left of a device, whether it is no move that goes to the accelerator's now."""
+    tree = {id(inner) for move in kept_moves(conversion) for inner in ast.walk(move.node)}
+    for node in _remaining(conversion, choice):
+        yield id(node) not in tree or not conversion.access.can_reach(node)
 
 
 def _own_reads(choice: Choice) -> set[ast.AST]:

@@ -118,8 +118,9 @@ def _choice(facts: Facts, unit: Unit, statement: ast.stmt) -> Choice | None:
         target = ast.unparse(statement.targets[0])
         if not isinstance(statement.targets[0], (ast.Name, ast.Attribute)) or not is_choice(facts, statement.value):
             return None
-        if only(facts.values(statement.value), Role.TEXT) and not _puts_something(facts, statement, target):
-            return None
+        if only(facts.values(statement.value), Role.TEXT):
+            if not _puts_something(facts, statement, target, handed_too=not _asks_kind(facts, statement.value)):
+                return None
         return _made(statement, target, unit, cpu_when(facts, statement.value))
     if isinstance(statement, ast.If):
         return _branching(facts, unit, statement)
@@ -132,7 +133,15 @@ def _made(statement: ast.stmt, target: str, unit: Unit, cpu: ast.expr | None) ->
     return Choice(statement, target, unit, ast.unparse(cpu), frozenset(needs(cpu)))
 
 
-def _puts_something(facts: Facts, statement: ast.stmt, target: str) -> bool:
+def _asks_kind(facts: Facts, value: ast.expr) -> bool:
+    """`"cuda" if "cuda" in device else "cpu"`: a word that goes by the device, which another name has."""
+    return isinstance(value, ast.IfExp) and any(
+        isinstance(node, (ast.Name, ast.Attribute)) and facts.is_device(facts.values(node))
+        for node in ast.walk(value.test)
+    )
+
+
+def _puts_something(facts: Facts, statement: ast.stmt, target: str, *, handed_too: bool) -> bool:
     """Whether a text is used as a device: `x.to(it)`, `device=it`, `torch.device(it)`, or handed to a function."""
     name = target.rpartition(".")[2]
     tree = facts.tree(statement)
@@ -144,7 +153,7 @@ def _puts_something(facts: Facts, statement: ast.stmt, target: str) -> bool:
             return True
         if isinstance(parent, ast.Call) and node in parent.args:
             moves = isinstance(parent.func, ast.Attribute) and parent.func.attr == "to"
-            if moves or "torch.device" in facts.called(parent) or facts.targets(parent):
+            if moves or "torch.device" in facts.called(parent) or (handed_too and facts.targets(parent)):
                 return True
     return False
 

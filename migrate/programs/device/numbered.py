@@ -78,7 +78,8 @@ def _chosen(facts: Facts, uses: Iterable[Use], units: Iterable[Unit]) -> Iterato
     for use in uses:
         call, names = use.node, facts.called(use.node)
         given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
-        if names & (SET_DEVICE | IN_DEVICE) or is_move(facts, call):
+        is_cast = isinstance(call.func, ast.Attribute) and call.func.attr == "type"
+        if names & (SET_DEVICE | IN_DEVICE) or (is_move(facts, call) and not is_cast):
             yield from given
         elif "torch.device" in names:
             yield from (*call.args, *(keyword.value for keyword in call.keywords))

@@ -2,6 +2,8 @@
 
 import pytest
 
+from migrate.options import Options
+from migrate.pipeline import run
 from migrate.report.model import Kind
 
 ASKED = (
@@ -90,3 +92,78 @@ def test_gpus_that_are_hidden_too_late_are_said(changed):
     report = changed(imports="import os", setup=(hide, hide.replace("print", "accelerator.print")))
     (note,) = [finding for finding in report.of(Kind.NOTE) if "too late" in finding.message]
     assert "--gpu_ids" in note.hint
+
+
+KIND = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+device = "cuda"
+kind = "cuda" if "cuda" in device else "cpu"
+
+def made(parameters, kind):
+    return optim.AdamW(parameters, fused=kind == "cuda")
+
+model = nn.Linear(2, 1)
+model.to(device)
+optimizer = made(model.parameters(), kind)
+loader = DataLoader(TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1)), batch_size=4)
+for x, y in loader:
+    x, y = x.to(device), y.to(device)
+    optimizer.zero_grad()
+    with torch.autocast(device_type=kind):
+        loss = (model(x) - y).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_word_that_goes_by_the_device_stays(convert_text):
+    _, result = convert_text(KIND)
+    assert 'kind = "cuda" if "cuda" in ' in result
+    assert "Accelerator()" in result
+
+
+AGENT = """
+import torch
+from torch import nn, optim
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Agent:
+    def __init__(self):
+        self.net = nn.Linear(2, 1).to(device)
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
+
+    def act(self):
+        return self.net(torch.zeros(1, 2).to(device)).item()
+
+    def train(self, x, y):
+        loss = (self.net(x.to(device)) - y.to(device)).pow(2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+TRAINS = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from agent import Agent
+
+agent = Agent()
+loader = DataLoader(TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1)), batch_size=4)
+for x, y in loader:
+    agent.train(x, y)
+"""
+UNSEEN = "    def act(self):\n        return self.net(torch.zeros(1, 2).to(device)).item()\n"
+
+
+@pytest.mark.parametrize(("left", "is_said"), [(UNSEEN, True), ("", False)])
+def test_a_device_that_a_helper_chooses_for_itself_is_said(tmp_path, monkeypatch, left, is_said):
+    (tmp_path / "agent.py").write_text(AGENT.replace(UNSEEN, left))
+    (tmp_path / "train.py").write_text(TRAINS)
+    monkeypatch.chdir(tmp_path)
+    notes = [f for f in run(["."], Options()).findings if "stays the GPU or the CPU" in f.message]
+    assert [(note.path, note.line) for note in notes] == [("agent.py", 5)] * is_said
+    assert all("launch --cpu" in note.hint for note in notes)
