@@ -17,7 +17,7 @@ from migrate.analysis.units import Function
 from migrate.programs.metrics.ground import DEEPEST
 from migrate.programs.metrics.joins import fed
 from migrate.programs.values.accumulators import is_own
-from migrate.programs.values.kept import FILLING, filled
+from migrate.programs.values.kept import FILLING, filled, place_of
 from migrate.programs.values.scalars import Scalar, Scalars
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ class Averaging:
             return self._calls(feeding, name)
         put = list(_filling(self._loop.node, name))
         given = list(_given(self._loop.node, name))
+        if _is_set_by_key(self._loop.node, name):
+            return None
         if put and not given:
             return self._calls(put, name)
         return self._left(name, given) if given and not put else None
@@ -248,8 +250,14 @@ def _filling(root: ast.AST, name: str) -> Iterator[ast.Call]:
     """`losses.append(x)`."""
     for node in _nodes(root):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
-            if ast.unparse(filled(node)) == name:
+            if name in place_of(filled(node)):
                 yield node
+
+
+def _is_set_by_key(root: ast.AST, name: str) -> bool:
+    """`log[key] = x`: an item whose key is not written out."""
+    stored = (n for n in _nodes(root) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
+    return any(not isinstance(node.slice, ast.Constant) and name in place_of(node) for node in stored)
 
 
 def _nodes(root: ast.AST) -> Iterable[ast.AST]:

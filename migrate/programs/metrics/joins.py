@@ -15,6 +15,7 @@ from migrate.analysis.roles import Role
 from migrate.analysis.syntax import reads, same
 from migrate.analysis.units import Class, Function
 from migrate.programs.values.accumulators import is_own
+from migrate.programs.values.kept import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -38,6 +39,8 @@ class Join:
 def joins(facts: Facts, meters: Meters, loop: LoopFact) -> Iterator[Join]:
     """The meters that can be joined after a training loop and are read there."""
     for target, calls in fed(facts, loop, loop.node).items():
+        if any(isinstance(call.func, ast.Attribute) and not _is(call.func.value, target) for call in calls):
+            continue
         found = {meters.classes.get(cls) for call in calls for cls in _classes(facts, call)}
         meter = found.pop() if len(found) == 1 else None
         anchor = _set_up_before(facts, loop, target, meter) if meter is not None else None
@@ -60,7 +63,10 @@ def apart(facts: Facts, loop: LoopFact, joined: Collection[Join]) -> dict[str, a
 
 
 def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]]:
-    """The objects of the project that keep what code of a loop gives them of its batches, as they are written in it."""
+    """The objects of the project that keep what code of a loop gives them of its batches, as they are written in it.
+
+    Of `meters[key]` only `meters` is known.
+    """
     found: dict[str, list[ast.Call]] = {}
     for node in ast.walk(root):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
@@ -69,7 +75,7 @@ def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]
         is_named = isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(receiver) != "self"
         if is_named and any(_classes(facts, node)) and any(map(_changes, facts.targets(node))):
             if any(_holds_own(facts, loop, given) for given in (*node.args, *(k.value for k in node.keywords))):
-                found.setdefault(ast.unparse(receiver), []).append(node)
+                found.setdefault(min(place_of(receiver), default=ast.unparse(receiver)), []).append(node)
     return found
 
 

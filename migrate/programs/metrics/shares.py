@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeGuard
 
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import reads, writes
 from migrate.analysis.units import Function
 from migrate.programs.metrics.averages import Averages, Averaging
 from migrate.programs.metrics.joins import apart, fed
 from migrate.programs.metrics.trail import Trail
 from migrate.programs.values.accumulators import appended, is_own, statements_after
-from migrate.programs.values.kept import FILLING, filled
+from migrate.programs.values.kept import FILLING, filled, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -39,6 +40,7 @@ def left_over(
 ) -> list[str]:
     """Names that are not joined, hold something of the process's own batches, and are read after the loop."""
     read: set[str] = set()
+    whole: set[str] = set()  # dictionaries that are read other than by a key that is written out
     new: set[str] = set()
     for statement in statements_after(facts, loop.node):
         if isinstance(statement, (ast.For, ast.While)):
@@ -46,7 +48,22 @@ def left_over(
             continue
         read |= reads(statement) - writes(statement) - new
         read |= {ast.unparse(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Subscript))}
-    return sorted((_own_names(facts, loop, accumulated, joined) - averaged.names) & read)
+        whole |= _read_whole(statement)
+    own = _own_names(facts, loop, accumulated, joined) - averaged.names
+    return sorted(name for name in own if name in read or name.partition("[")[0] in whole - new)
+
+
+def _read_whole(statement: ast.stmt) -> set[str]:
+    by_key = {
+        id(node.value)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+    }
+    return {
+        ast.unparse(node)
+        for node in ast.walk(statement)
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and id(node) not in by_key
+    }
 
 
 def decisions(
@@ -245,20 +262,33 @@ def _is_read_early(accumulator: Accumulator) -> bool:
 
 
 def _own_places(facts: Facts, loop: LoopFact, root: ast.AST) -> set[str]:
-    """Attributes and items that get something of a loop's batches in code of it, as they are written: `self.losses`."""
+    """Attributes and items that get something of a loop's batches in code of it, as they are written: `self.losses`.
+
+    Of an item whose key is not written out, and of what a name is filled with, it is what holds them.
+    """
     found: set[str] = set()
     for node in ast.walk(root):
         if isinstance(node, ast.Assign):
-            pairs = [(target, node.value) for target in node.targets]
-        elif isinstance(node, ast.AugAssign):
+            pairs = [(target, node.value) for target in node.targets if not isinstance(target, ast.Name)]
+        elif isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Name):
             pairs = [(node.target, node.value)]
-        elif _is_filling(node) and not facts.targets(node):
-            pairs = [(filled(node), argument) for argument in node.args]
+        elif _is_filling(node) and not facts.targets(node) and _may_be_filled(facts, filled(node)):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            pairs = [(filled(node), argument) for argument in given]
         else:
             continue
-        found |= {
-            ast.unparse(target)
-            for target, value in pairs
-            if isinstance(target, (ast.Attribute, ast.Subscript)) and is_own(facts, loop, value)
-        }
+        for target, value in pairs:
+            if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and _holds_own(facts, loop, value):
+                found |= place_of(target)
     return found
+
+
+def _may_be_filled(facts: Facts, node: ast.expr) -> bool:
+    """Whether a method puts something into an object: an attribute, an item, or a container that has a name."""
+    return not isinstance(node, ast.Name) or Role.CONTAINER in roles(facts.values(node))
+
+
+def _holds_own(facts: Facts, loop: LoopFact, value: ast.expr) -> bool:
+    """Whether a value is of the process's own batches, or a dictionary that is written there and holds such."""
+    parts = value.values if isinstance(value, ast.Dict) else [value]
+    return any(is_own(facts, loop, part) for part in parts)
