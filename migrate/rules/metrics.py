@@ -30,6 +30,7 @@ the processes cannot share the training data evenly, the samples that fill up th
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -129,7 +130,18 @@ def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> Non
             f"join it after the loop: {name} = accelerator.reduce({name}), if it is a tensor",
         )
         return
-    draft.after(accumulator.after, _joining(accumulator, conversion.access.name(loop), draft))
+    draft.after(accumulator.after, _joining(_of_shares(conversion, accumulator), conversion.access.name(loop), draft))
+
+
+def _of_shares(conversion: Conversion, accumulator: Accumulator) -> Accumulator:
+    """Where a batch is one of all processes together, each sees as many, and its share of each.
+
+    Of the means of these shares the mean is that of the batches, of their sums the sum, whatever they are divided by.
+    """
+    splits = conversion.program.handed is not None and conversion.program.handed.splits
+    if not splits or accumulator.grows is None or accumulator.joined not in (Joined.SUM, Joined.MEAN):
+        return accumulator
+    return replace(accumulator, joined=Joined.SUM if accumulator.grows else Joined.MEAN)
 
 
 def _join_where_training(
@@ -145,7 +157,9 @@ def _join_where_training(
     accelerator = conversion.access.name(loop)
     for after in dict.fromkeys([*(each.after for each in found), *(join.after for join in joined)]):
         lines = [
-            _joining(each, accelerator, draft) for each in found if each.joined is not None and each.after is after
+            _joining(_of_shares(conversion, each), accelerator, draft)
+            for each in found
+            if each.joined is not None and each.after is after
         ]
         lines += _meters_joined(conversion, after, [join for join in joined if join.after is after])
         later = next((b for a, b in pairwise(conversion.facts.tree(loop).block(after)) if a is after), None)

@@ -9,7 +9,7 @@ process, which the report says.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from migrate.analysis.syntax import reads, same, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.kept import divisors_of, is_place, is_read, sets
 from migrate.programs.values.numbers import is_number
+from migrate.programs.values.scalars import Scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,6 +45,7 @@ class Accumulator:
     is_number: bool | None  # a Python number, a tensor (False), or not known (None)
     joined: Joined | None  # None: it is not read after the loop
     read_inside: bool
+    grows: bool | None = None  # with the batch, what is added; False: it is a mean over the batch
 
 
 def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
@@ -108,11 +110,21 @@ def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
             numbers = {False}
         anchor = _set_up_before(facts, loop, name)
         if not name.isidentifier():
-            yield from _kept(facts, loop, name, anchor, numbers)
+            for kept in _kept(facts, loop, name, anchor, numbers):
+                yield replace(kept, grows=_grow(facts, loop, additions))
         elif anchor is not None:  # else it begins in each step, or elsewhere
             number = numbers.pop() if len(numbers) == 1 else None
             joined = _joined(facts, loop, name, statements_after(facts, anchor))
-            yield Accumulator(name, loop, anchor, number, joined, _is_read_inside(anchor, name))
+            inside = _is_read_inside(anchor, name)
+            yield Accumulator(name, loop, anchor, number, joined, inside, _grow(facts, loop, additions))
+
+
+def _grow(facts: Facts, loop: LoopFact, additions: Sequence[ast.expr]) -> bool | None:
+    """Whether what is added grows with the batch; None: not known."""
+    scalars = Scalars(facts, loop)
+    if all(scalars.is_mean(addition) for addition in additions):
+        return False
+    return True if all(scalars.is_sum(addition) for addition in additions) else None
 
 
 def _kept(

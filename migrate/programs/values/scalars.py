@@ -6,7 +6,7 @@ import ast
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, roles
+from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.programs.values.numbers import is_number
 
 if TYPE_CHECKING:
@@ -93,6 +93,74 @@ class Scalars:
         if self._is_loss(node):
             return Scalar.TENSOR
         return Scalar.WHOLE if is_number(self._facts, node) else None
+
+    def is_mean(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
+        """Whether a number is a mean over the batch, as a loss is, so that a share of the batch has one as large."""
+        if depth < 0:
+            return False
+        if isinstance(node, ast.Name):
+            given = list(_assigned(self._facts, node))
+            if node.id in self._losses:
+                return not any(value is not None and self._sums(value) for value in given)
+            return bool(given) and all(value is not None and self.is_mean(value, depth - 1) for value in given)
+        if isinstance(node, ast.Attribute):
+            return node.attr == "data" and self.is_mean(node.value, depth)
+        if isinstance(node, ast.Subscript):
+            return self.is_mean(node.value, depth)
+        if isinstance(node, ast.BinOp):
+            own = [side for side in (node.left, node.right) if roles(self._facts.values(side)) & FROM_LOADER]
+            is_product = isinstance(node.op, (ast.Mult, ast.Div)) and len(own) > 1
+            return bool(own) and not is_product and all(self.is_mean(side, depth) for side in own)
+        if not isinstance(node, ast.Call):
+            return False
+        if "builtins.float" in self._facts.called(node) and node.args:
+            return self.is_mean(node.args[0], depth)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_KIND | {"item", "numpy", "tolist"}:
+            return node.func.attr == "mean" or self.is_mean(node.func.value, depth)
+        return self._is_loss(node) and not self._sums(node)
+
+    def is_sum(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
+        """Whether a number grows with the batch: how many samples there are, how many are right, a mean times those."""
+        if depth < 0:
+            return False
+        if isinstance(node, ast.Name):
+            given = list(_assigned(self._facts, node))
+            return bool(given) and all(value is not None and self.is_sum(value, depth - 1) for value in given)
+        if isinstance(node, ast.Attribute):
+            return node.attr == "data" and self.is_sum(node.value, depth)
+        if isinstance(node, ast.Subscript):
+            return ast.unparse(node).endswith((".shape[0]", ".size()[0]")) or self.is_sum(node.value, depth)
+        if isinstance(node, ast.BinOp):
+            own = [side for side in (node.left, node.right) if roles(self._facts.values(side)) & FROM_LOADER]
+            grows = [self.is_sum(side, depth) for side in own]
+            if isinstance(node.op, ast.Mult):
+                return grows.count(True) == 1
+            return bool(own) and all(grows) and (not isinstance(node.op, ast.Div) or own == [node.left])
+        if not isinstance(node, ast.Call):
+            return False
+        names = self._facts.called(node)
+        if names & {"builtins.float", "builtins.int"} and node.args:
+            return self.is_sum(node.args[0], depth)
+        if "builtins.len" in names:
+            return bool(roles(self._facts.values(node)) & FROM_LOADER)
+        if not isinstance(node.func, ast.Attribute):
+            return False
+        if node.func.attr in _SAME_KIND | {"item", "numpy", "tolist"} and node.func.attr != "mean":
+            return self.is_sum(node.func.value, depth)
+        if node.func.attr == "size":
+            return [ast.unparse(argument) for argument in node.args] == ["0"]
+        return node.func.attr == "sum" and len(node.args) == int("torch.sum" in names) and not node.keywords
+
+    def _sums(self, value: ast.expr) -> bool:
+        """Whether a loss is a sum over the batch: by a method, or by what its loss function was told."""
+        calls = [node for node in ast.walk(value) if isinstance(node, ast.Call)]
+        made = [v.origin for c in calls for v in self._facts.values(c.func) if v.role is Role.CRITERION]
+        calls += [origin for origin in made if isinstance(origin, ast.Call)]
+        return any(
+            (isinstance(call.func, ast.Attribute) and call.func.attr == "sum")
+            or any(ast.unparse(k) in ("reduction='sum'", "size_average=False") for k in call.keywords)
+            for call in calls
+        )
 
     def _is_loss(self, call: ast.Call) -> bool:
         """Whether a call of a loss function gives one number."""

@@ -234,3 +234,35 @@ def test_what_is_summed_up_after_a_loop_is_joined_there(convert_text):
 
     assert not lost(report)
     assert 'total = accelerator.reduce(total, reduction="sum")' in result
+
+
+MEAN = "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes\n"
+SUM = "total = sum(accelerator.gather_for_metrics([total]))\n"
+SHARES = {
+    "means by the data": ("loss.item()", "total / (len(data) // args.batch_size)", MEAN),
+    "means": ("loss.item() / 3", "total", MEAN),
+    "means by the batches": ("loss.item()", "total / len(loader)", MEAN),
+    "samples": ("x.size(0)", "total", SUM),
+    "samples by the batches": ("loss.item() * len(x)", "total / len(loader)", SUM),
+    "hits by the batches": ("(model(x) > y).sum().item()", "total / (len(loader) * args.batch_size)", SUM),
+}
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_of_divided_batches_means_are_averaged_and_sums_are_added_up(convert_text, name):
+    step, shown, joined = SHARES[name]
+    start = "sampler.set_epoch(epoch)\ntotal = 0"
+    _, result = convert_text(source(epoch=start, step=f"total += {step}", after=f"print({shown})"))
+
+    assert SPLIT in result
+    assert joined in result
+
+
+def test_of_whole_batches_the_divisor_says_how(convert_text):
+    start = "sampler.set_epoch(epoch)\ntotal = 0"
+    loader = "loader = DataLoader(data, args.batch_size, sampler=sampler)"
+    after = "print(total / (len(data) // args.batch_size))"
+    _, result = convert_text(source(epoch=start, loader=loader, step="total += loss.item()", after=after))
+
+    assert SPLIT not in result
+    assert SUM in result
