@@ -136,8 +136,9 @@ class Scalars:
             if isinstance(node.op, ast.Mult):
                 return grows.count(True) == 1
             return bool(own) and all(grows) and (not isinstance(node.op, ast.Div) or own == [node.left])
-        if not isinstance(node, ast.Call):
-            return False
+        return isinstance(node, ast.Call) and self._call_is_sum(node, depth)
+
+    def _call_is_sum(self, node: ast.Call, depth: int) -> bool:
         names = self._facts.called(node)
         if names & {"builtins.float", "builtins.int"} and node.args:
             return self.is_sum(node.args[0], depth)

@@ -18,9 +18,9 @@ class Meter:
 """
 EACH = "for k, v in {'loss': loss, 'mean': output.mean()}.items():\n    "
 KEPT = {
-    "meters by a key": ("defaultdict(Meter)", EACH + "kept[k].update(v.item())", "{k: m.average() for k, m in kept.items()}"),
-    "a list of meters": ("[Meter()]", "for k in range(1):\n    kept[k].update(loss.item())", "[m.average() for m in kept]"),
-    "meters by names": ("{'a': Meter()}", "kept['a'].update(loss.item())", "{k: m.average() for k, m in kept.items()}"),
+    "meters by key": ("defaultdict(Meter)", EACH + "kept[k].update(v.item())", "[m.average() for m in kept.values()]"),
+    "a list of meters": ("[Meter()]", "for k in (0,):\n    kept[k].update(loss.item())", "[m.average() for m in kept]"),
+    "meters by names": ("{'a': Meter()}", "kept['a'].update(loss.item())", "[m.average() for m in kept.values()]"),
     "sums": ("defaultdict(float)", EACH + "kept[k] += v.item()", "kept"),
     "lists": ("defaultdict(list)", EACH + "kept[k].append(v.item())", "{k: np.mean(v) for k, v in kept.items()}"),
     "an array": ("np.zeros(8)", "kept[step] = loss.item()\nstep += 1", "kept.mean()"),
@@ -50,7 +50,7 @@ def test_it_is_unsaid_where_nobody_reads_it(convert_text, programs, name):
     assert not [f for f in report.findings if "read after this loop" in f.message]
 
 
-@pytest.mark.parametrize("name", ["meters by a key", "sums", "lists", "an array"])
+@pytest.mark.parametrize("name", ["meters by key", "sums", "lists", "an array"])
 def test_nothing_is_decided_by_it(refused, name):
     given, shown = holes(name)
     epoch = f"if sum({shown}) > 3:\n    torch.save(model.state_dict(), 'best.pt')"
