@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis import records
 from migrate.analysis.arguments import Arguments, tensor, unknown
 from migrate.analysis.entry import enter, hand, invoke
+from migrate.analysis.factories import twin_of_class
 from migrate.analysis.handing import hand_over, rows_of, waited_for
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.libraries import library
@@ -182,10 +183,12 @@ _CALLING: dict[str, Callable[[State, Arguments, Frame], Values]] = {
 
 
 def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -> Values:
-    node = arguments.site
     init = state.member(cls, "__init__")
     if cls.is_open and not state.settled:
         return NOTHING  # what it is for depends on a base that is not known yet
+    # `KINDS[name](args)`: trainers of several classes hold what is theirs; a model is one, whichever class it is of.
+    is_own = role_of(state, cls) is Role.INSTANCE
+    node = twin_of_class(state, arguments.site, cls) if is_own else arguments.site
     made = instance(state, cls, node, frame)
     for member in init:
         if isinstance(member.unit, Function):

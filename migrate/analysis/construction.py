@@ -1,7 +1,8 @@
 """What each object was made with: `self.model = model` gives every trainer its own model, not that of its neighbours.
 
 Parameters are joined over all calls. What a constructor is passed for one object is kept at that object as well, and
-what `__init__` sets is evaluated for each object with its own arguments.
+what `__init__` sets is evaluated for each object with its own arguments and methods: `self.model = self.build()`
+in the `__init__` of a base gives each class what its own `build` makes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from migrate.analysis.arguments import Arguments
     from migrate.analysis.state import Frame, State
 
-_MOST = 8  # objects made of one class for which that is done
+_MOST = 24  # objects of a class and those derived from it for which that is done
 
 
 def _key(unit: Function, parameter: str) -> str:
@@ -81,13 +82,17 @@ def each_own(
     assert isinstance(frame.unit, Function)
     if node not in state.reads:
         state.reads[node] = frozenset(reads(node))
-    read = state.reads[node].intersection(frame.unit.parameter_names)
+    itself = frame.unit.positional[0].arg
+    read = state.reads[node].intersection({*frame.unit.parameter_names, itself})
     if not read:
         return [(owner, values) for owner in owners]
     found = []
+    differ = itself in read and len({owner.unit for owner in owners}) > 1
     for owner in owners:
         passed = _own(state, owner, frame).items() if owner.role is not Role.CLASS else ()
         own = {name: v for name, v in passed if name in read and v != frame.names.get(name)}
+        if differ and frame.names.get(itself) == owners:
+            own[itself] = frozenset({owner})
         if own:
             found.append((owner, evaluate(state, node, replace(frame, names={**frame.names, **own}))))
         else:

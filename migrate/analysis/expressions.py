@@ -281,13 +281,21 @@ def _yield(state: State, node: ast.expr, frame: Frame) -> Values:
 
 
 def _joined(state: State, node: ast.JoinedStr, frame: Frame) -> Values:
-    """A text of which the beginning is known: f"cuda:{rank}", f"models.{kind}.{name}"."""
+    """A text of which the beginning is known: f"cuda:{rank}", f"models.{kind}.{name}", f"{folder}.{name}"."""
     _parts(state, node, frame)
-    known = [part.value if isinstance(part, ast.Constant) else ANY for part in node.values]
-    text = "".join(map(str, known))
-    if text.startswith(ANY) or not text or len(text) >= LONGEST_TEXT:
-        return NOTHING
-    return frozenset({Value(Role.TEXT, name=text)})
+    known = [str(part.value) if isinstance(part, ast.Constant) else ANY for part in node.values]
+    rest = "".join(known[1:])
+    texts = (f"{first}{rest}" for first in (known[:1] if known[:1] != [ANY] else _first_texts(state, node)))
+    return frozenset(Value(Role.TEXT, name=text) for text in texts if text and len(text) < LONGEST_TEXT)
+
+
+def _first_texts(state: State, node: ast.JoinedStr) -> tuple[str, ...]:
+    """What the name that a text begins with may be; what is not known of it is one possibility less."""
+    first = node.values[0]
+    if not isinstance(first, ast.FormattedValue) or first.format_spec is not None or first.conversion != -1:
+        return ()
+    found = state.values.get(first.value, NOTHING)
+    return tuple(sorted({value.name for value in found if value.name != ANY})) if only_text(found) else ()
 
 
 def _slice(state: State, node: ast.expr, frame: Frame) -> Values:

@@ -14,8 +14,8 @@ from typing import TypeVar, cast
 from migrate.analysis.known import training
 from migrate.analysis.roles import Role, Value, Values
 from migrate.analysis.state import MAPPING, State
-from migrate.analysis.syntax import FUNCTIONS, own_nodes
-from migrate.analysis.units import Function, Unit, join
+from migrate.analysis.syntax import FUNCTIONS, own_nodes, reads, writes
+from migrate.analysis.units import Class, Function, Unit, join
 
 _Node = TypeVar("_Node", bound=ast.expr)
 
@@ -73,12 +73,19 @@ def _is_inside(unit: Function, caller: Unit) -> bool:
 
 def twin(state: State, node: _Node, unit: Unit) -> _Node:
     """What stands for the objects made by an expression of a unit: itself, or in a copy another node like it."""
-    if not isinstance(unit, Function) or unit.of is None:
-        return node
-    key = (node, unit)
+    return _twin(state, node, unit) if isinstance(unit, Function) and unit.of is not None else node
+
+
+def twin_of_class(state: State, site: _Node, cls: Class) -> _Node:
+    """What stands for the objects that a call makes of one class, where it makes others of other classes."""
+    return site if state.first_classes.setdefault(site, cls) is cls else _twin(state, site, cls)
+
+
+def _twin(state: State, node: _Node, kept_apart_by: Unit | Class) -> _Node:
+    key = (node, kept_apart_by)
     if key not in state.twins:
         state.twins[key] = copy.copy(node)
-        state.originals[state.twins[key]] = node
+        state.originals[state.twins[key]] = state.originals.get(node, node)
     return cast("_Node", state.twins[key])
 
 
@@ -111,11 +118,15 @@ def _can_be_copied(unit: Function) -> bool:
         return isinstance(node, ast.Lambda)
     if node.decorator_list and not all(isinstance(d, ast.Name) and d.id in _PLAIN for d in node.decorator_list):
         return False  # it may keep what it has made
-    return not any(
-        isinstance(inner, _NOT_HERE) and not _is_over_parts(inner)
-        for statement in node.body
-        for inner in (statement, *own_nodes(statement))
-    )
+    own = [inner for statement in node.body for inner in (statement, *own_nodes(statement))]
+    return all(_is_over_parts(inner) or _is_apart(inner, node) for inner in own if isinstance(inner, _NOT_HERE))
+
+
+def _is_apart(inner: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """A lambda that reads nothing that the function makes: `collate_fn=lambda rows: pad(rows, args.longest)`."""
+    if not isinstance(inner, ast.Lambda):
+        return False
+    return not reads(inner) & set().union(*(writes(statement) for statement in function.body))
 
 
 def _is_over_parts(node: ast.AST) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: What converted programs import; their tables say what there is to know.
 _TARGETS = frozenset({"runtime", "accelerate"})
 STAR = "*"  # the name under which a module keeps the libraries of which it imports everything
-WIDEST = 32  # a package with more modules than this is not looked through for one of unknown name
+WIDEST = 64  # a package with more modules than this is not looked through for one of unknown name
 
 
 # --- statements -----------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.members import PROPERTIES, decorators
 from migrate.analysis.roles import Role, Values
 from migrate.analysis.syntax import FUNCTIONS, Tree
-from migrate.analysis.units import Function, Module, Unit
+from migrate.analysis.units import Class, Function, Module, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -155,7 +155,7 @@ class Singles:
 
     @cached_property
     def _copies(self) -> dict[ast.AST, Unit]:
-        return {made: unit for (_, unit), made in self._state.twins.items()}
+        return {made: unit for (_, unit), made in self._state.twins.items() if not isinstance(unit, Class)}
 
     @cached_property
     def _entries(self) -> dict[Unit, list[tuple[ast.Call, Unit]]]:
@@ -174,20 +174,32 @@ class Singles:
             found |= {*self._facts.tree(call.node).up(call.node), *self._around(call.caller, seen | {id(home)})}
         return found
 
-    def _way(self, node: ast.AST, unit: Unit, home: Unit, around: Container[ast.AST], seen: tuple[Unit, ...]) -> _Way:
+    def _way(
+        self,
+        node: ast.AST,
+        unit: Unit,
+        home: Unit,
+        around: Container[ast.AST],
+        seen: tuple[Unit, ...],
+        of: Class | None = None,
+    ) -> _Way:
+        """The way up from a node of a unit; `of` is the class of the object that the unit is a method of."""
         is_home = unit.original is home
         again = self._repeated(node, around)
         if again is not None or is_home or isinstance(unit, Module):
             return _Way(is_home, again)
-        entries = self._entries.get(unit, [])
+        of = of if of is not None or not isinstance(unit, Function) else unit.owner
+        entries = [(*entry, _receiver(entry, of)) for entry in self._entries.get(unit, []) if _can_enter(entry, of)]
         if not entries:
             return _Way(is_home=False, again=unit.node if _is_entered_unseen(unit) else None)
         if unit in seen or len(seen) >= _DEEPEST:
             return _Way(is_home=False, again=entries[0][0])
-        for site, _ in entries:
+        for site, _, _ in entries:
             if self._facts.called(site) and unit.original not in self._facts.targets(site):
                 return _Way(is_home=False, again=site)  # `map` and its like call it as often as they will
-        ways = [(site, self._way(site, caller, home, around, (*seen, unit))) for site, caller in entries]
+        ways = [
+            (site, self._way(site, caller, home, around, (*seen, unit), receiver)) for site, caller, receiver in entries
+        ]
         ways = [pair for pair in ways if pair[1].is_home] or ways
         first = next((way for _, way in ways if way.again is not None), ways[0][1])
         if first.again is None and not self._are_exclusive([site for site, _ in ways]):
@@ -255,6 +267,32 @@ class Singles:
         unit = self._facts.unit(one)
         calls = self._facts.callers(unit) if isinstance(unit, Function) and unit.name == "__init__" else []
         return depth > 0 and bool(calls) and all(self._is_either(call.node, other, depth - 1) for call in calls)
+
+
+def _is_own(site: ast.Call, caller: Unit) -> bool:
+    """Whether a method calls another of the same object: `self.build()`, `super().__init__(args)`."""
+    if not isinstance(caller, Function) or caller.owner is None or not isinstance(site.func, ast.Attribute):
+        return False
+    on = site.func.value
+    if isinstance(on, ast.Call):
+        return isinstance(on.func, ast.Name) and on.func.id == "super"
+    return isinstance(on, ast.Name) and bool(caller.positional) and on.id == caller.positional[0].arg
+
+
+def _can_enter(entry: tuple[ast.Call, Unit], of: Class | None) -> bool:
+    """Whether a call can be one on an object of a class: not where a class beside it calls what both derive from."""
+    site, caller = entry
+    if of is None or not isinstance(caller, Function) or caller.owner is None or not _is_own(site, caller):
+        return True
+    return caller.owner in of.mro() or of in caller.owner.mro()
+
+
+def _receiver(entry: tuple[ast.Call, Unit], of: Class | None) -> Class | None:
+    """The class of the object on whose behalf a method makes the call; None: it is not known."""
+    site, caller = entry
+    if of is None or not isinstance(caller, Function) or caller.owner is None or not _is_own(site, caller):
+        return None
+    return of if caller.owner in of.mro() else caller.owner
 
 
 def _is_retry(tree: Tree, block: ast.Try, one: ast.Call, other: ast.Call) -> bool:

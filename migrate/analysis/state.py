@@ -108,7 +108,8 @@ class State:
     functions: dict[FunctionNode, Function] = field(default_factory=dict)
     classes: dict[ast.ClassDef, Class] = field(default_factory=dict)
     copies: dict[tuple[FunctionNode, ast.Call, Function | None], Function] = field(default_factory=dict)
-    twins: dict[tuple[ast.expr, Unit], ast.expr] = field(default_factory=dict)  # see `factories`
+    twins: dict[tuple[ast.expr, Unit | Class], ast.expr] = field(default_factory=dict)  # see `factories`
+    first_classes: dict[ast.expr, Class] = field(default_factory=dict)  # the first that a call makes objects of
     originals: dict[ast.AST, ast.expr] = field(default_factory=dict)  # a twin → what it is a twin of
     entered: dict[tuple[ast.Call, Unit, FunctionNode], Function] = field(default_factory=dict)  # what calls enter
     values: dict[ast.expr, Values] = field(default_factory=dict)

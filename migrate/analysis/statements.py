@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis import definitions, imports
 from migrate.analysis.entry import entered
+from migrate.analysis.exports import may_bind
 from migrate.analysis.expressions import evaluate
 from migrate.analysis.iteration import iterate
 from migrate.analysis.patterns import capture
@@ -14,7 +15,7 @@ from migrate.analysis.roles import NOTHING, Values
 from migrate.analysis.state import Frame, State
 from migrate.analysis.syntax import Loop
 from migrate.analysis.targets import assign
-from migrate.analysis.units import Function, module_of
+from migrate.analysis.units import Function, Module, module_of
 from migrate.analysis.unpacking import unpack
 
 if TYPE_CHECKING:
@@ -34,10 +35,15 @@ def run(state: State, body: Sequence[ast.stmt], frame: Frame) -> None:
 
 def _branches(state: State, frame: Frame, *bodies: Sequence[ast.stmt]) -> None:
     """Run each body from the same start; afterwards a name is whatever one of them made of it that goes on."""
+    _arms(state, frame, [(body, {}) for body in bodies])
+
+
+def _arms(state: State, frame: Frame, arms: Sequence[tuple[Sequence[ast.stmt], dict[str, Values]]]) -> None:
+    """The same for bodies that are run only where some names are of the values beside them."""
     start = frame.names
     after: list[dict[str, Values]] = []
-    for body in bodies:
-        frame.names = dict(start)
+    for body, names in arms:
+        frame.names = start | names
         run(state, body, frame)
         if not frame.ended:
             after.append(frame.names)
@@ -108,7 +114,24 @@ def _continue(state: State, statement: ast.stmt, frame: Frame) -> None:
 def _if(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, ast.If)
     evaluate(state, statement.test, frame)
-    _branches(state, frame, statement.body, statement.orelse)
+    asked = _asked_for_a_name(statement.test, frame)
+    if asked is None:
+        _branches(state, frame, statement.body, statement.orelse)
+        return
+    name, having, lacking = asked
+    arms = ((statement.body, having), (statement.orelse, lacking))
+    _arms(state, frame, [(body, {name: values}) for body, values in arms if values])
+
+
+def _asked_for_a_name(test: ast.expr, frame: Frame) -> tuple[str, Values, Values] | None:
+    """`hasattr(module, "Model")` of modules of the project: the name, those that have it, and those that lack it."""
+    match test:
+        case ast.Call(func=ast.Name("hasattr"), args=[ast.Name(name), ast.Constant(str(attribute))]):
+            asked = frame.names.get(name, NOTHING)
+            having = frozenset(v for v in asked if isinstance(v.unit, Module) and may_bind(v.unit, attribute))
+            if having and all(isinstance(value.unit, Module) for value in asked):
+                return name, having, asked - having
+    return None
 
 
 def _for(state: State, statement: ast.stmt, frame: Frame) -> None:

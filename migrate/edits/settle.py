@@ -100,7 +100,11 @@ def _without_conflicts(edits: Iterable[Edit], index: Index) -> tuple[list[Edit],
             other = next((wrap for wrap in wraps if _cross(wrap, edit, index)), None)
         else:
             slot = edit.operation.slot
-            other = taken.setdefault((edit.address, slot), edit) if slot is not None else None
+            if slot is None:  # there is room for several: of other programs, for what they do not say alike
+                other = taken.setdefault((edit.address, edit.operation), edit)
+                other = None if other.group == edit.group else other
+            else:
+                other = taken.setdefault((edit.address, slot), edit)
         if other is None or other is edit:
             kept.append(edit)
             wraps.extend([edit] if isinstance(edit.operation, Wrap) else [])

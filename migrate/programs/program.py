@@ -20,6 +20,7 @@ from migrate.programs.home.homes import Home, Wanted, find
 from migrate.programs.home.naming import Named
 from migrate.programs.home.outer import widened
 from migrate.programs.home.own_steps import of_layers
+from migrate.programs.home.siblings import are_siblings
 from migrate.programs.reach.outsiders import importing, outsiders
 from migrate.programs.reach.self_training import wholes
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
@@ -154,7 +155,8 @@ def _beside(program: Program, found: Sequence[Program]) -> list[Refusal]:
     """Where two programs with homes of their own would each make an accelerator in one place."""
     if program.home is program.start or (program.hands_up and not program.raw):
         return []
-    other = next((other for other in found if other is not program and other.start is program.start), None)
+    beside = (other for other in found if other is not program and other.start is program.start)
+    other = next((other for other in beside if not are_siblings(program, other)), None)
     if other is None:
         return []
     why = f"this and the training at line {other.training[0].node.lineno} of {module_of(other.training[0].unit).path}"

@@ -8,14 +8,15 @@ it was, and the report says why.
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis.units import Function
+from migrate.analysis.units import Function, module_of
 from migrate.options import Mode
 from migrate.programs.conversion import Conversion
 from migrate.programs.conversion import convert as decide
 from migrate.programs.home.access import OutOfReach
+from migrate.programs.home.siblings import siblings
 from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
 from migrate.programs.prepare.scripts import begun_by
@@ -172,24 +173,64 @@ def _programs(
     speaks = options.mode in (Mode.PREVIEW, Mode.WRITE)  # other modes do not show what was understood
     found = programs(facts, loops, review=options.review)
     starts = {program.start for program in found if program.start is not None}
+    made = []
     for number, program in enumerate(found):
         if not is_wanted(program):
             continue
         program.others = frozenset(starts - {program.start})
         program.visitors = visitors
         _hand_over(facts, program, ready)
-        group = f"program {number}"
         program.annotates = options.annotate
-        made = _convert_one(facts, loops, program, plan, options, group, findings)
-        findings += [_flag(facts, program, loop, made is not None) for loop in program.training]
-        if made is not None:
+        made.append(_convert_one(facts, loops, program, plan, options, f"program {number}"))
+    _stand_together(made, plan)
+    for one in made:
+        program, conversion = one.program, one.conversion
+        findings += one.said
+        findings += [_flag(facts, program, loop, conversion is not None) for loop in program.training]
+        if conversion is not None:
             findings += [_doubted(facts, doubt) for doubt in program.doubts]
         else:
             findings += [_refused(facts, refusal) for refusal in (*program.refusals, *program.doubts)]
         summaries.append(
-            narrator.told(program, made) if speaks else Summary(program.module.path, "", tied(facts, program, made))
+            narrator.told(program, conversion)
+            if speaks
+            else Summary(program.module.path, "", tied(facts, program, conversion))
         )
     return Outcome(tuple(findings), tuple(summaries))
+
+
+@dataclass(slots=True)
+class _Made:
+    """What has become of a program: its decisions, if it is converted, and what is said of it then."""
+
+    program: Program
+    group: str
+    conversion: Conversion | None = None
+    said: Sequence[Finding] = ()
+
+    def drop(self, plan: Plan) -> None:
+        """Leave the program as it is."""
+        plan.drop_group(self.group)
+        self.conversion, self.said = None, ()
+
+
+def _stand_together(made: Sequence[_Made], plan: Plan) -> None:
+    """Leave the programs, too, that change the same base as one that is left."""
+    left = [one.program for one in made if one.conversion is None]
+    for one in made:
+        other = next(siblings(one.program, left), None)
+        if one.conversion is not None and other is not None:
+            first = other.training[0]
+            one.program.refusals.append(
+                Refusal(
+                    one.program.training[0].node,
+                    "MIG901",
+                    f"it changes the base of its class together with the training at line {first.node.lineno} of "
+                    f"{module_of(first.unit).path}, which is left",
+                    "see why that one is left, or give this one a base of its own",
+                )
+            )
+            one.drop(plan)
 
 
 def _hand_over(facts: Facts, program: Program, ready: Sequence[Ready]) -> None:
@@ -218,16 +259,14 @@ def _convert_one(
     plan: Plan,
     options: Options,
     group: str,
-    findings: list[Finding],
-) -> Conversion | None:
-    """The decisions of a program that is converted; None, with its refusals, if not."""
+) -> _Made:
+    """The decisions of a program that is converted; without them, and with its refusals, if not."""
+    made = _Made(program, group)
     program.one_seed = decide_seed(facts, loops, program)
     program.refusals = [*limits(facts, loops, program), *program.refusals]
     conversion = decide(facts, loops, program, PACKAGES[options.target.value])  # all reasons are told at once
-    if conversion is None:
-        return None
-    if not _all_selected(program, options):
-        return None
+    if conversion is None or not _all_selected(program, options):
+        return made
     said: list[Finding] = []
     try:
         if not program.refusals:
@@ -235,11 +274,10 @@ def _convert_one(
     except OutOfReach as error:
         program.refusals.append(error.refusal)
     program.refusals += _clashes(plan, program, group)
+    made.conversion, made.said = conversion, said
     if program.refusals:
-        plan.drop_group(group)
-        return None
-    findings += said
-    return conversion
+        made.drop(plan)
+    return made
 
 
 def _write(conversion: Conversion, plan: Plan, options: Options, group: str, said: list[Finding]) -> None:
@@ -281,6 +319,13 @@ def _clashes(plan: Plan, program: Program, group: str) -> list[Refusal]:
                 c.lost.rule,
                 f"two rules want line {c.lost.line}: {c.kept.rule} and {c.lost.rule}",
                 "split the statement into two and run migrate again",
+            )
+            if c.kept.group == c.lost.group
+            else Refusal(
+                first,
+                c.lost.rule,
+                f"another program runs line {c.lost.line}, too, and that would have to become something else for it",
+                "give each program code of its own there",
             )
             for c in clashing
         ),

@@ -267,7 +267,15 @@ def _quoted(facts: Facts, node: ast.AST, key: str) -> str:
 def _is_alone(facts: Facts, found: Iterable[ast.AST], holders: Iterable[ast.AST], key: str) -> bool:
     """Whether nothing else holds objects: it would go on with those that are not prepared."""
     known = {(holder, key) for holder in holders}
-    return all(facts.singles.holders(origin) <= known for origin in found)
+    others = {(origin, each) for origin in found for each in facts.singles.holders(origin) - known}
+    return all(other == key and _makes_its_own(facts, holder, origin) for origin, (holder, other) in others)
+
+
+def _makes_its_own(facts: Facts, holder: ast.AST, origin: ast.AST) -> bool:
+    """Whether an object's `__init__` makes what it holds: `exp = Exp(args)` in two branches, each with a model."""
+    classes = [value.unit for value in facts.values(holder) if value.origin is holder and value.role is Role.INSTANCE]
+    inits = [value.unit for cls in classes if isinstance(cls, Class) for value in cls.lookup("__init__")]
+    return any(isinstance(init, Function) and facts.singles.is_made_in(init, origin) for init in inits)
 
 
 def _of_modules(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:

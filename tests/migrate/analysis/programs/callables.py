@@ -385,3 +385,12 @@ class Trainer:
     def fit(self):
         return self.hook(3)  #: model@4
 Trainer().fit()
+
+# === a function with a lambda that reads nothing of what it makes gives each call its own
+from torch.utils.data import DataLoader
+def provide(args, flag):
+    data = Data(flag)
+    loader = DataLoader(data, collate_fn=lambda rows: pad(rows, args.longest))
+    return data, loader
+a, train = provide(args, "train")  #: train: dataloader@4
+b, test = provide(args, "test")  #: test: dataloader@4#2

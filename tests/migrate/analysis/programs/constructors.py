@@ -8,3 +8,21 @@ loader = DataLoader(data)  #: dataloader
 crit = nn.CrossEntropyLoss()  #: loss function
 sched = torch.optim.lr_scheduler.StepLR(opt, 1)  #: scheduler
 dev = torch.device("cuda")  #: device
+
+# === what methods of its class make is each object's own, though the base has one __init__ for all
+from torch import nn, optim
+class Base:
+    def __init__(self):
+        self.net = self.build().cuda()
+class Small(Base):
+    def build(self):
+        return nn.Linear(2, 2)
+    def run(self):
+        self.net  #: model@7
+class Large(Base):
+    def build(self):
+        return nn.LSTM(2, 2)
+    def run(self):
+        self.net  #: model@12
+trainer = {"small": Small, "large": Large}[name]()
+trainer.run()

@@ -393,3 +393,52 @@ def use(net):  #: net: number
 use(3)
 run = globals()[name]
 run(torch.nn.Linear(1, 1))  #: nothing
+
+# === a module by a name that begins with a variable, of a dictionary that fills itself
+# --- train.py
+import importlib, os
+from torch import nn
+class Lazy(dict):
+    def __init__(self, paths):
+        self.paths = paths
+        super().__init__()
+    def __getitem__(self, key):
+        module = importlib.import_module(self.paths[key])
+        made = self[key] = module.Net
+        return made
+def scan(folder):
+    paths = {}
+    for file in os.listdir(folder):
+        name = file[:-3]
+        paths[name] = f"{folder}.{name}"
+    return paths
+net = Lazy(scan("nets"))[args.net](3)  #: model
+# --- nets/__init__.py
+# --- nets/small.py
+from torch import nn
+class Net(nn.Linear):
+    pass
+# --- nets/large.py
+from torch import nn
+class Net(nn.LSTM):
+    pass
+
+# === which modules have a name
+# --- train.py
+import importlib
+module = importlib.import_module(f"nets.{args.net}")
+if hasattr(module, "Net"):
+    made = module.Net  #: class
+elif hasattr(module, "make"):
+    made = module.make  #: function
+else:
+    made = 3  #: nothing
+# --- nets/__init__.py
+# --- nets/small.py
+from torch import nn
+class Net(nn.Linear):
+    pass
+# --- nets/large.py
+from torch import nn
+def make(width):
+    return nn.Linear(width, 1)
