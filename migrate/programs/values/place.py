@@ -93,6 +93,8 @@ class Places:
             return [], {value}
         if (direct := self._direct(node)) is not None:
             return [direct], set()
+        if depth and self._is_own_device(node, depth - 1):
+            return [Quantity.LOCAL_RANK], set()
         parts = [] if depth == 0 else list(self._behind(node))
         if not parts:
             return [None], set()
@@ -116,6 +118,15 @@ class Places:
             given = self._sources.given(node)
             if given.complete:
                 yield from given.expressions
+
+    def _is_own_device(self, node: ast.expr, depth: int) -> bool:
+        """`rank % torch.cuda.device_count()`: the index of the process's GPU, on machines that run one for each."""
+        return (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Mod)
+            and self.quantity(node.left, depth) in (Quantity.RANK, Quantity.LOCAL_RANK)
+            and self.quantity(node.right, depth) is Quantity.DEVICES
+        )
 
     def _direct(self, node: ast.expr) -> Quantity | None:
         if isinstance(node, ast.Call):
