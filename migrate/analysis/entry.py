@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.arguments import Arguments
 from migrate.analysis.construction import keep_arguments
 from migrate.analysis.factories import copy_for, hold_rest
-from migrate.analysis.roles import NOTHING, Role, Value, Values
+from migrate.analysis.roles import NOTHING, Role, Value, Values, roles
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Call, Class, Function, FunctionNode, module_of
@@ -197,6 +197,7 @@ def _of_this_call(state: State, unit: Function, found: Values, here: Values, *, 
     A function that is called with training and with test batches gives results of both; one that wraps a model gives
     all the models that were passed. Left out is what came in by other calls, where something stays that came by this.
     """
+    found = _without_others_tensors(state, unit, found, here)
     shallow = {value.origin for value in here}
     if all(value.origin in shallow or value.origin is None for value in found):
         return found
@@ -207,13 +208,27 @@ def _of_this_call(state: State, unit: Function, found: Values, here: Values, *, 
     mine = _origins(state, here)
     if all(value.origin in mine or value.origin is None for value in found):
         return found
-    if not any(value.origin in mine for value in found) and not state.agenda.is_waiting(unit):
+    is_tensor = Role.TENSOR in roles(here) and Role.TENSOR in roles(found)
+    stays = is_tensor or any(value.origin in mine for value in found)
+    if not stays and not state.agenda.is_waiting(unit):
         return found
     for value in here:  # what an object keeps may come out of any of its methods
         if value.role is Role.INSTANCE and value.origin is not None:
             mine |= _origins(state, everything(state, value))
     elsewhere = _origins(state, all_calls) - mine
     return frozenset(value for value in found if value.origin not in elsewhere)
+
+
+def _without_others_tensors(state: State, unit: Function, found: Values, here: Values) -> Values:
+    """`net = cuda(Net())` gives the model back, as `cuda(images)` gives tensors, of which no origin is kept."""
+    tensors = {value for value in found if value.role is Role.TENSOR and value.origin is None}
+    if not tensors or any(value.role is Role.TENSOR for value in here):
+        return found
+    if not tensors & NOTHING.union(*unit.parameters.values()):
+        return found
+    mine = found & here
+    is_models = all(value.role is Role.MODEL for value in mine) if mine else state.agenda.is_waiting(unit)
+    return found - tensors if is_models else found
 
 
 def _origins(state: State, values: Values) -> set[ast.AST]:

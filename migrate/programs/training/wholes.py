@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_main_guard
-from migrate.analysis.units import Module
+from migrate.analysis.units import Function, Module
 from migrate.programs.reach.entered import entered_from
 from migrate.programs.reach.outsiders import is_inside_model
 
@@ -37,7 +37,8 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
         owners = {owner for owner in run if model in facts.parts([owner])}
         if len(owners) > 1:
             return models
-        wholes |= owners or {model}  # of which only methods are called: `agent.act(x)`
+        # Of others only methods are called: `agent.act(x)`.
+        wholes |= owners or _owners_in_sight(facts, next(iter(optimizers)), model) or {model}
     return (models & run) | wholes
 
 
@@ -89,6 +90,27 @@ def held_by(facts: Facts, parts: set[ast.AST], optimizers: set[ast.AST]) -> set[
     }
     holding = {model for model in named - parts if parts <= facts.parts([model])}
     return holding if len(holding) == 1 else parts
+
+
+def _owners_in_sight(facts: Facts, optimizer: ast.AST, part: ast.AST) -> set[ast.AST]:
+    """The model that an optimizer names to get at a part of it, `self.policy.actor.parameters()`; empty if not one."""
+    found: set[ast.AST] = set()
+    for call in filter(_lists_parameters, ast.walk(optimizer)):
+        named = call.func.value  # type: ignore[attr-defined]
+        if part in origins(facts.values(named), Role.MODEL) and isinstance(named, (ast.Attribute, ast.Subscript)):
+            owners = origins(facts.values(named.value), Role.MODEL)
+            if len(owners) != 1 or not owners <= {o for o in owners if part in facts.parts([o])}:
+                return set()
+            found |= owners
+    return found if len(found) == 1 and not _is_itself(facts, optimizer, found) else set()
+
+
+def _is_itself(facts: Facts, node: ast.AST, models: set[ast.AST]) -> bool:
+    """Whether code is that of a method of a model: there it is `self`."""
+    unit = facts.unit(node)
+    if not isinstance(unit, Function) or unit.owner is None or not unit.positional:
+        return False
+    return bool(origins(unit.parameters.get(unit.positional[0].arg, frozenset()), Role.MODEL) & models)
 
 
 def _lists_parameters(node: ast.AST) -> bool:

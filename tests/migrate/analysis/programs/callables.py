@@ -394,3 +394,12 @@ def provide(args, flag):
     return data, loader
 a, train = provide(args, "train")  #: train: dataloader@4
 b, test = provide(args, "test")  #: test: dataloader@4#2
+
+# === a function that moves gives the model back, though other calls pass tensors
+import torch
+from torch import nn
+def cuda(x, wanted):
+    return x.cuda() if wanted else x
+noise = cuda(torch.randn(3), True)  #: tensor
+net = cuda(nn.Linear(3, 3), True)  #: model
+rows = cuda(torch.ones(3), False)  #: tensor
