@@ -216,7 +216,8 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
         for key in keys:
             several = [origins(held.get(key, frozenset()), role) for held in holding]
             found = set().union(*several)
-            if not all(several) or not _is_alone(facts, found, holders, key):
+            others = [] if role is Role.LOADER else _with_their_own(facts, found, key)  # which may be evaluated on
+            if not all(several) or not _is_alone(facts, found, [*holders, *others], key):
                 continue
             if is_attribute_there(facts, key, role, found):
                 yield Named(f"{owner}.{key}", role, frozenset(found), statements, module, holders)
@@ -267,15 +268,17 @@ def _quoted(facts: Facts, node: ast.AST, key: str) -> str:
 def _is_alone(facts: Facts, found: Iterable[ast.AST], holders: Iterable[ast.AST], key: str) -> bool:
     """Whether nothing else holds objects: it would go on with those that are not prepared."""
     known = {(holder, key) for holder in holders}
-    others = {(origin, each) for origin in found for each in facts.singles.holders(origin) - known}
-    return all(other == key and _makes_its_own(facts, holder, origin) for origin, (holder, other) in others)
+    return all(facts.singles.holders(origin) <= known for origin in found)
 
 
-def _makes_its_own(facts: Facts, holder: ast.AST, origin: ast.AST) -> bool:
-    """Whether an object's `__init__` makes what it holds: `exp = Exp(args)` in two branches, each with a model."""
-    classes = [value.unit for value in facts.values(holder) if value.origin is holder and value.role is Role.INSTANCE]
-    inits = [value.unit for cls in classes if isinstance(cls, Class) for value in cls.lookup("__init__")]
-    return any(isinstance(init, Function) and facts.singles.is_made_in(init, origin) for init in inits)
+def _with_their_own(facts: Facts, found: Iterable[ast.AST], key: str) -> Iterator[ast.AST]:
+    """The objects whose `__init__` makes what they hold: `exp = Exp(args)` in two branches, each with a model."""
+    for origin in found:
+        for holder in (each for each, held in facts.singles.holders(origin) if held == key):
+            classes = [value.unit for value in facts.values(holder) if value.origin is holder]
+            inits = [value.unit for cls in classes if isinstance(cls, Class) for value in cls.lookup("__init__")]
+            if any(isinstance(init, Function) and facts.singles.is_made_in(init, origin) for init in inits):
+                yield holder
 
 
 def _of_modules(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
