@@ -216,7 +216,9 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
         for key in keys:
             several = [origins(held.get(key, frozenset()), role) for held in holding]
             found = set().union(*several)
-            others = [] if role is Role.LOADER else _with_their_own(facts, found, key)  # which may be evaluated on
+            others = (
+                _with_their_own(facts, found, key) if role is Role.MODEL else ()
+            )  # other loaders may be evaluated on
             if not all(several) or not _is_alone(facts, found, [*holders, *others], key):
                 continue
             if is_attribute_there(facts, key, role, found):
