@@ -47,7 +47,8 @@ def merged(said: Iterable[Said], entrances: frozenset[str]) -> Handed | None:
         return None
     ddp = {key: value for each in mine for key, value in each.ddp}
     seeds = [each.seed for each in mine if each.seed is not None]
-    return Handed(tuple(ddp.items()), min(seeds, default=None), any(each.splits for each in mine))
+    splits, workers = any(each.splits for each in mine), any(each.workers for each in mine)
+    return Handed(tuple(ddp.items()), min(seeds, default=None), splits, workers)
 
 
 def entrances(facts: Facts, unit: Unit) -> frozenset[str] | None:
@@ -67,8 +68,10 @@ def handed(world: World, samplers: Samplers, scales: Scales) -> Iterator[Said]:
                 yield Said(Handed(ddp), entrances(facts, use.unit))
     for loader, seed in samplers.seeds.items():
         yield Said(Handed(seed=seed), entrances(facts, facts.unit(loader)))
-    for place in _splitting(world, scales):
+    for place in _dividing(world, scales.batch_sizes):
         yield Said(Handed(splits=True), entrances(facts, facts.unit(place)))
+    for place in _dividing(world, scales.workers):
+        yield Said(Handed(workers=True), entrances(facts, facts.unit(place)))
 
 
 def _wrapping(call: ast.Call) -> Iterator[tuple[str, str]]:
@@ -83,10 +86,10 @@ def _is_default(keyword: ast.keyword) -> bool:
     return isinstance(keyword.value, ast.Constant) and keyword.value.value == _PASSED_ON[keyword.arg]
 
 
-def _splitting(world: World, scales: Scales) -> Iterator[ast.AST]:
-    """Where a batch size is divided by the number of processes."""
-    yield from (node for node in scales.batch_sizes if undivided(world, node) is not None)
-    names = {ast.unparse(n) for n in scales.batch_sizes if isinstance(n, (ast.Name, ast.Attribute))}
+def _dividing(world: World, numbers: set[ast.expr]) -> Iterator[ast.AST]:
+    """Where one of some numbers is divided by the number of processes."""
+    yield from (node for node in numbers if undivided(world, node) is not None)
+    names = {ast.unparse(n) for n in numbers if isinstance(n, (ast.Name, ast.Attribute))}
     for module in world.modules:
         for node in world.facts.tree(module.tree).nodes:
             if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Div, ast.FloorDiv)):

@@ -59,6 +59,11 @@ class Scales:
         """The expressions that the sizes of batches are made of."""
         return self._made_of((_SIZE,))
 
+    @cached_property
+    def workers(self) -> set[ast.expr]:
+        """The expressions that numbers of workers are made of."""
+        return self._made_of((_WORKERS,))
+
     def _made_of(self, asked: tuple[tuple[str, int], ...]) -> set[ast.expr]:
         found: set[ast.expr] = set()
         for use in self._world.facts.calls_anywhere:

@@ -129,6 +129,10 @@ def _report(conversion: Conversion, draft: Draft, said: Speech) -> None:
         draft.note(
             bar, "every process shows this progress bar", "give it disable=not accelerator.is_local_main_process"
         )
+    for bar in said.drawn:
+        draft.note(
+            bar, "every process shows this progress bar", "make it, and what is called on it, under is_main_process"
+        )
     for call in said.opened:
         draft.left(
             call,

@@ -53,12 +53,26 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
             _prepare(conversion, draft, stage)
         else:
             _wrap(conversion, draft, stage, stage.call)
+    _tell_workers(conversion, draft)
     for loader in conversion.loaders:
         for need in [conversion.on_host[o] for o in loader.origins if o in conversion.on_host][:1]:
             draft.note(
                 need.node,
                 f"the batches of {loader.target} stay on the CPU until they are moved: one {need.reason.value}",
             )
+
+
+def _tell_workers(conversion: Conversion, draft: Draft) -> None:
+    """A number of workers that the processes of a machine shared is now that of each."""
+    handed = conversion.program.handed
+    made = {origin for loader in conversion.loaders for origin in loader.origins}
+    calls = sorted((node for node in made if isinstance(node, ast.Call)), key=lambda node: node.lineno)
+    if handed is not None and handed.workers and calls:
+        draft.note(
+            calls[0],
+            "each process starts as many workers as this says: it was divided by the GPUs of a machine",
+            "where that is too many, divide it by the processes that are started on a machine",
+        )
 
 
 def _prepare(conversion: Conversion, draft: Draft, stage: Stage) -> None:

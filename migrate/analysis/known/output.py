@@ -39,6 +39,8 @@ WRITES = frozenset(
     tensorboard_logger.log_histogram""".split()
 )
 WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")
+#: What closes or empties a figure.
+CLOSES = frozenset({"matplotlib.pyplot.close", "matplotlib.pyplot.clf", "matplotlib.pyplot.cla", "pylab.close"})
 OPENS = frozenset({"builtins.open", "io.open", "codecs.open"})
 WRITE_MODES = frozenset("wax+")
 #: Files in memory, which are each process's own.
@@ -55,6 +57,12 @@ WRITING_METHODS = frozenset(
 SAVED_BY_METHOD = ("PIL.", "torch.jit.", "torchvision.transforms.")
 #: Bars that no loop runs over.
 MORE_BARS = frozenset({"rich.progress.Progress"})
+#: Bars that cannot be switched off, and are drawn by what is called on them.
+DRAWN_BARS = frozenset(
+    """progress.bar.Bar progress.bar.ChargingBar progress.bar.FillingCirclesBar progress.bar.FillingSquaresBar
+    progress.bar.IncrementalBar progress.bar.PixelBar progress.bar.ShadyBar progress.spinner.Spinner
+    progress.counter.Counter progressbar.ProgressBar enlighten.Counter alive_progress.alive_bar""".split()
+)
 #: How far a bar is.
 COUNTS = frozenset({"n", "last_print_n", "format_dict", "total", "start_t"})
 #: What starts a run of a service, and takes `mode="disabled"`; and what is asked of it afterwards.

@@ -48,6 +48,7 @@ class Speech:
     films: list[ast.stmt] = field(default_factory=list)  # put around environments out of the accelerator's reach
     bars: list[ast.Call] = field(default_factory=list)
     shown: list[ast.Call] = field(default_factory=list)  # bars out of the accelerator's reach
+    drawn: list[ast.Call] = field(default_factory=list)  # bars that cannot be switched off
     logs: list[ast.Call] = field(default_factory=list)  # through the standard library's logging
 
     @property
@@ -73,7 +74,7 @@ def speech(conversion: Conversion) -> Speech:
             _listen_inside(conversion, voice, said, unit)
     silent = is_muted(conversion)
     for unit in {*conversion.program.outsiders, *_beside(conversion)}:
-        if voice.speaks_unasked(unit) and not voice.is_guarded_outside(unit):
+        if voice.speaks_unasked(unit) and not voice.is_guarded_outside(unit) and not voice.is_of_ones_object(unit):
             if not silent or not only_prints(conversion, voice, unit):
                 said.unreached.append(unit)
     for around in surroundings(conversion, voice):
@@ -126,7 +127,7 @@ def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:
         elif voice.outputs.services.starts(use.node):
             if _is_reached(conversion, use.node):
                 said.switched.append(use.node)
-        elif (path := voice.outputs.log_file(use.node)) is not None:
+        elif (path := voice.outputs.log_file(use.node)) is not None and not voice.own.is_own(use.node):
             if _is_reached(conversion, use.node):
                 said.diverted.append(path)
             elif voice.outputs.empties_log(use.node):
@@ -147,6 +148,8 @@ def _find_bars(conversion: Conversion, voice: Voice, said: Speech) -> None:
     covered = said.covered
     is_quiet = not said.edits and not said.logs
     for use in conversion.speaking_uses:
+        if conversion.facts.called(use.node) & output.DRAWN_BARS and id(use.node) not in covered:
+            said.drawn.append(use.node)
         if not voice.outputs.is_bar(use.node) or id(use.node) in covered:
             continue
         is_left = use.node in voice.outputs.counted or (is_quiet and voice.outputs.is_counter(use.node))
@@ -250,7 +253,7 @@ def _hear(conversion: Conversion, said: Speech, statement: ast.stmt) -> None:
 def _look_at(conversion: Conversion, voice: Voice, said: Speech, statement: ast.Assign) -> None:
     """`log = open(path, "w")`, `writer = SummaryWriter()`."""
     made = statement.value
-    if not isinstance(made, ast.Call):
+    if not isinstance(made, ast.Call) or voice.own.is_own(made):
         return
     is_there = conversion.has_accelerator_at(statement)
     if voice.outputs.opens(made):
@@ -277,7 +280,7 @@ def _is_diverted(conversion: Conversion, voice: Voice, said: Speech, statement: 
     is_there = conversion.has_accelerator_at(statement)
     for item in statement.items:
         call = item.context_expr
-        if not isinstance(call, ast.Call) or not is_there:
+        if not isinstance(call, ast.Call) or not is_there or voice.own.is_own(call):
             continue
         if voice.outputs.can_write_nowhere(call):
             said.diverted.append(call.args[0])

@@ -14,7 +14,9 @@ from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import is_marked
 from migrate.programs.metrics.evaluation import is_draw
 from migrate.programs.output.effects import Effects
+from migrate.programs.output.figures import Figures
 from migrate.programs.output.folders import may_be_there
+from migrate.programs.output.own_files import OwnFiles
 from migrate.programs.output.writers import Form, Writers
 from migrate.programs.processes.branches import Branches, Side
 from migrate.programs.values.fetches import is_download, own_class
@@ -36,6 +38,8 @@ class Voice:
         self.outputs = conversion.facts.once(Outputs)
         self.writers = Writers(self)
         self.effects = Effects(self._facts)
+        self._figures = Figures(self)
+        self.own = self._facts.once(OwnFiles)
         self._only: dict[Function, bool] = {}
         self._guarded: dict[Function, bool] = {}
         self._classes: dict[Class, bool] = {}
@@ -49,6 +53,7 @@ class Voice:
             and isinstance(statement.value.func, ast.Name)
             and self._facts.called(statement.value) == {output.PRINT}
             and not self.outputs.writes(statement.value)
+            and not self.own.is_own(statement.value)
         )
 
     def is_save(self, statement: ast.stmt) -> bool:
@@ -56,7 +61,7 @@ class Voice:
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             return False
         call = statement.value
-        if self.outputs.is_in_memory(call):
+        if self.outputs.is_in_memory(call) or self.own.is_own(call):
             return False
         if output.SAVE not in self._facts.called(call) or any(isinstance(a, ast.Starred) for a in call.args):
             return False
@@ -91,8 +96,9 @@ class Voice:
         if isinstance(statement, (ast.For, ast.While)):
             return not statement.orelse and self._body_outputs(statement.body)
         if isinstance(statement, ast.With):
-            opens = any(self.outputs.opens(item.context_expr) for item in statement.items)
-            return opens and self._body_outputs(statement.body)
+            opened = [item.context_expr for item in statement.items if self.outputs.opens(item.context_expr)]
+            is_own = any(isinstance(call, ast.Call) and self.own.is_own(call) for call in opened)
+            return bool(opened) and not is_own and self._body_outputs(statement.body)
         if isinstance(statement, ast.Try):
             handled = [inner for handler in statement.handlers for inner in handler.body]
             rest = [*statement.orelse, *statement.finalbody]
@@ -152,8 +158,10 @@ class Voice:
         )
 
     def _is_writing(self, call: ast.Call) -> bool:
+        if self.own.is_own(call):
+            return False
         if self.outputs.writes(call):
-            return True
+            return not self._figures.closes_for_all(call)
         names, targets = self._facts.called(call), self._facts.targets(call)
         if not targets or not names <= {output.PRINT}:
             return not targets and output.PRINT in names
@@ -203,9 +211,18 @@ class Voice:
         """Whether only the main process makes objects of a class of the project."""
         return bool(cls.instances) and all(self._is_guarded(value.origin) for value in cls.instances)
 
+    def is_of_ones_object(self, unit: Function) -> bool:
+        """Whether a function is a method of objects that, in this program, only the main process makes."""
+        instances = unit.owner.instances if unit.owner is not None else ()
+        made = [value.origin for value in instances if value.origin is not None]
+        mine = [node for node in made if self._facts.unit(node) in self.conversion.units]
+        return bool(mine) and all(map(self._is_guarded, mine))
+
     def _is_guarded(self, made: ast.AST | None) -> bool:
         """Whether only the main process makes a writer."""
-        return isinstance(made, ast.Call) and self.writers.form(self._facts.tree(made).statement(made)) is not None
+        if not isinstance(made, ast.Call):
+            return False
+        return self.writers.form(self._facts.tree(made).statement(made)) is not None or self.is_asked(made)
 
     def can_speak(self, unit: Unit) -> bool:
         """Whether the accelerator is at hand in a unit, or can be brought there."""
@@ -239,6 +256,8 @@ class Voice:
     def _is_spoken(self, call: ast.Call) -> bool:
         """Whether a call itself prints, writes, or makes what does."""
         outputs = self.outputs
+        if self.own.is_own(call):
+            return False
         says = output.PRINT in self._facts.called(call) or outputs.writes(call)
         return says or outputs.opens(call) or outputs.services.starts(call) or self.writers.is_one(call)
 

@@ -24,6 +24,7 @@ class Handed:
     ddp: tuple[tuple[str, str], ...] = ()  # arguments of DistributedDataParallel
     seed: str | None = None  # that the order of samples is drawn from, with the number of the epoch
     splits: bool = False  # the batch size is that of all processes together
+    workers: bool = False  # the processes of a machine shared out a number of loader workers
 
 
 class Ready(Protocol):

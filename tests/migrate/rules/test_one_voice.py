@@ -9,6 +9,10 @@ def notes(report):
     return [finding.message for finding in report.of(Kind.NOTE) if finding.code == "MIG117"]
 
 
+def indented(text):
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
 TRAINER = """
 import json
 import os
@@ -231,3 +235,122 @@ def test_a_log_of_the_project(convert_text, made, expected):
     _, result = convert_text(text)
 
     assert expected in result
+
+
+@pytest.mark.parametrize("which", ["fig", "'all'"])
+def test_a_figure_that_all_open_is_closed_by_all(changed, which):
+    drawn = "axes[0].imshow(shown.detach().cpu().numpy())\nfig.savefig('shown.png')\n"
+    before = f"fig, axes = plt.subplots(2)\nshown = model(x)\n{drawn}plt.close({which})"
+    changed(
+        imports="import matplotlib.pyplot as plt",
+        epoch=(before, before.replace(drawn, f"if accelerator.is_main_process:\n{indented(drawn)}\n")),
+    )
+
+
+def test_a_figure_under_a_branch_is_closed_by_all(changed):
+    opened = "fig = plt.figure()\nshown = model(x)\nfig.savefig('shown.png')\n"
+    before = f"{opened}if epoch:\n    plt.show()\nelse:\n    plt.close()"
+    changed(
+        imports="import matplotlib.pyplot as plt",
+        epoch=(
+            before,
+            before.replace("fig.savefig", "if accelerator.is_main_process:\n    fig.savefig").replace(
+                "    plt.show()", "    if accelerator.is_main_process:\n        plt.show()"
+            ),
+        ),
+    )
+
+
+def test_a_figure_of_the_main_process_is_closed_by_it(changed):
+    text = "fig = plt.figure()\nplt.plot([1, 2])\nplt.savefig('figure.png')\nplt.close(fig)"
+    changed(imports="import matplotlib.pyplot as plt", end=(text, f"if accelerator.is_main_process:\n{indented(text)}"))
+
+
+def test_a_bar_that_cannot_be_switched_off_is_told(unchanged):
+    report = unchanged(imports="from progress.bar import Bar", start="bar = Bar('epoch', max=2)", step="bar.next()")
+
+    assert notes(report) == ["every process shows this progress bar"]
+
+
+RANKED = """
+import torch
+import torch.distributed as dist
+from torch import nn, optim
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+class Log:
+    def __init__(self, path):
+        self.file = open(path, "w")
+
+    def line(self, text):
+        self.file.write(text)
+
+
+def main(workers, size):
+    dist.init_process_group("gloo")
+    rank, count = dist.get_rank(), dist.get_world_size()
+    data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=size, sampler=sampler, num_workers={workers})
+    model = DDP(nn.Linear(2, 1))
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    {made}
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    {end}
+
+
+main(4, 4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "end", "expected"),
+    [
+        pytest.param(
+            'log = open(f"log_{rank}.txt", "w")',
+            "log.write(str(len(loader)))",
+            ['    log = open(f"log_{accelerator.process_index}.txt", "w")', "    log.write(str(len(loader)))"],
+            id="a file that stays open",
+        ),
+        pytest.param(
+            'path = "rank-%d.txt" % rank',
+            'with open(path, "w") as file:\n        file.write("done")',
+            ['    with open(path, "w") as file:\n        file.write("done")'],
+            id="a file by the name of a path",
+        ),
+        pytest.param(
+            "pass",
+            'torch.save(torch.get_rng_state(), f"state-{rank}.pt")',
+            ['    torch.save(torch.get_rng_state(), f"state-{accelerator.process_index}.pt")'],
+            id="a state",
+        ),
+    ],
+)
+def test_a_file_that_is_named_by_the_rank_is_that_of_each(convert_text, made, end, expected):
+    _, result = convert_text(RANKED.replace("{workers}", "0").replace("{made}", made).replace("{end}", end))
+
+    assert [text for text in expected if f"\n{text}\n" not in result] == []
+
+
+def test_a_log_of_the_main_process_that_it_asks_for_is_not_left(convert_text):
+    made = 'log = None\n    if rank == 0:\n        log = Log("log.txt")'
+    end = "if log is not None:\n        log.line(str(loss.item()))"
+    report, result = convert_text(RANKED.replace("{workers}", "0").replace("{made}", made).replace("{end}", end))
+
+    assert 'if accelerator.is_main_process:\n        log = Log("log.txt")' in result
+    assert not report.of(Kind.LEFT)
+
+
+@pytest.mark.parametrize(("workers", "is_told"), [("workers // count", True), ("workers", False)])
+def test_workers_that_were_shared_out_are_told(convert_text, workers, is_told):
+    report, _ = convert_text(RANKED.replace("{workers}", workers).replace("{made}", "pass").replace("{end}", "pass"))
+
+    told = [f.message for f in report.of(Kind.NOTE) if f.code == "MIG104"]
+    assert any("as many workers" in message for message in told) is is_told
