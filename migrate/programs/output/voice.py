@@ -16,6 +16,7 @@ from migrate.programs.metrics.evaluation import is_draw
 from migrate.programs.output.effects import Effects
 from migrate.programs.output.figures import Figures
 from migrate.programs.output.folders import may_be_there
+from migrate.programs.output.guards import keeps
 from migrate.programs.output.own_files import OwnFiles
 from migrate.programs.output.writers import Form, Writers
 from migrate.programs.processes.branches import Branches, Side
@@ -209,20 +210,31 @@ class Voice:
 
     def _is_made_by_one(self, cls: Class) -> bool:
         """Whether only the main process makes objects of a class of the project."""
-        return bool(cls.instances) and all(self._is_guarded(value.origin) for value in cls.instances)
+        made = [value.origin for value in cls.instances]
+        return bool(made) and all(self._is_guarded(origin) or self._is_under_guard(origin) for origin in made)
 
     def is_of_ones_object(self, unit: Function) -> bool:
         """Whether a function is a method of objects that, in this program, only the main process makes."""
         instances = unit.owner.instances if unit.owner is not None else ()
         made = [value.origin for value in instances if value.origin is not None]
         mine = [node for node in made if self._facts.unit(node) in self.conversion.units]
-        return bool(mine) and all(map(self._is_guarded, mine))
+        return bool(mine) and all(self._is_guarded(made) or self._is_under_guard(made) for made in mine)
+
+    def _is_under_guard(self, made: ast.AST | None) -> bool:
+        """Whether an object is made in a branch on the main process that stays."""
+        if made is None:
+            return False
+        above = (node for node in self._facts.tree(made).up(made) if isinstance(node, ast.If))
+        return any(
+            keeps(self.conversion, node) and self._facts.tree(made).in_block(made, node.body) is not None
+            for node in above
+        )
 
     def _is_guarded(self, made: ast.AST | None) -> bool:
         """Whether only the main process makes a writer."""
         if not isinstance(made, ast.Call):
             return False
-        return self.writers.form(self._facts.tree(made).statement(made)) is not None or self.is_asked(made)
+        return self.writers.form(self._facts.tree(made).statement(made)) is not None
 
     def can_speak(self, unit: Unit) -> bool:
         """Whether the accelerator is at hand in a unit, or can be brought there."""
