@@ -89,10 +89,8 @@ class Rewriting:
             self._pen.remove(statement)
         elif (text := self._sums.instead(statement)) is not None:
             self._pen.replace(statement, text)
-        elif self._samplers.is_warned(statement):
-            self._pen.remove(statement)
-        elif isinstance(statement, ast.If):
-            self._if(statement)
+        elif isinstance(statement, (ast.If, ast.Assert)):
+            self._asking(statement)
         elif (text := self._setups.muting(statement)) is not None:
             self._pen.replace(statement, text)
         elif self._goes(statement):
@@ -104,7 +102,16 @@ class Rewriting:
         else:
             self._inside(statement)
 
+    def _asking(self, statement: ast.If | ast.Assert) -> None:
+        if isinstance(statement, ast.If):
+            self._if(statement)
+        elif not tests.demand(self._world, self._pen, statement):
+            self._inside(statement)
+
     def _if(self, statement: ast.If) -> None:
+        if self._samplers.is_warned(statement):
+            self._pen.remove(statement)
+            return
         kept = tests.fold(self._world, self._pen, statement)
         if kept is not None:
             for text in (*self._scales.kept(statement), *self._samplers.kept(statement, kept)):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from migrate.alone.numbers import is_written_out
 from migrate.alone.ways import certain
 from migrate.alone.world import RANKS, VALUES
+from migrate.analysis.syntax import is_main_guard
 from migrate.edits.parts import BODY, ORELSE
+from migrate.programs.marker import ACCELERATOR
 
 if TYPE_CHECKING:
     from migrate.alone.pen import Pen
@@ -25,6 +27,24 @@ def fold(world: World, pen: Pen, statement: ast.If) -> list[ast.stmt] | None:
     else:
         pen.fold(statement, "body" if kept is statement.body else "orelse")
     return kept
+
+
+def demand(world: World, pen: Pen, statement: ast.Assert) -> bool:
+    """Whether an `assert` that there are several processes was seen to.
+
+    Under an option, which may go on to need them, it asks how many there are; everywhere else it goes.
+    """
+    truth = world.truth(statement.test)
+    if truth is None or any(isinstance(n, ast.expr) and is_written_out(n) for n in ast.walk(statement.test)):
+        return False
+    under = any(
+        isinstance(above, ast.If) and not is_main_guard(above) for above in world.facts.tree(statement).up(statement)
+    )
+    if truth or not under or not asks_only_for_several(world, statement.test):
+        pen.remove(statement)
+    else:
+        pen.rewrite(statement.test, f"{ACCELERATOR}.num_processes > 1")
+    return True
 
 
 def choose(world: World, pen: Pen, node: ast.IfExp) -> ast.expr | None:

@@ -5,8 +5,9 @@
     (a file written before)                   ->   accelerator.wait_for_everyone() first
     (a lambda onto the gpu)                   ->   torch.load(path, map_location=accelerator.device)
 
-Keys stay plain; where the original loaded into a wrapped model, a `module.` prefix is taken off first. Without
-map_location every process would load onto the GPU that the file was written from.
+Keys stay plain; where the original loaded into a wrapped model, a `module.` prefix is taken off first, and within the
+keys of a layer that was wrapped (`model.features = DataParallel(model.features)`). Without map_location every process
+would load onto the GPU that the file was written from.
 Safe: load_state_dict copies into the parameters where they are.
 """
 
@@ -19,12 +20,20 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.programs.device.lambdas import is_location
 from migrate.programs.output.guards import has_accelerator
 from migrate.programs.output.rereads import rereads
+from migrate.rules.layout import WIDTH, place
 from migrate.rules.placing import wrappers
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.analysis.facts import Facts
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
+
+
+_STRIP = "torch.nn.modules.utils.consume_prefix_in_state_dict_if_present"
+_KEY = "key.replace('{path}.module.', '{path}.')"
 
 
 @rule("MIG116", "loading", optional=True)
@@ -48,6 +57,7 @@ def loading(conversion: Conversion, draft: Draft) -> None:
             draft.add_keyword(use.node, "map_location", draft.quoted(use.node, "'cpu'"))
     _onto_the_device(conversion, draft)
     _strip_prefixes(conversion, draft)
+    _pickled(conversion, draft)
     _wait_for_the_file(conversion, draft)
 
 
@@ -71,21 +81,77 @@ def _wait_for_the_file(conversion: Conversion, draft: Draft) -> None:
 def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:
     """Where the original loaded into a DataParallel model, its files may have keys with `module.`; now they must go."""
     facts = conversion.facts
-    wrapped = {origin for call in wrappers(conversion) for origin in origins(facts.values(call.args[0]), Role.MODEL)}
+    calls = wrappers(conversion)
+    wrapped = {origin for call in calls for origin in origins(facts.values(call.args[0]), Role.MODEL)}
+    layers = _wrapped_layers(conversion, calls)
     for use in facts.method_calls("load_state_dict"):
-        mine = origins(facts.receiver(use.node), Role.MODEL) & wrapped
-        if not mine or use.unit not in conversion.units or not use.node.args:
+        made = origins(facts.receiver(use.node), Role.MODEL)
+        inside = sorted({path for origin, path in layers if origin in made})
+        if use.unit not in conversion.units or not use.node.args or not (inside or made & wrapped):
             continue
-        state = use.node.args[0]
+        state, statement = use.node.args[0], facts.tree(use.node).statement(use.node)
         if isinstance(state, (ast.Name, ast.Subscript, ast.Attribute)) and "torch" in use.unit.module.names:
-            function = "torch.nn.modules.utils.consume_prefix_in_state_dict_if_present"
-            draft.before(
-                facts.tree(use.node).statement(use.node),
-                draft.quoted(use.node, f"{function}({ast.unparse(state)}, 'module.')"),
-            )
+            text = ast.unparse(state)
+            lines = [_renamed(facts, statement, text, path) for path in inside]
+            lines += [f"{_STRIP}({text}, 'module.')"] if made & wrapped else []
+            for line in lines:
+                if not _is_said(facts, statement, line):
+                    draft.before(statement, draft.quoted(use.node, line))
         else:
             draft.note(
                 use.node,
-                "files that the original wrote on GPUs have keys that begin with `module.`",
-                "strip them: {key.removeprefix('module.'): value for key, value in state.items()}",
+                "files that the original wrote on GPUs have keys "
+                + (f"with `{inside[0]}.module.`" if inside else "that begin with `module.`"),
+                "strip them: "
+                + (f"{{{_KEY.format(path=inside[0])}: ..." if inside else "{key.removeprefix('module.'): value")
+                + " for key, value in state.items()}",
             )
+
+
+def _renamed(facts: Facts, statement: ast.stmt, text: str, path: str) -> str:
+    """`state = {key.replace(...): value for key, value in state.items()}`."""
+    at = place(facts.file(statement), statement)
+    items = f"{_KEY.format(path=path)}: value for key, value in {text}.items()"
+    is_short = at.column + len(text) + len(items) + 5 <= WIDTH
+    return f"{text} = {{{items}}}" if is_short else f"{text} = {{\n{at.unit}{items}\n}}"
+
+
+def _wrapped_layers(conversion: Conversion, calls: Iterable[ast.Call]) -> set[tuple[ast.AST, str]]:
+    """`model.features = DataParallel(model.features)`: where the model was made, and `features`."""
+    facts = conversion.facts
+    return {
+        (origin, call.args[0].attr)
+        for call in calls
+        if isinstance(call.args[0], ast.Attribute)
+        for origin in origins(facts.values(call.args[0].value), Role.MODEL)
+    }
+
+
+def _pickled(conversion: Conversion, draft: Draft) -> None:
+    """`net = checkpoint["net"]`, which the original wrapped and saved as a whole."""
+    facts = conversion.facts
+    for call in wrappers(conversion):
+        text = ast.unparse(call.args[0])
+        for binding in facts.bindings_in(facts.unit(call)):
+            value = getattr(binding.statement, "value", None)
+            if binding.target != text or not isinstance(value, (ast.Name, ast.Subscript)):
+                continue
+            if binding.statement.lineno < call.lineno and Role.CHECKPOINT in _roles_of_whole(facts, value):
+                what = (
+                    "files that the original wrote on GPUs hold the model in DataParallel, which goes on using all GPUs"
+                )
+                draft.note(binding.statement, what, f"take it out: {text} = getattr({text}, 'module', {text})")
+
+
+def _roles_of_whole(facts: Facts, node: ast.expr) -> set[Role]:
+    """What the object may be that a part is taken from, with the part."""
+    whole = node.value if isinstance(node, ast.Subscript) else node
+    return roles(facts.values(whole)) | roles(facts.values(node))
+
+
+def _is_said(facts: Facts, statement: ast.stmt, line: str) -> bool:
+    """Whether a line stands above a statement, where it was put when processes were taken out of the program."""
+    block = facts.tree(statement).block(statement)
+    above = block[: next(index for index, each in enumerate(block) if each is statement)]
+    wanted = ast.unparse(ast.parse(line))
+    return any(ast.unparse(each) == wanted for each in above)

@@ -181,3 +181,53 @@ def test_images_that_the_program_has_drawn_are_waited_for_once(changed):
 
 def test_images_of_others_are_not_waited_for(unchanged):
     unchanged(imports="import imageio", setup="pages = []", end=DRAWN)
+
+
+LAYER = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.features(x)
+
+model = Net()
+model.features = nn.DataParallel(model.features)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.zeros(8, 2), torch.zeros(8, 2)), batch_size=4)
+saved = torch.load("m.pt", map_location="cpu")
+model.load_state_dict(saved["model"])
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_keys_of_a_wrapped_layer_are_made_plain(convert_text):
+    _, result = convert_text(LAYER)
+    renamed = 'key.replace("features.module.", "features."): value for key, value in saved["model"].items()'
+    assert f'saved["model"] = {{\n    {renamed}\n}}\n' in result
+    assert "consume_prefix" not in result
+    assert "DataParallel" not in result
+
+
+def test_a_wrapped_layer_that_is_loaded_without_a_name_is_said(convert_text):
+    report, _ = convert_text(LAYER.replace('saved["model"])', 'dict(saved["model"]))'))
+    (note,) = [finding for finding in report.findings if "`features.module.`" in finding.message]
+    assert "key.replace('features.module.', 'features.')" in note.hint
+
+
+def test_a_wrapped_model_that_was_saved_as_a_whole_is_said(convert_text):
+    source = LAYER.replace('model.load_state_dict(saved["model"])\n', "").replace("model.features = ", "model = ")
+    source = source.replace("nn.DataParallel(model.features)", "nn.DataParallel(model)")
+    loaded = 'import sys\nif len(sys.argv) > 1:\n    saved = torch.load("m.pt")\n    model = saved["net"]\n'
+    report, _ = convert_text(source.replace("model = nn.Data", f"{loaded}model = nn.Data"))
+    (note,) = [finding for finding in report.findings if "hold the model in DataParallel" in finding.message]
+    assert note.hint == "take it out: model = getattr(model, 'module', model)"

@@ -247,6 +247,23 @@ def test_an_epoch_that_only_several_processes_tell_is_told(convert_text):
     assert "    loader.set_epoch(epoch if accelerator.num_processes > 1 else 0)\n" in result
 
 
+DEMAND = """if args.sync:
+    assert args.distributed, "several processes"
+    model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+assert not args.distributed or args.lr > 0
+if args.distributed:
+    model ="""
+
+
+def test_what_an_option_demands_of_the_processes_is_asked(convert_text):
+    option = 'parser.add_argument("--sync", action="store_true")\n'
+    source = JOINING.format(option=option)
+    _, result = convert_text(source.replace("if args.distributed:\n    model =", DEMAND))
+
+    assert 'assert accelerator.num_processes > 1, "several processes"' in result
+    assert "assert not" not in result
+
+
 MUTED = """
 import builtins
 
