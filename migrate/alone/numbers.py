@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.alone.given import answer
 from migrate.alone.world import RANKS, VALUES
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.values.place import number
@@ -69,7 +70,7 @@ def rewrite(world: World, scales: Scales, pen: Pen, node: ast.expr) -> list[ast.
             return []
         if world.questions.stays(node):
             return []
-        if (text := world.process(node)) is not None:
+        if (text := answer(world, node) or world.process(node)) is not None:
             pen.rewrite(node, text)
             return []
     return None

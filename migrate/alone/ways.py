@@ -21,8 +21,8 @@ def ends(world: World, block: list[ast.stmt]) -> bool:
 
 
 def certain(world: World, statement: ast.If) -> list[ast.stmt] | None:
-    """The statements of a decided `if` that stay."""
-    truth = world.truth(statement.test)
+    """The statements of a decided `if` that stay; what the program itself has switched off (`if False:`) is its own."""
+    truth = None if isinstance(statement.test, ast.Constant) else world.truth(statement.test)
     if truth is None:
         return None
     kept, other = (statement.body, statement.orelse) if truth else (statement.orelse, statement.body)

@@ -10,6 +10,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.alone.given import asks_for_none, is_none, numbering
 from migrate.alone.missing import Attributes
 from migrate.alone.questions import Questions
 from migrate.alone.ways import certain, ends
@@ -138,8 +139,8 @@ class World:
             return None
         value = number(test.comparators[0])
         kind = self.quantity(test.left)
-        if kind in RANKS and isinstance(test.ops[0], (ast.Is, ast.IsNot)) and _is_none(test.comparators[0]):
-            return isinstance(test.ops[0], ast.Is) is self._is_optional(test.left)
+        if kind in RANKS and asks_for_none(test):
+            return None if numbering(self, test) else isinstance(test.ops[0], ast.Is) is self._is_optional(test.left)
         if kind is not Quantity.WORLD_SIZE or not isinstance(value, int):
             return None
         answers = {ast.Eq: value == 1, ast.NotEq: value != 1, ast.Lt: value > 1, ast.LtE: value >= 1}
@@ -150,7 +151,7 @@ class World:
         """Whether a rank is an option of the command line, too: left out where there is one process."""
         option = self.sources.option(node)
         if option is not None:
-            return not any(k.arg == "default" and not _is_none(k.value) for k in option.keywords)
+            return not any(k.arg == "default" and not is_none(k.value) for k in option.keywords)
         return depth > 0 and any(self._is_optional(e, depth - 1) for e in self.sources.given(node).expressions)
 
     def process(self, test: ast.expr) -> str | None:
@@ -391,7 +392,3 @@ class World:
     def is_wrapped(self, node: ast.expr) -> bool:
         """Whether a model is one of those."""
         return bool(origins(self.facts.values(node), Role.MODEL) & self._wrapped)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

@@ -30,6 +30,7 @@ from migrate.programs.processes.replicas import (
     other_sources,
     parting_replicas,
     raw_models,
+    set_apart,
 )
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
@@ -250,6 +251,7 @@ CHECKS: tuple[Check, ...] = (
     drawn_apart,
     dealt_out_before,
     raw_models,
+    set_apart,
     recorded,
     phases_in_turns,
     closures,

@@ -18,6 +18,7 @@ from migrate.analysis.units import Class, Module
 from migrate.programs.argument import Argument
 from migrate.programs.marker import is_main
 from migrate.programs.processes.draws import Draws
+from migrate.programs.processes.first_batch import first_runs, set_by_batch
 from migrate.programs.processes.one_seed import OneSeed, possible, seed_of_splits
 from migrate.programs.processes.sameness import Sameness
 from migrate.programs.processes.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, unseeded
@@ -56,6 +57,7 @@ def decide_seed(facts: Facts, loops: Loops, program: Program) -> OneSeed | None:
 def splits_apart(facts: Facts, loops: Loops, program: Program) -> list[ast.Call]:
     """Where each process would choose data of its own, for the loaders that are then dealt out."""
     chosen = chosen_data(facts, loops, program) if program.training_loaders else {}
+    chosen |= dict.fromkeys(first_runs(facts, loops, program) if program.training_loaders else (), "torch")
     missing = chance(facts, loops, program) if chosen else []
     return [call for call, library in chosen.items() if library in missing]
 
@@ -150,6 +152,22 @@ def raw_models(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal
         why = f"models that make their own optimizers are not prepared, and each process would train others ({told})"
         way = f"{way}, or make each model and its optimizer under names of their own"
         yield Refusal(program.training[0].node, "MIG901", why, way)
+
+
+def set_apart(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Parameters that a layer sets by the batch it sees, where each process sees another."""
+    found = set_by_batch(facts, program)
+    if not found or (not program.training_loaders and not differs(facts, loops, program)):
+        return
+    is_same = program.one_seed is not None or not chance(facts, loops, program)
+    if not is_same or not first_runs(facts, loops, program):
+        yield Refusal(
+            found[0],
+            "MIG122",
+            f"{ast.unparse(found[0]).partition('(')[0]} sets a parameter by the batch that the model sees: each "
+            "process would set another, and nobody shares them",
+            "seed the program, and run the model once on a batch of a loader of its own before the training",
+        )
 
 
 def dealt_out_before(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -319,6 +337,7 @@ __all__ = [
     "other_sources",
     "parting_replicas",
     "raw_models",
+    "set_apart",
     "without_device",
     "without_loader",
 ]

@@ -324,3 +324,32 @@ def test_processes_that_share_one_model(convert_text):
     report, _ = convert_text(SHARING)
 
     assert "train one model in shared memory" in " ".join(finding.message for finding in report.of(Kind.LEFT))
+
+
+FACTORY = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def fetch(shuffle, size=4):
+    rows = torch.ones(8, 2)
+    pick = {pick}
+    return DataLoader(TensorDataset(pick(1), torch.ones(8, 1)), batch_size=size, shuffle=shuffle)
+
+
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+loader = fetch(True)
+tests = fetch(False)
+for x, y in loader:
+    (model(x) - y).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+def test_a_lambda_that_keeps_what_a_function_has_made_keeps_its_calls_from_being_told_apart(convert_text):
+    source = FACTORY.format(pick="lambda i: torch.mul(rows, i)")
+    report, result = convert_text(source)
+    assert result == source
+    assert {finding.code for finding in report.of(Kind.LEFT)} == {"MIG104"}
