@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import blocks, reads, writes
+from migrate.analysis.syntax import blocks, writes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,49 +33,88 @@ class Group:
 
 def apart(facts: Facts, program: Program, prepared: Sequence[Named], prepare: ast.stmt) -> list[Group]:
     """The objects that are prepared on their own, in the order in which that is written."""
-    found: dict[tuple[ast.If, bool], list[Named]] = {}
+    found: dict[_Branches, list[Named]] = {}
     tree = facts.tree(prepare)
     block = tree.block(prepare)
     for named in prepared:
-        branches = {_branch(tree, statement, block) for statement in named.statements}
-        branch = branches.pop() if len(branches) == 1 else None
-        if branch is not None and _is_asked_again(facts, program, named, branch[0]):
-            found.setdefault(branch, []).append(named)
+        around = _common([_branches(tree, statement, block) for statement in named.statements])
+        asked = (i for i, (made, _) in enumerate(around) if _is_for_some(facts, program, named, made))
+        depth = next(asked, None)
+        if depth is not None:
+            found.setdefault(around[: depth + 1], []).append(named)
     alone = [named for names in found.values() for named in names]
     models = {origin for named in prepared if named not in alone for origin in named.origins}
     groups = []
-    for branch, names in found.items():
+    for branches, names in found.items():
         trained = set().union(*(facts.models_of.get(o, set()) for named in names for o in named.origins))
-        if branch[1] and trained & models:
-            groups.append(Group(prepare, names, branch[0].test))
+        if branches[-1][1] and trained & models:
+            groups.append(Group(prepare, names, _test(branches)))
         else:
-            groups.append(Group(_last(tree, branch, names), names))
+            groups.append(Group(_last(tree, branches[-1], names), names))
     return groups
 
 
-def _branch(tree: Tree, statement: ast.stmt, block: list[ast.stmt]) -> tuple[ast.If, bool] | None:
-    """The outermost `if` below the block of prepare in which a statement stands, and whether in its body."""
+#: The `if` statements around something, from the outside in, each with whether that stands in its body.
+_Branches = tuple[tuple[ast.If, bool], ...]
+
+
+def _branches(tree: Tree, statement: ast.stmt, block: list[ast.stmt]) -> _Branches:
+    """The `if` statements below the block of prepare in which a statement stands."""
+    found = []
     held = tree.in_block(statement, block)
-    if not isinstance(held, ast.If):
-        return None
-    return held, tree.in_block(statement, held.body) is not None
+    while isinstance(held, ast.If):
+        is_body = tree.in_block(statement, held.body) is not None
+        found.append((held, is_body))
+        held = tree.in_block(statement, held.body if is_body else held.orelse)
+    return tuple(found)
 
 
-def _is_asked_again(facts: Facts, program: Program, named: Named, made: ast.If) -> bool:
-    """Whether the same condition guards a place that uses the object, and nothing gives it on the other way."""
+def _common(paths: Sequence[_Branches]) -> _Branches:
+    """What all have in common at their beginning."""
+    return tuple(level[0] for level in takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False)))
+
+
+def _test(branches: _Branches) -> ast.expr:
+    """What holds where all of these branches are taken."""
+    tests = [made.test if is_body else ast.UnaryOp(ast.Not(), made.test) for made, is_body in branches]
+    return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+
+
+def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If) -> bool:
+    """Whether some runs are without the object: nothing gives it, and nothing ends them, where the condition fails.
+
+    Where there is another branch, the same condition must guard a place that uses the object.
+    """
     names = {named.target, _holder(named)}
-    if any(names & _written(block) for block in blocks(made) if not _holds(block, named.statements[0])):
+    if any(names & _named(block, ast.Store) for block in blocks(made) if not _holds(block, named.statements[0])):
         return False
-    test = ast.unparse(made.test)
+    if not made.orelse:
+        return not names & _named_around(facts, made)
+    test = _text(made.test)
     modules = {program.module, *(loop.unit.module for loop in program.training)}
     return any(
         isinstance(node, ast.If)
         and node is not made
-        and ast.unparse(node.test) == test
-        and any(names & reads(inner) for inner in (*node.body, *node.orelse))
+        and _text(node.test) == test
+        and names & _named([*node.body, *node.orelse], ast.Load)
         for module in modules
         for node in facts.tree_of(module).nodes
     )
+
+
+def _named_around(facts: Facts, made: ast.If) -> set[str]:
+    """What the unit of an `if` binds beside it: `scheduler = None`."""
+    inside = set(ast.walk(made))
+    own = (n for n in facts.own(facts.unit(made)) if isinstance(n, (ast.Name, ast.Attribute)) and n not in inside)
+    return {ast.unparse(n) for n in own if isinstance(n.ctx, ast.Store)}
+
+
+def _text(test: ast.expr) -> str:
+    """A test in few words: `x is True` asks for what `x` asks for."""
+    match test:
+        case ast.Compare(left, [ast.Is() | ast.Eq()], [ast.Constant(True)]):
+            return ast.unparse(left)
+    return ast.unparse(test)
 
 
 def _holder(named: Named) -> str:
@@ -83,8 +123,10 @@ def _holder(named: Named) -> str:
     return root if any(root in writes(statement) for statement in named.statements) else named.target
 
 
-def _written(block: list[ast.stmt]) -> set[str]:
-    return set().union(*(writes(statement) for statement in block)) if block else set()
+def _named(block: list[ast.stmt], context: type[ast.expr_context]) -> set[str]:
+    """The names and attributes that statements read or bind."""
+    nodes = (node for statement in block for node in ast.walk(statement))
+    return {ast.unparse(n) for n in nodes if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, context)}
 
 
 def _holds(block: list[ast.stmt], statement: ast.stmt) -> bool:

@@ -290,3 +290,53 @@ def test_an_optimizer_of_a_branch_is_prepared_below_its_model(convert_text):
     model = "    model = accelerator.prepare(model)\n"
     rest = "    if trains:\n        loader, optimizer = accelerator.prepare(loader, optimizer)\n"
     assert f"{model}\n{rest}" in result
+
+
+AT_TIMES = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+class Trainer:
+    def __init__(self, args):
+        self.args = args
+        self.net = nn.Linear(2, 1)
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
+        if args.kind == "soft":
+            if args.tunes is True:
+                self.weight = torch.zeros(1, requires_grad=True)
+                self.second = optim.Adam([self.weight], lr=0.1)
+            self.kind = "soft"
+        else:
+            self.kind = "hard"
+
+    def fit(self, x):
+        for _ in range(4):
+            loss = self.net(x).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            if GUARD:
+                again = (self.weight * loss.item()).sum()
+                self.second.zero_grad()
+                again.backward()
+                self.second.step()
+
+torch.manual_seed(0)
+Trainer(args).fit(torch.ones(4, 2))
+"""
+
+
+@pytest.mark.parametrize("guard", ["self.args.tunes", "hasattr(self, 'second')"])
+def test_an_optimizer_that_some_runs_are_without_is_prepared_where_it_is_made(convert_text, guard):
+    _, result = convert_text(AT_TIMES.replace("GUARD", guard))
+    assert "lr=0.1)\n                self.second = self.accelerator.prepare(self.second)\n" in result
+    assert "self.net, self.optimizer = self.accelerator.prepare(self.net, self.optimizer)" in result
+
+
+def test_an_optimizer_that_is_none_in_some_runs_is_prepared_with_the_others(convert_text):
+    source = AT_TIMES.replace("GUARD", "self.second is not None").replace(
+        "        if args.kind", "        self.second = None\n        if args.kind"
+    )
+    _, result = convert_text(source)
+    assert "self.net, self.optimizer, self.second = self.accelerator.prepare(" in result
