@@ -204,8 +204,17 @@ def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
             )
         for balance in loops.balances(loop):
             if balance.edits is None:
-                why = f"{balance.name} weighs the loss and goes by what only some processes come to: each has its own"
-                yield Refusal(balance.at, "MIG122", why, "give it its value in every step, or under no condition")
+                what, way_out = _BALANCES[balance.of_batch]
+                yield Refusal(
+                    balance.at, "MIG122", f"{balance.name} weighs the loss and {what}: each has its own", way_out
+                )
+
+
+#: Why a number that weighs the loss cannot be the same on all processes, by whether it is made of a whole batch.
+_BALANCES = {
+    False: ("goes by what only some processes come to", "give it its value in every step, or under no condition"),
+    True: ("is set by a batch of one process", "make it of a number, `x.item()`, of which the mean can be taken"),
+}
 
 
 def _unknown_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:

@@ -5,6 +5,7 @@
     model[0].weight                ->   accelerator.unwrap_model(model)[0].weight
     writer.add_graph(model, x)     ->   writer.add_graph(accelerator.unwrap_model(model), x)
     torch.save({"net": model}, path)   ->   accelerator.save({"net": accelerator.unwrap_model(model)}, path)
+    return model                   ->   return accelerator.unwrap_model(model)    (to code without the accelerator)
 
 On several processes the prepared model is a wrapper without these attributes. Left as they are: calls, train(), eval(),
 zero_grad(), parameters(), which mean the same on both, if the model's class has none of its own.
@@ -59,7 +60,7 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
         accelerator = conversion.access.name(node)
         draft.wrap(node.value, f"{accelerator}.unwrap_model({{it}})")
     found = (*_handed_out(conversion), *_looked_into(conversion), *_built_in(conversion), *_saved(conversion))
-    found += (*_among_others(conversion),)
+    found += (*_among_others(conversion), *_given_back(conversion))
     for given in dict.fromkeys(found):
         draft.wrap(given, f"{conversion.access.name(given)}.unwrap_model({{it}})")
     for call in islice(around_forward(conversion.facts, conversion.loops, conversion.program), 1):
@@ -131,6 +132,18 @@ def _is_global(conversion: Conversion, node: ast.AST, unit: Unit) -> bool:
     )
     own = {binding.target for binding in conversion.facts.bindings_in(unit)}
     return is_own and node.id not in own and any(b.target == node.id for b in conversion.facts.bindings_in(start))
+
+
+def _given_back(conversion: Conversion) -> Iterator[ast.expr]:
+    """`return net` to code that has no accelerator: what that goes on with, or saves, is the model itself."""
+    home = conversion.program.home
+    callers = {call.caller.original for call in conversion.facts.callers(home)} if isinstance(home, Function) else set()
+    if callers <= {*conversion.units, *conversion.access.around}:
+        return
+    for node in conversion.facts.own(home) if home is not None else ():
+        if isinstance(node, ast.Return) and node.value is not None:
+            given = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            yield from (each for each in given if _is_prepared_model(conversion, each))
 
 
 def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:

@@ -221,6 +221,8 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
             )  # other loaders may be evaluated on
             if not all(several) or not _is_alone(facts, found, [*holders, *others], key):
                 continue
+            if role is Role.LOADER and any(_is_begun(facts, held, found) for held in holding):
+                continue
             if is_attribute_there(facts, key, role, found):
                 yield Named(f"{owner}.{key}", role, frozenset(found), statements, module, holders)
 
@@ -271,6 +273,12 @@ def _is_alone(facts: Facts, found: Iterable[ast.AST], holders: Iterable[ast.AST]
     """Whether nothing else holds objects: it would go on with those that are not prepared."""
     known = {(holder, key) for holder in holders}
     return all(facts.singles.holders(origin) <= known for origin in found)
+
+
+def _is_begun(facts: Facts, held: Mapping[str, Values], loaders: set[ast.AST]) -> bool:
+    """Whether an object holds an iterator over one of its loaders, the raw one: `self.batches = iter(self.loader)`."""
+    kept = (value for values in held.values() for value in values if value.role is Role.ITERATOR)
+    return any(value.origin is not None and origins(facts.over(value.origin), Role.LOADER) & loaders for value in kept)
 
 
 def _with_their_own(facts: Facts, found: Iterable[ast.AST], key: str) -> Iterator[ast.AST]:

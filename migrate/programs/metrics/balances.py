@@ -32,7 +32,8 @@ class Balance:
 
     name: str
     at: ast.stmt  # where it is given its next value
-    edits: tuple[Average, ...] | None  # None: not all processes come to it
+    edits: tuple[Average, ...] | None  # None: not all processes come to it, or it is none of numbers
+    of_batch: bool = False  # whether it is set to something of a whole batch
 
 
 def balances(facts: Facts, loop: LoopFact, averaging: Averaging) -> Iterator[Balance]:
@@ -79,6 +80,19 @@ class _Body:
                 edits = [self._averaging.number(leaf, is_tensor=not _is_python(leaf)) for leaf in leaves]
                 met = tuple(edit for edit in edits if edit is not None)
                 yield Balance(place, statement, met if len(met) == len(edits) else None)
+        yield from self._set_inside()
+
+    def _set_inside(self) -> Iterator[Balance]:
+        """`self.radius.data = torch.tensor(quantile(distances))`: what a tensor is set to, of a whole batch."""
+        for statement in self._given:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                if not isinstance(target, ast.Attribute) or target.attr != "data" or statement.value is None:
+                    continue
+                place = ast.unparse(target.value)
+                if self._is_carried(place, statement) and self._averaging.is_of_batch(statement.value):
+                    if self._weighs(place):
+                        yield Balance(place, statement, None, of_batch=True)
 
     def _is_carried(self, place: str, statement: _Given) -> bool:
         """Whether a place is read before it is given its next value."""

@@ -120,7 +120,7 @@ def _taken(
             and isinstance(node.ctx, ast.Load)
             and not (isinstance(node, ast.Attribute) and node.attr in _SELF)
             and (unit is not program.home or (node.lineno > end and ast.unparse(node) not in names))
-            and bool(origins(facts.values(node), *_KEPT) & held)
+            and bool((origins(facts.values(node), *_KEPT) | facts.loaders(facts.values(node))) & held)
         ):
             yield node
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
+from migrate.analysis.units import Function
 from migrate.programs.training.updates import How
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Sequence
 
     from migrate.analysis.facts import Facts
@@ -36,12 +37,21 @@ def by_hand(loops: Loops, training: Sequence[LoopFact]) -> LoopFact | None:
 
 
 def without_theirs(facts: Facts, loops: Loops, program: Program, home: Home) -> list[Named]:
-    """The loaders with a name at a program's home, beside those prepared elsewhere and those of such loops."""
+    """The loaders with a name at a program's home, and a use; not those prepared elsewhere, or of such loops."""
     named = home.named(facts, Role.LOADER, None)
     if theirs := _data(loops, program.training):
         named = home.named(facts, Role.LOADER, {origin for each in named for origin in each.origins} - theirs)
     apart = {origin for each in program.loaders for origin in each.origins}
-    return [each for each in named if each.origins.isdisjoint(apart)]
+    return [each for each in named if each.origins.isdisjoint(apart) and not _is_idle(facts, program, each)]
+
+
+def _is_idle(facts: Facts, program: Program, loader: Named) -> bool:
+    """Whether nothing reads a loader: `train_loader, _ = loaders()`."""
+    home = program.home
+    if not isinstance(home, Function) or not loader.target.isidentifier() or not loader.statements:
+        return False
+    nodes = (node for unit in (home, *facts.nested(home)) for node in facts.own(unit))
+    return not any(isinstance(n, ast.Name) and n.id == loader.target and isinstance(n.ctx, ast.Load) for n in nodes)
 
 
 def _data(loops: Loops, training: Sequence[LoopFact]) -> set[ast.AST]:

@@ -43,3 +43,14 @@ def test_other_numbers_stay(changed, name):
 def test_a_balance_of_some_processes_is_refused(refused):
     holes = {"made": "k = 0.5", "backward": "loss = loss - k * output.abs().mean()\nloss.backward()"}
     refused("MIG122", "k = k +", ["weighs the loss"], **holes, step="if y.sum() > 3:\n    k = k + 0.01 * loss.item()")
+
+
+def test_a_tensor_that_is_set_by_a_batch_is_refused(refused):
+    refused(
+        "MIG122",
+        "k.data =",
+        ["k weighs the loss and is set by a batch of one process"],
+        made="k = torch.tensor(0.5)",
+        backward="loss = loss - k * output.abs().mean()\nloss.backward()",
+        step="k.data = torch.quantile(output.detach(), 0.9)",
+    )

@@ -297,3 +297,85 @@ def test_what_an_init_sets_up_and_others_have_raw(convert_text, name):
 
     assert "Accelerator" not in result
     assert any(finding.code == "MIG104" for finding in report.findings)
+
+
+ENDLESS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+class Endless:
+    def __init__(self, data):
+        self.loader = DataLoader(data, batch_size=4)
+        self.batches = iter(self.loader)
+
+    def next(self):
+        try:
+            return next(self.batches)
+        except StopIteration:
+            self.batches = iter(self.loader)
+            return next(self.batches)
+
+data = TensorDataset(torch.ones(8, 2))
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+endless = Endless(data)
+for step in range(9):
+    (x,) = endless.next()
+    loss = model(x).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_loader_is_prepared_before_an_iterator_over_it_is_kept(convert_text):
+    _, result = convert_text(ENDLESS)
+    prepared = result.index("self.loader = accelerator.prepare(self.loader")
+    assert result.index("DataLoader(data, batch_size=4)") < prepared < result.index("self.batches = iter(self.loader)")
+    assert "endless.loader" not in result
+
+
+GIVEN_BACK = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+def loaders():
+    train = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
+    test = DataLoader(TensorDataset(torch.zeros(8, 2)), batch_size=4)
+    return train, test
+
+class Trainer:
+    def __init__(self, lr):
+        self.lr = lr
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def train(self, net):
+        net = net.to(self.device)
+        loader, _ = loaders()
+        optimizer = optim.SGD(net.parameters(), lr=self.lr)
+        for (x,) in loader:
+            optimizer.zero_grad()
+            net(x.to(self.device)).mean().backward()
+            optimizer.step()
+        return net
+
+class Search:
+    def pretrain(self):
+        self.net = nn.Linear(2, 1)
+        self.net = Trainer(0.1).train(self.net)
+        return {key: value for key, value in self.net.state_dict().items() if key == "weight"}
+
+Search().pretrain()
+"""
+
+
+def test_code_without_the_accelerator_is_given_the_model_itself(convert_text):
+    _, result = convert_text(GIVEN_BACK)
+    assert "        return self.accelerator.unwrap_model(net)\n" in result
+
+
+def test_a_loader_that_nobody_reads_stays(convert_text):
+    _, result = convert_text(GIVEN_BACK)
+    assert "loader, net, optimizer = self.accelerator.prepare(loader, net, optimizer)" in result
