@@ -137,13 +137,20 @@ def _is_global(conversion: Conversion, node: ast.AST, unit: Unit) -> bool:
 def _given_back(conversion: Conversion) -> Iterator[ast.expr]:
     """`return net` to code that has no accelerator: what that goes on with, or saves, is the model itself."""
     home = conversion.program.home
-    callers = {call.caller.original for call in conversion.facts.callers(home)} if isinstance(home, Function) else set()
-    if callers <= {*conversion.units, *conversion.access.around}:
+    calls = conversion.facts.callers(home) if isinstance(home, Function) else ()
+    outside = (call for call in calls if call.caller.original not in {*conversion.units, *conversion.access.around})
+    if not any(_is_kept(conversion.facts, call.node) for call in outside):
         return
     for node in conversion.facts.own(home) if home is not None else ():
         if isinstance(node, ast.Return) and node.value is not None:
             given = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
             yield from (each for each in given if _is_prepared_model(conversion, each))
+
+
+def _is_kept(facts: Facts, call: ast.Call) -> bool:
+    """Whether something is done with what a call gives."""
+    statement = facts.tree(call).statement(call)
+    return not (isinstance(statement, ast.Expr) and statement.value is call)
 
 
 def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
