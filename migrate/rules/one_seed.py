@@ -16,7 +16,8 @@ Programs for older versions of gym, whose step gives four things, call env.seed(
 where it chooses actions. Where nothing but fresh batches is drawn and nothing is decided by them, each process may have
 its own. A program that seeds itself is left as it is.
 Beside loaders the same seed is set where data are split or chosen at random (`random_split`, `train_test_split`,
-`np.random.shuffle(indices)`) and nothing seeds that: each process would keep other data for the evaluation.
+`np.random.shuffle(indices)`) and nothing seeds that: each process would keep other data for the evaluation. So it is
+where layers set their parameters by the batch of a first run (ActNorm): each process would set others.
 Refused: what is drawn before there is an accelerator.
 Safe: on one process nothing is seeded, and every run is another, as it was.
 """
