@@ -25,6 +25,7 @@ from migrate.programs.processes.films import recorded
 from migrate.programs.processes.gaps import gaps
 from migrate.programs.processes.replicas import (
     dealt_out_before,
+    differs,
     drawn_apart,
     loose_tensors,
     other_sources,
@@ -202,7 +203,7 @@ def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
                 f"{decision.what} here goes by {decision.name}, which differs between processes: they would part ways",
                 "go by a number of the whole epoch: add up loss.item() in the loop and divide by len(loader) after it",
             )
-        for balance in loops.balances(loop):
+        for balance in loops.balances(loop, draws=not loop.loaders and differs(facts, loops, program)):
             if balance.edits is None:
                 what, way_out = _BALANCES[balance.of_batch]
                 yield Refusal(

@@ -317,9 +317,9 @@ class Loops:
             self._averaged[loop.node] = found | more
         return self._averaged[loop.node]
 
-    def balances(self, loop: LoopFact) -> tuple[Balance, ...]:
+    def balances(self, loop: LoopFact, *, draws: bool = False) -> tuple[Balance, ...]:
         """What a step of a training loop leaves for the next one, and a loss goes by."""
-        return tuple(balances(self._facts, loop, Averaging(Ground(self._facts, self), loop)))
+        return tuple(balances(self._facts, loop, Averaging(Ground(self._facts, self), loop), draws=draws))
 
     def trained_by(self, loop: LoopFact) -> set[ast.AST]:
         """Where the optimizers were made that step in a training loop, functions it calls, or loops around it."""

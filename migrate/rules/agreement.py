@@ -25,9 +25,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.programs.metrics.averages import Joint
+from migrate.programs.processes.replicas import differs, without_loader
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.programs.conversion import Conversion
     from migrate.programs.metrics.averages import Average
     from migrate.rules.draft import Draft
@@ -46,9 +49,19 @@ def agreement(conversion: Conversion, draft: Draft) -> None:
     for loop in conversion.program.training:
         for average in conversion.loops.averaged(loop).edits:
             _average(conversion, draft, average)
+    for average in _of_draws(conversion):
+        _average(conversion, draft, average)
     for loss in conversion.returned_losses:
         accelerator = conversion.access.name(loss)
         draft.wrap(loss, draft.quoted(loss, f"{accelerator}.reduce({{it}}.detach(), reduction='mean')"))
+
+
+def _of_draws(conversion: Conversion) -> Iterator[Average]:
+    """What is joined of numbers that weigh a loss, where each process draws its batches itself."""
+    if differs(conversion.facts, conversion.loops, conversion.program):
+        for loop in without_loader(conversion.program):
+            for balance in conversion.loops.balances(loop, draws=True):
+                yield from balance.edits or ()
 
 
 def _average(conversion: Conversion, draft: Draft, average: Average) -> None:

@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, reads, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.kept import written
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _DEEPEST = 4  # names between a number of the batch and the balance
 _KEEPS = frozenset("detach cpu clone float double".split())
+_BRANCHES = (ast.If, ast.While, ast.IfExp, ast.For, ast.Try)
 _Given = ast.Assign | ast.AnnAssign | ast.AugAssign
 
 
@@ -36,9 +37,9 @@ class Balance:
     of_batch: bool = False  # whether it is set to something of a whole batch
 
 
-def balances(facts: Facts, loop: LoopFact, averaging: Averaging) -> Iterator[Balance]:
-    """The balances of one training loop."""
-    if not loop.loaders:
+def balances(facts: Facts, loop: LoopFact, averaging: Averaging, *, draws: bool = False) -> Iterator[Balance]:
+    """The balances of one training loop. `draws`: each process draws its batches itself, and any tensor is its own."""
+    if not loop.loaders and not draws:
         return
     for unit in dict.fromkeys(facts.unit(call) for call in loop.backwards):
         if unit is loop.unit:
@@ -48,7 +49,10 @@ def balances(facts: Facts, loop: LoopFact, averaging: Averaging) -> Iterator[Bal
         else:
             continue
         backwards = [call for call in loop.backwards if facts.unit(call) is unit]
-        yield from _Body(body, backwards, averaging).balances(by_name=unit is loop.unit)
+        made = _Body(body, backwards, averaging)
+        if not loop.loaders:
+            made.drawn = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
+        yield from made.balances(by_name=unit is loop.unit)
 
 
 class _Body:
@@ -56,6 +60,8 @@ class _Body:
 
     def __init__(self, body: Sequence[ast.stmt], backwards: Sequence[ast.Call], averaging: Averaging) -> None:
         nodes = list(_nodes(body))
+        self.drawn: set[str] | None = None  # what counts the steps, where each process draws its batches itself
+        self._tests = [n for n in nodes if isinstance(n, _BRANCHES)]
         self._backwards = backwards
         self._averaging = averaging
         self._given = [n for n in nodes if isinstance(n, _Given) and n.value is not None]
@@ -77,7 +83,7 @@ class _Body:
                 continue
             leaves = list(dict.fromkeys(self._leaves(place, _DEEPEST, frozenset())))
             if leaves and self._weighs(place):
-                edits = [self._averaging.number(leaf, is_tensor=not _is_python(leaf)) for leaf in leaves]
+                edits = [self._joined(leaf) for leaf in leaves]
                 met = tuple(edit for edit in edits if edit is not None)
                 yield Balance(place, statement, met if len(met) == len(edits) else None)
         yield from self._set_inside()
@@ -93,6 +99,14 @@ class _Body:
                 if self._is_carried(place, statement) and self._averaging.is_of_batch(statement.value):
                     if self._weighs(place):
                         yield Balance(place, statement, None, of_batch=True)
+
+    def _joined(self, leaf: ast.expr) -> Average | None:
+        if self.drawn is not None:
+            around = [n for n in self._tests if not _counts(n) and any(leaf is inner for inner in ast.walk(n))]
+            tests = [n.test for n in around if isinstance(n, (ast.If, ast.While, ast.IfExp))]
+            if len(tests) < len(around) or any(not reads(test) <= self.drawn for test in tests):
+                return None
+        return self._averaging.number(leaf, is_tensor=not _is_python(leaf))
 
     def _is_carried(self, place: str, statement: _Given) -> bool:
         """Whether a place is read before it is given its next value."""
@@ -124,12 +138,18 @@ class _Body:
     def _taken(self, node: ast.expr) -> Iterator[ast.expr]:
         """The outermost expressions that turn a tensor of a batch into a number."""
         if _takes(node):
-            if self._averaging.is_of_batch(node) and (_is_python(node) or self._averaging.is_one(node)):
+            is_own = self.drawn is not None or self._averaging.is_of_batch(node)
+            if is_own and (_is_python(node) or isinstance(node, ast.Subscript) or self._averaging.is_one(node)):
                 yield node
             return
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 yield from self._taken(child)
+
+
+def _counts(node: ast.AST) -> bool:
+    """`for i in range(n)`: all processes take as many rounds."""
+    return isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "range"
 
 
 def _nodes(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:

@@ -54,3 +54,42 @@ def test_a_tensor_that_is_set_by_a_batch_is_refused(refused):
         backward="loss = loss - k * output.abs().mean()\nloss.backward()",
         step="k.data = torch.quantile(output.detach(), 0.9)",
     )
+
+
+DRAWN = """
+import torch
+from torch import nn
+{seed}
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+k = 0.5
+for step in range(10):
+    output = model(torch.randn(4, 2))
+    loss = output.pow(2).mean() - k * output.abs().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {step}
+"""
+STEPS = {
+    "every step": "k = k + 0.01 * loss.item()",
+    "some steps": "if step % 2 == 0:\n        k = k + 0.01 * loss.item()",
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_where_each_process_draws_its_batches(convert_text, name):
+    _, result = convert_text(DRAWN.format(seed="", step=STEPS[name]))
+
+    assert "k = k + 0.01 * accelerator.reduce(loss.item(), reduction='mean')" in result
+
+
+def test_where_all_draw_the_same(convert_text):
+    _, result = convert_text(DRAWN.format(seed="torch.manual_seed(0)", step=STEPS["every step"]))
+
+    assert "    k = k + 0.01 * loss.item()" in result
+
+
+def test_where_each_decides_by_what_it_drew(refused_text):
+    text = DRAWN.format(seed="", step="if loss > 3:\n        k = k + 0.01 * loss.item()")
+    refused_text(text, "MIG122", "k = k +", ("weighs the loss",))
