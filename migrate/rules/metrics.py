@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 
 from migrate.programs.metrics.joins import apart
 from migrate.programs.metrics.shares import left_over
-from migrate.programs.training.reductions import unlike_means
+from migrate.programs.training.reductions import folded_by_hand, unlike_means
 from migrate.programs.values.accumulators import Accumulator, Joined
 from migrate.rules.layout import Place, assignment, place
 from migrate.rules.placing import dropped, without
@@ -64,6 +64,8 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
     for loss, why in unlike_means(conversion.facts, conversion.units):
         draft.note(loss, why)
     for loop in conversion.program.training:
+        for part, why in folded_by_hand(conversion.facts, loop):
+            draft.note(part, why)
         if loop.loaders & conversion.loader_origins:
             found = conversion.loops.accumulated(loop)
             shown = [accumulator.name for accumulator in found if accumulator.read_inside]

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import FROM_LOADER, roles
 from migrate.programs.training.modes import without_gradients
+from migrate.programs.values.scalars import assigned
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
+    from migrate.programs.loops import LoopFact
 
 _WEIGHING = {"weight": "weighted by class", "ignore_index": "taken over what is not ignored"}
 
@@ -28,7 +31,7 @@ def unlike_means(facts: Facts, units: Collection[Unit]) -> Iterator[tuple[ast.Ca
         given = {k.arg: k.value for k in use.node.keywords if k.arg is not None}
         reduction, average = (given.get(name) for name in ("reduction", "size_average"))
         if _is(reduction, "sum") or _is(average, False):
-            yield use.node, "this loss is a sum: N processes average their gradients, which divides it by N"
+            yield use.node, _SUM
         elif not _is(reduction, "none") and (why := [told for name, told in _WEIGHING.items() if name in given]):
             yield use.node, f"this loss is a mean {why[0]}: that of N processes' batches is not the mean of their means"
 
@@ -39,3 +42,70 @@ def _is_loss(name: str) -> bool:
 
 def _is(node: ast.expr | None, value: object) -> bool:
     return isinstance(node, ast.Constant) and node.value == value
+
+
+def folded_by_hand(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.expr, str]]:
+    """Where a loss is summed over the batch, or divided by a sum of it: `(x * mask).sum() / mask.sum()`."""
+    seen: set[ast.AST] = set()
+    for call in loop.backwards if loop.loaders else ():
+        if isinstance(call.func, ast.Attribute):
+            for node in _parts(facts, call.func.value, _DEEPEST, seen):
+                yield node, _OF_A_PART if isinstance(node, ast.BinOp) else _SUM
+
+
+_SUM = "this loss is a sum: N processes average their gradients, which divides it by N"
+_OF_A_PART = "this loss is a mean over a part of the batch: that of N processes' batches is not the mean of their means"
+_DEEPEST = 4  # names and functions between a sum and the loss
+
+
+def _parts(facts: Facts, node: ast.expr, depth: int, seen: set[ast.AST]) -> Iterator[ast.expr]:
+    """The sums, and divisions by one, that a loss is made of."""
+    if depth < 0 or node in seen:
+        return
+    seen.add(node)
+    if _is_sum(facts, node):
+        yield node
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _sums(facts, node.left, depth):
+        if _sums(facts, node.right, depth):
+            yield node
+    else:
+        is_near = isinstance(node, (ast.BinOp, ast.UnaryOp))
+        for inner in _made_of(facts, node):
+            yield from _parts(facts, inner, depth if is_near else depth - 1, seen)
+
+
+def _made_of(facts: Facts, node: ast.expr) -> list[ast.expr]:
+    """What a loss is computed from: the sides of a sum, what a name was given, what a function returns."""
+    if isinstance(node, ast.BinOp):
+        return [node.left] if isinstance(node.op, ast.Div) else [node.left, node.right]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand]
+    if isinstance(node, ast.Name):
+        return [value for value in assigned(facts, node) if value is not None]
+    if not isinstance(node, ast.Call):
+        return []
+    returned = (n for unit in facts.targets(node) for n in facts.own(unit) if isinstance(n, ast.Return))
+    return [each.value for each in returned if each.value is not None]
+
+
+def _sums(facts: Facts, node: ast.expr, depth: int) -> bool:
+    """Whether an expression is a sum over the batch, by itself or by the name that it has."""
+    if isinstance(node, ast.Name) and depth > 0:
+        given = [value for value in assigned(facts, node) if value is not None]
+        return bool(given) and all(_sums(facts, value, depth - 1) for value in given)
+    if isinstance(node, ast.BinOp):
+        return any(_sums(facts, side, depth) for side in (node.left, node.right))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
+        return _sums(facts, node.func.value, depth)
+    return _is_sum(facts, node)
+
+
+_KEEPING = frozenset("clamp clamp_min float detach item to max".split())
+
+
+def _is_sum(facts: Facts, node: ast.expr) -> bool:
+    """`x.sum()`, `torch.sum(x)` of something of a batch."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "sum":
+        return False
+    is_whole = len(node.args) == int("torch.sum" in facts.called(node)) and not node.keywords
+    return is_whole and bool(roles(facts.values(node)) & FROM_LOADER)

@@ -99,7 +99,7 @@ class Scalars:
         if depth < 0:
             return False
         if isinstance(node, ast.Name):
-            given = list(_assigned(self._facts, node))
+            given = list(assigned(self._facts, node))
             if node.id in self._losses:
                 return not any(value is not None and self._sums(value) for value in given)
             return bool(given) and all(value is not None and self.is_mean(value, depth - 1) for value in given)
@@ -124,7 +124,7 @@ class Scalars:
         if depth < 0:
             return False
         if isinstance(node, ast.Name):
-            given = list(_assigned(self._facts, node))
+            given = list(assigned(self._facts, node))
             return bool(given) and all(value is not None and self.is_sum(value, depth - 1) for value in given)
         if isinstance(node, ast.Attribute):
             return node.attr == "data" and self.is_sum(node.value, depth)
@@ -181,15 +181,15 @@ class Scalars:
         if isinstance(node, ast.BinOp):
             return isinstance(node.op, ast.Div) or any(self._is_floating(s, depth) for s in (node.left, node.right))
         if isinstance(node, ast.Name) and depth > 0:
-            given = list(_assigned(self._facts, node))
+            given = list(assigned(self._facts, node))
             return bool(given) and all(value is not None and self._is_floating(value, depth - 1) for value in given)
         return False
 
     def _named(self, node: ast.Name, depth: int) -> Scalar | None:
         """Of a name: what all that it is given have in common; `best = 0` may become a float."""
-        given = [v for v in _assigned(self._facts, node) if v is None or node.id not in _names(v)]
+        given = [v for v in assigned(self._facts, node) if v is None or node.id not in _names(v)]
         kinds = [self.kind(value, depth - 1) if value is not None else None for value in given]
-        grown = [v for v in _assigned(self._facts, node) if v is not None and node.id in _names(v)]
+        grown = [v for v in assigned(self._facts, node) if v is not None and node.id in _names(v)]
         kinds += [self.grown(value, node.id, depth - 1) for value in grown]
         return _one(kinds)
 
@@ -213,7 +213,7 @@ def _names(node: ast.AST) -> set[str]:
     return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
-def _assigned(facts: Facts, node: ast.Name) -> Iterator[ast.expr | None]:
+def assigned(facts: Facts, node: ast.Name) -> Iterator[ast.expr | None]:
     """What a name is given in its function; None for something else than one expression."""
     for binding in facts.bindings_in(facts.unit(node)):
         if binding.target == node.id:

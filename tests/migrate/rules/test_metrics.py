@@ -336,3 +336,36 @@ def test_losses_without_reduction_are_not(unchanged):
     report = unchanged(made='criterion = nn.MSELoss(reduction="none")')
 
     assert not [finding for finding in report.findings if finding.code == "MIG114"]
+
+
+FOLDED = {
+    "a sum": ("loss = (output - y).pow(2).sum()", "is a sum"),
+    "a masked mean": ("mask = (y > 0).float()\nloss = (output * mask).sum() / mask.sum()", "a part of the batch"),
+    "a masked mean by names": (
+        "count = (y > 0).sum()\ntotal = output[y > 0].sum()\nloss = loss + total / count",
+        "a part of the batch",
+    ),
+    "a function": ("loss = folded(output, y)", "is a sum"),
+}
+EVEN = {
+    "a mean": "loss = (output - y).pow(2).mean()",
+    "a sum of columns": "loss = (output - y).pow(2).sum(1).mean()",
+    "divided by the samples": "loss = (output - y).pow(2).sum() / x.size(0)",
+    "weights": "loss = loss + sum(p.pow(2).sum() for p in model.parameters())",
+}
+FOLDS = "def folded(a, b):\n    return 0.1 * a.mean() + torch.sum((a - b) ** 2)"
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_a_loss_that_is_folded_by_hand_is_told(convert_text, programs, name):
+    code, why = FOLDED[name]
+    report, _ = convert_text(programs({"imports": FOLDS, "backward": f"{code}\nloss.backward()"})[0])
+
+    assert [finding.kind for finding in report.findings if why in finding.message] == [Kind.NOTE]
+
+
+@pytest.mark.parametrize("name", EVEN)
+def test_a_loss_that_is_a_mean_is_not(convert_text, programs, name):
+    report, _ = convert_text(programs({"backward": f"{EVEN[name]}\nloss.backward()"})[0])
+
+    assert not [finding for finding in report.findings if "this loss" in finding.message]
