@@ -157,7 +157,9 @@ def _tell(draft: Draft, around: Outside) -> None:
     draft.note(
         first,
         f"every process {does} this{also}: {place} runs without the accelerator",
-        "" if around.only_prints else f"put it under if {_IS_FIRST}: so that one process does",
+        ""
+        if around.only_prints
+        else f"where it does harm: if {_IS_FIRST}:, or accelerator.main_process_first() around what calls it",
     )
 
 

@@ -7,6 +7,7 @@ ROWS: tuple[Row, ...] = tuple(
     Makes(name, Role.WRITER)
     for name in """torch.utils.tensorboard.SummaryWriter torch.utils.tensorboard.writer.SummaryWriter
     torch.utils.tensorboard.FileWriter tensorboardX.SummaryWriter tensorboardX.writer.SummaryWriter
+    tensorboard.SummaryWriter tensorboardX.FileWriter tensorflow.compat.v1.summary.FileWriter
     tensorflow.summary.FileWriter tensorflow.summary.create_file_writer csv.writer csv.DictWriter
     wandb.init neptune.init neptune.init_run comet_ml.Experiment comet_ml.OfflineExperiment aim.Run visdom.Visdom
     swanlab.init tensorboard_logger.Logger tensorboard_logger.tensorboard_logger.Logger""".split()

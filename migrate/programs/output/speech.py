@@ -74,6 +74,7 @@ def speech(conversion: Conversion) -> Speech:
             _listen_inside(conversion, voice, said, unit)
     silent = is_muted(conversion)
     for unit in {*conversion.program.outsiders, *_beside(conversion)}:
+        said.folders += may_be_there(conversion.facts, unit) if conversion.facts.is_editable(unit) else []
         if voice.speaks_unasked(unit) and not voice.is_guarded_outside(unit) and not voice.is_of_ones_object(unit):
             if not silent or not only_prints(conversion, voice, unit):
                 said.unreached.append(unit)

@@ -151,12 +151,17 @@ class Voice:
     def _needs_guard(self, statement: ast.stmt) -> bool:
         """Whether there is more in it than prints and plain saves, which have forms of their own."""
         if isinstance(statement, ast.Expr):
-            into_file = isinstance(statement.value, ast.Call) and self.outputs.is_to_file(statement.value)
+            call = statement.value
+            into_file = isinstance(call, ast.Call) and self.outputs.is_to_file(call) and not self._opens_itself(call)
             return not into_file and not self.is_print(statement) and not self.is_save(statement)
         inner = [s for s in ast.walk(statement) if isinstance(s, ast.stmt) and s is not statement]
         return isinstance(statement, (ast.Assign, ast.With)) or any(
             isinstance(s, (ast.Expr, ast.With)) and self._needs_guard(s) for s in inner
         )
+
+    def _opens_itself(self, call: ast.Call) -> bool:
+        """`open(path, "w").write(text)`."""
+        return isinstance(call.func, ast.Attribute) and self.outputs.opens(call.func.value)
 
     def _is_writing(self, call: ast.Call) -> bool:
         if self.own.is_own(call):
@@ -275,7 +280,8 @@ class Voice:
 
     def speaks_unasked(self, unit: Function) -> bool:
         """Whether a function writes anything where it does not ask which process this is."""
-        calls = [node for node in own_nodes(unit.node) if isinstance(node, ast.Call)]
+        folders = may_be_there(self._facts, unit)
+        calls = [node for node in own_nodes(unit.node) if isinstance(node, ast.Call) and node not in folders]
         return any(self._says(call) and not self.is_asked(call) for call in calls)
 
     def _says(self, call: ast.Call) -> bool:

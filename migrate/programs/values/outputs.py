@@ -62,9 +62,21 @@ class Outputs:
             return True
         if func.attr in output.WRITING_METHODS:
             return not self._may_be_there(call)
-        if func.attr == "save" and any(_is_saved(value) for value in receiver):
+        if func.attr == "save" and any(self._is_saved(value) for value in receiver):
             return True
         return self.is_figure(func.value)
+
+    def _is_saved(self, value: Value, depth: int = 4) -> bool:
+        """Whether an object has a `save` that writes a file; arrays and tensors have none, pictures made of them do.
+
+        What methods of a picture give are pictures: `Image.fromarray(rows).convert("P")`.
+        """
+        if value.name.startswith(output.SAVED_BY_METHOD) or value.role in FROM_LOADER:
+            return True
+        made = value.origin
+        if value.role is not Role.UNKNOWN or depth == 0 or not isinstance(made, ast.Call) or self._facts.called(made):
+            return False
+        return any(self._is_saved(each, depth - 1) for each in self._facts.receiver(made) if each.role is Role.UNKNOWN)
 
     def _is_on_writer(self, func: ast.expr) -> bool:
         """`run.log(...)`, `run.config.update(...)`, `board.text(...)` of a class that hands it on to a writer."""
@@ -208,11 +220,6 @@ class Outputs:
         """Where bars were made: those over something, and those that only count."""
         counting = {v.origin for v in values if v.role is Role.UNKNOWN and v.name in BARS and v.origin is not None}
         return counting | origins(values, *_ON_BARS)
-
-
-def _is_saved(value: Value) -> bool:
-    """Whether an object has a `save` that writes a file; arrays and tensors have none, pictures made of them do."""
-    return value.name.startswith(output.SAVED_BY_METHOD) or value.role in FROM_LOADER
 
 
 def _names(statement: ast.Assign) -> set[str]:

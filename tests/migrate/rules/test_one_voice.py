@@ -354,3 +354,30 @@ def test_workers_that_were_shared_out_are_told(convert_text, workers, is_told):
 
     told = [f.message for f in report.of(Kind.NOTE) if f.code == "MIG104"]
     assert any("as many workers" in message for message in told) is is_told
+
+
+WRITTEN = {
+    "a file that is opened for one line": "open('log.txt', 'w').write('done')",
+    "a picture of a picture": "Image.fromarray(rows).convert('L').save('rows.png')",
+    "a picture that was read": "Image.open('first.png').resize((2, 2)).save('second.png')",
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_file_that_a_chain_of_calls_writes(changed, name):
+    text = WRITTEN[name]
+    changed(
+        imports="import numpy as np\nfrom PIL import Image",
+        setup="rows = np.zeros((2, 2))",
+        end=(text, f"if accelerator.is_main_process:\n    {text}"),
+    )
+
+
+def test_a_writer_at_the_top_of_the_file_is_told_and_used_by_one(convert_text):
+    text = JOB.format(
+        parameters="model, optimizer", given="model, optimizer", writer="BOARD", write="BOARD.add_scalar('loss', loss)"
+    ).replace("\n\nclass Log:", "\n\nBOARD = SummaryWriter('runs')\n\n\nclass Log:")
+    text = text.replace("\nmain()\n", '\nif __name__ == "__main__":\n    main()\n')
+    _, result = convert_text(text.replace("torch.utils.tensorboard", "tensorboard"))
+
+    assert "if accelerator.is_main_process:\n                BOARD.add_scalar('loss', loss)" in result
