@@ -137,14 +137,22 @@ class _Loop:
         return True if ast.unparse(test) in same else None
 
     def _iterated(self) -> ast.Name | None:
-        """The name that the loop runs over."""
+        """The name of what the loop runs over, also where that is in `bar = tqdm(enumerate(loader))`."""
         assert isinstance(self._loop.node, ast.For)
-        names = [
-            node
-            for node in ast.walk(self._loop.node.iter)
-            if isinstance(node, ast.Name) and self._facts.loaders(self._facts.values(node)) >= self._loop.loaders
-        ]
-        return names[0] if names else None
+        found, expression = None, self._loop.node.iter
+        for _ in range(4):
+            name = self._with_loaders(expression)
+            if name is None:
+                break
+            found, given = name, self._sources.given(name)
+            if not given.complete or len(given.expressions) != 1 or not isinstance(given.expressions[0], ast.Call):
+                break
+            expression = given.expressions[0]
+        return found
+
+    def _with_loaders(self, expression: ast.expr) -> ast.Name | None:
+        names = (node for node in ast.walk(expression) if isinstance(node, ast.Name))
+        return next((n for n in names if self._facts.loaders(self._facts.values(n)) >= self._loop.loaders), None)
 
     def _apart(self, sides: list[tuple[set[ast.AST], bool | None]], flag: Flag) -> set[ast.AST]:
         """What is evaluated on; none if it is trained on, too, or something is left open."""

@@ -17,6 +17,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import reads, same, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.kept import divisors_of, is_place, is_read, sets
+from migrate.programs.values.lengths import measured
 from migrate.programs.values.numbers import is_number
 from migrate.programs.values.scalars import Scalars
 
@@ -301,7 +302,7 @@ def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool
     counters = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
     counted = set(_counted(loop.node))
     for node in ast.walk(divisor):
-        if isinstance(node, ast.Call) and _is_length_of_loader(facts, node):
+        if isinstance(node, ast.Call) and measured(facts, node):
             return True
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) in counted:
             return True
@@ -311,7 +312,7 @@ def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool
             for binding in facts.bindings_in(facts.unit(divisor)):
                 value = getattr(binding.statement, "value", None)
                 if binding.target == node.id and isinstance(value, ast.Call) and "builtins.len" in facts.called(value):
-                    return _is_length_of_loader(facts, value)
+                    return bool(measured(facts, value))
     return False
 
 
@@ -323,19 +324,6 @@ def _counted(loop: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
             if isinstance(node.value.right, ast.Constant) and same(node.targets[0], node.value.left):
                 yield from writes(node.targets[0])
-
-
-def _is_length_of_loader(facts: Facts, call: ast.Call) -> bool:
-    """`len(loader)`, `len(list(loader))`."""
-    if "builtins.len" not in facts.called(call) or not call.args:
-        return False
-    counted = call.args[0]
-    if isinstance(counted, ast.Call) and facts.called(counted) & _COPIES and counted.args:
-        counted = counted.args[0]
-    return Role.LOADER in roles(facts.values(counted))
-
-
-_COPIES = frozenset({"builtins.list", "builtins.tuple"})
 
 
 def _is_read_inside(anchor: ast.stmt, name: str) -> bool:

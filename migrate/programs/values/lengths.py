@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
@@ -20,12 +20,26 @@ if TYPE_CHECKING:
     from migrate.programs.values.sources import Sources
 
 
+_COPIES = frozenset({"builtins.list", "builtins.tuple"})
+#: What has as many items as a loader has batches: itself, a progress bar over it.
+_AS_LONG = frozenset({Role.LOADER, Role.ITERATOR})
+
+
+def measured(facts: Facts, call: ast.Call) -> set[ast.AST]:
+    """Where the loaders were made whose length is read: `len(loader)`, `len(list(loader))`, `len(tqdm(loader))`."""
+    if "builtins.len" not in facts.called(call) or not call.args:
+        return set()
+    counted = call.args[0]
+    if isinstance(counted, ast.Call) and facts.called(counted) & _COPIES and counted.args:
+        counted = counted.args[0]
+    return facts.loaders(frozenset(value for value in facts.values(counted) if value.role in _AS_LONG))
+
+
 def lengths(facts: Facts, program: Program, node: ast.AST) -> Iterator[ast.Call]:
     """The expressions in a piece of code that read the length of a loader that is trained on."""
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and inner.args and "builtins.len" in facts.called(inner):
-            if origins(facts.values(inner.args[0]), Role.LOADER) & program.training_loaders:
-                yield inner
+        if isinstance(inner, ast.Call) and measured(facts, inner) & program.training_loaders:
+            yield inner
 
 
 class Moments:
@@ -38,7 +52,7 @@ class Moments:
 
     def after(self, length: ast.Call) -> set[bool]:
         """For each way in which the length is read, whether the loader is prepared then."""
-        loaders = origins(self._facts.values(length.args[0]), Role.LOADER) & self._program.training_loaders
+        loaders = measured(self._facts, length) & self._program.training_loaders
         stage = self._stages.of(loaders)
         if stage.unit is not self._program.home:
             return {self._facts.unit(length) is not stage.unit or length.lineno > stage.end}

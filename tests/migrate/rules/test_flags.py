@@ -121,3 +121,19 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_told_apart(refused_text, name):
     refused_text(SOURCE.format(**{**PLAIN, **REFUSED[name]}), "MIG114", "for x, y in loader", ("by turns",))
+
+
+def test_a_progress_bar_is_as_long_as_its_loader(convert_text):
+    source = SOURCE.format(**PLAIN).replace("    for x, y in loader:", "    for i, (x, y) in bar:")
+    source = source.replace(
+        "    model.train(train)\n", "    model.train(train)\n    bar = tqdm(enumerate(loader), total=len(loader))\n"
+    )
+    source = source.replace("total / len(loader)", "total / len(bar)").replace(
+        "import torch\n", "import torch\nfrom tqdm import tqdm\n", 1
+    )
+    _, result = convert_text(source)
+    assert (
+        "    if train:\n        total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes\n"
+        in result
+    )
+    assert "train_loader, model, optimizer = accelerator.prepare(train_loader, model, optimizer)" in result
