@@ -43,6 +43,7 @@ class Voice:
         self.own = self._facts.once(OwnFiles)
         self._only: dict[Function, bool] = {}
         self._guarded: dict[Function, bool] = {}
+        self._made: dict[Function, list[ast.Call]] = {}
         self._classes: dict[Class, bool] = {}
         self._fronts: dict[Class, bool] = {}
 
@@ -253,7 +254,7 @@ class Voice:
 
     def speaks(self, unit: Function, seen: frozenset[int] = frozenset()) -> bool:
         """Whether a function, or one that it calls, writes anything, other than folders that may be there."""
-        folders = may_be_there(self._facts, unit)
+        folders = self._folders(unit)
         for node in own_nodes(unit.node):
             if not isinstance(node, ast.Call) or node in folders:
                 continue
@@ -263,6 +264,12 @@ class Voice:
                 if id(target) not in seen and self.speaks(target, seen | {id(unit)}):
                     return True
         return False
+
+    def _folders(self, unit: Function) -> list[ast.Call]:
+        """The folders that a function makes if they are not there."""
+        if unit not in self._made:
+            self._made[unit] = may_be_there(self._facts, unit)
+        return self._made[unit]
 
     def is_heard(self, call: ast.Call) -> bool:
         """Whether a call itself prints, writes, makes what does, shows a bar, or asks the user."""
@@ -280,7 +287,7 @@ class Voice:
 
     def speaks_unasked(self, unit: Function) -> bool:
         """Whether a function writes anything where it does not ask which process this is."""
-        folders = may_be_there(self._facts, unit)
+        folders = self._folders(unit)
         calls = [node for node in own_nodes(unit.node) if isinstance(node, ast.Call) and node not in folders]
         return any(self._says(call) and not self.is_asked(call) for call in calls)
 
