@@ -50,7 +50,7 @@ def _matters(gap: Gap) -> bool:
 def _wanted(facts: Facts, loops: Loops, gaps: Gaps, program: Program) -> Iterator[ast.expr]:
     """The expressions that have to be known, and are not."""
     for loop in program.training:
-        optimizers = loops.trained_by(loop)
+        optimizers = sorted(loops.trained_by(loop), key=lambda each: getattr(each, "lineno", 0))
         for origin in optimizers:
             if isinstance(origin, ast.Call) and not facts.models_of.get(origin):
                 yield from _first(origin)

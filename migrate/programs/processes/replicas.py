@@ -193,7 +193,7 @@ def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[R
     if missing and found and is_same and not any(_parting(facts, loops, program, replicas, trusting=False)):
         return
     for node in found:
-        yield _refusal(node, [] if is_same else missing)
+        yield _refusal(node, missing) if not is_same else _by_system(node, _own(facts, program, node))
 
 
 def _parting(
@@ -272,11 +272,31 @@ def _learning_rates(facts: Facts, program: Program) -> Iterator[ast.Assign | ast
                     yield node  # type: ignore[misc]
 
 
+def _own(facts: Facts, program: Program, node: ast.AST) -> ast.expr | None:
+    """What of a clock or the system a decision goes back to; None: it is not known where from."""
+    sameness = Sameness(facts, program, trusting=True)
+    if isinstance(node, (ast.If, ast.IfExp, ast.While)):
+        sameness.same(node.test)
+    elif isinstance(node, (ast.For, ast.AsyncFor)):
+        sameness.even(node.iter)
+    elif isinstance(node, (ast.Assign, ast.AugAssign)) and sameness.same(node.value):
+        sameness.alike(node, deep=True)
+    return sameness.own
+
+
+def _by_system(node: ast.AST, own: ast.expr | None) -> Refusal:
+    what, text = _decided(node)
+    way = "decide by a number of steps"
+    through = ""
+    if own is not None and (source := ast.unparse(own)) not in text:
+        through = f" ({source} in line {own.lineno})"
+        way = f"let all processes have one {source}, by broadcast_object_list() or an option, or {way}"
+    why = f"{what} by {text}, which a clock or the system gives{through}: processes would part ways"
+    return Refusal(node, "MIG122", why, way)
+
+
 def _refusal(node: ast.AST, missing: list[str]) -> Refusal:
     what, text = _decided(node)
-    if not missing:
-        why = f"{what} by {text}, which a clock or the system gives: processes would part ways"
-        return Refusal(node, "MIG122", why, "decide by a number of steps")
     told, way = _told(missing)
     return Refusal(
         node, "MIG122", f"{what} by {text}, which may differ between processes ({told}): they would part ways", way

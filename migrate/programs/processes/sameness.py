@@ -50,6 +50,7 @@ class Sameness:
         self._modes = Modes(facts, program)
         self._is_steady = not unsteady(facts, program)
         self.trusting = trusting
+        self.own: ast.expr | None = None  # the last such thing that was met
         self._sources = facts.once(Sources)
         self._fillings = facts.once(Fillings)
         self._known: dict[tuple[ast.AST, str], bool] = {}
@@ -97,7 +98,7 @@ class Sameness:
 
     def _call(self, node: ast.Call) -> bool:
         names = called_by_name(self._facts, node)
-        if any(name.startswith(known.OWN) for name in names):
+        if self._is_own(node, names):
             return False
         if "builtins.len" in names and node.args:
             return self.even(node.args[0])
@@ -116,6 +117,12 @@ class Sameness:
         if not isinstance(node.func, ast.Attribute) or roles(values) & {Role.MODEL, Role.INSTANCE}:
             return False
         return given and self.same(node.func.value)
+
+    def _is_own(self, node: ast.expr, names: frozenset[str]) -> bool:
+        """Whether a clock or the system gives each process something of its own; it is kept, for people to read."""
+        if found := any(name.startswith(known.OWN) for name in names):
+            self.own = node
+        return found
 
     def _trusts(self, node: ast.Call, names: frozenset[str]) -> bool:
         """Whether no clock and nothing of the system comes into a call."""
@@ -205,7 +212,7 @@ class Sameness:
             return all(self.even(part) for part in node.args[:1])
         if "builtins.zip" in names:
             return all(self.even(part) for part in node.args)
-        if names & known.UNEVEN or any(name.startswith(known.OWN) for name in names):
+        if names & known.UNEVEN or self._is_own(node, names):
             return False
         if "builtins.range" in names or any(name.startswith("tqdm.") for name in names):
             return all(self.same(part) for part in node.args)
@@ -247,12 +254,11 @@ class Sameness:
             if isinstance(filling, (ast.Assign, ast.AugAssign)):
                 if value and not (self.same(filling.value) and self.alike(filling, deep=True)):
                     return False
-            elif not (self.alike(filling, deep=True) and (not value or self._gives_alike(given))):
+            elif not self.alike(filling, deep=True) or (value and not (self.trusting or given)):
+                return False
+            if value and not all(map(self.same, given)):
                 return False
         return True
-
-    def _gives_alike(self, given: list[ast.expr]) -> bool:
-        return (self.trusting or bool(given)) and all(map(self.same, given))
 
     def _named(self, node: ast.Name | ast.Attribute, *, value: bool) -> bool:
         given = self._name(node, value=value) if isinstance(node, ast.Name) else self._attribute(node, value=value)
@@ -317,7 +323,7 @@ class Sameness:
     def _attribute(self, node: ast.Attribute, *, value: bool) -> bool:
         facts = self._facts
         if names := facts.names(node):
-            return not any(name.startswith(known.OWN) for name in names)
+            return not self._is_own(node, names)
         if node.attr in known.FORMS:
             return True
         if value and node.attr in known.SIZE_ATTRIBUTES and not roles(facts.values(node.value)) & {Role.HOLDER}:
@@ -372,8 +378,6 @@ class Sameness:
         is_pair = isinstance(loop.target, ast.Tuple) and ast.unparse(loop.target.elts[0]) == target
         call = loop.iter
         return is_pair and isinstance(call, ast.Call) and "builtins.enumerate" in self._facts.called(call)
-
-    # --- how often something runs -----------------------------------------------------------------------------------
 
     def alike(self, node: ast.AST, *, deep: bool) -> bool:
         """Whether all processes run a node equally often; `deep`: in all, not for one call of its function."""

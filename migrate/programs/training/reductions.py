@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, roles
 from migrate.programs.training.modes import without_gradients
 from migrate.programs.values.scalars import assigned
+from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from migrate.analysis.facts import Facts
+    from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Unit
     from migrate.programs.loops import LoopFact
 
@@ -30,10 +31,67 @@ def unlike_means(facts: Facts, units: Collection[Unit]) -> Iterator[tuple[ast.Ca
             continue
         given = {k.arg: k.value for k in use.node.keywords if k.arg is not None}
         reduction, average = (given.get(name) for name in ("reduction", "size_average"))
+        if _is(given.get("reduce"), False):
+            continue
         if _is(reduction, "sum") or _is(average, False):
-            yield use.node, _SUM
+            yield from () if _is_divided(facts, use) else ((use.node, _SUM),)
         elif not _is(reduction, "none") and (why := [told for name, told in _WEIGHING.items() if name in given]):
             yield use.node, f"this loss is a mean {why[0]}: that of N processes' batches is not the mean of their means"
+
+
+def _is_divided(facts: Facts, use: Use) -> bool:
+    """`sum_loss(...) / x.size(0)`, also by a name: it is a mean over what the process has of the batch."""
+    tree = facts.tree(use.node)
+    statement = tree.statement(use.node)
+    if any(_divides(facts, node, use.node, set()) for node in ast.walk(statement)):
+        return True
+    names = {t.id for t in getattr(statement, "targets", ()) if isinstance(t, ast.Name)}
+    nodes = list(facts.own(use.unit))
+    return not any(_goes_on_whole(node, names) for node in nodes) and any(
+        isinstance(tree.statement(node), (ast.Return, ast.Assign)) and _divides(facts, node, use.node, names)
+        for node in nodes
+        if isinstance(node, ast.BinOp)
+    )
+
+
+def _divides(facts: Facts, node: ast.AST, call: ast.Call, names: set[str]) -> bool:
+    """Whether a node divides what a call gives, or has given under a name, by the size of a batch."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or not _is_size(facts, node.right):
+        return False
+    inner = list(ast.walk(node.left))
+    return any(n is call or (isinstance(n, ast.Name) and n.id in names) for n in inner) and not any(
+        isinstance(n, ast.Attribute) and n.attr in _TAKEN_OUT for n in inner
+    )
+
+
+_TAKEN_OUT = ("item", "data", "detach", "tolist")
+
+
+def _goes_on_whole(node: ast.AST, names: set[str]) -> bool:
+    """`loss.backward()`, `return loss`: the sum itself is trained with."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+        node = node.func.value
+    elif isinstance(node, ast.Return):
+        node = node.value or node
+    else:
+        return False
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def _is_size(facts: Facts, node: ast.expr) -> bool:
+    """`x.size(0)`, `x.shape[0]`, `len(x)`, `x.numel()`, or a name of these alone."""
+    if isinstance(node, ast.Call):
+        is_method = isinstance(node.func, ast.Attribute) and node.func.attr in ("size", "numel")
+        return is_method or "builtins.len" in facts.called(node)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, (ast.Attribute, ast.Call)) and _is_shape(node.value)
+    given = facts.once(Sources).given(node)
+    return given.complete and bool(given.expressions) and all(_is_size(facts, each) for each in given.expressions)
+
+
+def _is_shape(node: ast.Attribute | ast.Call) -> bool:
+    name = node.func if isinstance(node, ast.Call) else node
+    return isinstance(name, ast.Attribute) and name.attr in ("shape", "size")
 
 
 def _is_loss(name: str) -> bool:

@@ -22,7 +22,7 @@ from migrate.programs.training.division import Division, division
 from migrate.programs.values.conditions import needs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -95,14 +95,22 @@ def _clips_before(facts: Facts, loop: LoopFact, test: ast.If) -> bool:
 def _test(facts: Facts, loops: Loops, loop: LoopFact) -> ast.If | None:
     """The `if (i + 1) % k == 0:` around the step of a loop, with a backward outside of it."""
     tree = facts.tree(loop.node)
-    for update in loops.stepped(loop):
-        for above in tree.up(update.node) if update.node in tree else ():
+    steps = [update.node for update in loops.stepped(loop) if update.node in tree]
+    for step in steps:
+        for above in tree.up(step):
             if above is loop.node:
                 break
             if isinstance(above, ast.If) and any(isinstance(inner, ast.Mod) for inner in ast.walk(above.test)):
-                if not set(loop.backwards) <= set(ast.walk(above)):  # `if step % 4 == 0:` train
+                if not _is_round_of_its_own(above, loop.backwards, steps):
                     return above
     return None
+
+
+def _is_round_of_its_own(test: ast.If, backwards: Iterable[ast.AST], steps: Iterable[ast.AST]) -> bool:
+    """`if step % 4 == 0:` train; `if (i + 1) % n_critic == 0:` train the generator, beside the critic's own steps."""
+    inside = set(ast.walk(test))
+    within = [backward in inside for backward in backwards]
+    return all(within) or (any(within) and not inside.issuperset(steps))
 
 
 class _Reader:

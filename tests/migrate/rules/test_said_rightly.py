@@ -1,0 +1,90 @@
+"""Notes and reasons that must not be said of what only looks like it, and must name what they go back to."""
+
+import pytest
+
+PROGRAM = """
+import time
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1)), batch_size=4)
+for x, y in loader:
+    {loss}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+SUM = 'nn.functional.mse_loss(model(x), y, reduction="sum")'
+SUMS = {
+    "a sum": (f"loss = {SUM}", True),
+    "divided": (f"loss = {SUM} / x.size(0)", False),
+    "divided under a name": (f"size = len(x)\n    whole = {SUM}\n    loss = (whole + 0.1) / size", False),
+    "divided to be shown": (f"loss = {SUM}\n    shown = loss / len(x)", True),
+    "divided as a number": (f"loss = {SUM}\n    shown = loss.item() / len(x)", True),
+    "divided by what the user says": (f"loss = {SUM} / 4", True),
+    "not reduced": ("loss = nn.functional.mse_loss(model(x), y, reduce=False, size_average=False).mean()", False),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_a_sum_that_is_divided_is_a_mean(convert_text, name):
+    loss, is_said = SUMS[name]
+    report, _ = convert_text(PROGRAM.format(loss=loss))
+    assert report.changes
+    assert any("this loss is a sum" in finding.message for finding in report.findings) is is_said
+
+
+CRITIC = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+G, D = nn.Linear(2, 2), nn.Linear(2, 1)
+g_optimizer, d_optimizer = optim.SGD(G.parameters(), lr=0.1), optim.SGD(D.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.zeros(8, 2)), batch_size=4)
+for i, (x,) in enumerate(loader):
+    d_loss = D(G(x).detach()).mean() - D(x).mean()
+    d_optimizer.zero_grad()
+    d_loss.backward()
+    d_optimizer.step()
+    if (i + 1) % 5 == 0:
+        g_loss = -D(G(x)).mean()
+        g_optimizer.zero_grad()
+        g_loss.backward()
+        g_optimizer.step()
+"""
+
+
+def test_a_generator_that_is_trained_now_and_then_accumulates_nothing(convert_text):
+    report, result = convert_text(CRITIC)
+    assert "accelerator.backward(g_loss)" in result
+    assert not [finding for finding in report.findings if finding.code == "MIG108"]
+
+
+ENDS = """
+import time
+import torch
+from torch import nn, optim
+
+torch.manual_seed(0)
+limit = int(time.time()) % 5
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+step = 0
+while step < limit:
+    loss = model(torch.zeros(4, 2)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    step += 1
+"""
+
+
+def test_the_clock_that_decides_is_named(convert_text):
+    report, _ = convert_text(ENDS)
+    assert not report.changes
+    (reason,) = {finding.message for finding in report.findings if "a clock or the system" in finding.message}
+    assert "step < limit, which a clock or the system gives (time.time() in line 6): processes would part" in reason
