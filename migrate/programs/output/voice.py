@@ -183,8 +183,15 @@ class Voice:
         """Whether the calls of a function are guarded and it is left as it is: it only speaks, for nobody's use."""
         if unit not in self._guarded:
             self._guarded[unit] = False  # while it is being asked
-            self._guarded[unit] = self.only_speaks(unit) and all(map(self._is_guarded_call, self._facts.callers(unit)))
+            is_for_one = self.only_speaks(unit) and not self._tells_name(unit)
+            self._guarded[unit] = is_for_one and all(map(self._is_guarded_call, self._facts.callers(unit)))
         return self._guarded[unit] and self._is_called(unit)
+
+    def _tells_name(self, unit: Function) -> bool:
+        """Whether a function makes up a name and gives something back: other scripts may go on with it, on all."""
+        own = list(own_nodes(unit.node))
+        gives = any(isinstance(node, ast.Return) and node.value is not None for node in own)
+        return gives and any(isinstance(n, ast.Call) and self._facts.called(n) & output.MADE_UP for n in own)
 
     def _is_guarded_call(self, call: Call) -> bool:
         """Whether a call is a statement, that can be guarded, or stands in a function whose calls are guarded."""
