@@ -5,12 +5,12 @@
     model[0].weight                ->   accelerator.unwrap_model(model)[0].weight
     writer.add_graph(model, x)     ->   writer.add_graph(accelerator.unwrap_model(model), x)
     torch.save({"net": model}, path)   ->   accelerator.save({"net": accelerator.unwrap_model(model)}, path)
-    return model                   ->   return accelerator.unwrap_model(model)    (to code without the accelerator)
 
 On several processes the prepared model is a wrapper without these attributes. Left as they are: calls, train(), eval(),
 zero_grad(), parameters(), which mean the same on both, if the model's class has none of its own.
 A loss that such a method or layer computes goes around the wrapper's forward: the program asks for
 find_unused_parameters, with which the runtime averages gradients after each backward, whatever took part in it.
+A model that a function gives back to code without the accelerator is given back unwrapped.
 Refused: the same with Accelerate, where these gradients would not be shared.
 Safe: on one process unwrap_model gives the same object.
 """
