@@ -119,9 +119,10 @@ def _follow_current(conversion: Conversion, draft: Draft, choice: Choice) -> Non
     """A device that stays the function's own: the first GPU becomes the process's, which the accelerator has set."""
     if any(_is_first_gpu(node) for node in conversion.facts.own(choice.unit) if node not in _own_reads(choice)):
         return  # it is compared with its name
-    for node in ast.walk(choice.statement):
-        if isinstance(node, ast.Constant) and _is_first_gpu(node):
-            draft.rewrite(node, draft.quoted(node, "'cuda'"))
+    for statement in (choice.statement, *choice.others):
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Constant) and _is_first_gpu(node):
+                draft.rewrite(node, draft.quoted(node, "'cuda'"))
 
 
 def _follow_imported(conversion: Conversion, draft: Draft) -> None:
@@ -184,7 +185,8 @@ def _redirect_globals(conversion: Conversion, draft: Draft) -> Iterator[Choice]:
             if len(inside) == len(left):
                 for statement in (choice.statement, *choice.others):
                     draft.remove(statement)
-            else:
+            else:  # models read it, too
+                _follow_current(conversion, draft, choice)
                 yield choice
 
 

@@ -630,3 +630,43 @@ def test_a_flag_goes_on_deciding_where_a_process_gives_its_device_a_number(conve
     _, result = convert_text(SPAWNED)
 
     assert "accelerator = Accelerator(cpu=opt.no_cuda)" in result
+
+
+OF_THE_MODULE = """
+import torch
+from torch import nn, optim
+
+device = torch.device("cpu")
+if torch.cuda.is_available():
+    device = torch.device("cuda:0")
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.body(x + torch.ones(2).to(device))
+
+class Trainer:
+    def __init__(self):
+        self.net = Net().to(device)
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
+
+    def fit(self):
+        for _ in range(4):
+            loss = self.net(torch.ones(3, 2).to(device)).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+torch.manual_seed(0)
+Trainer().fit()
+"""
+
+
+def test_a_device_that_a_model_reads_is_the_gpu_of_the_process(convert_text):
+    _, result = convert_text(OF_THE_MODULE)
+    assert 'device = torch.device("cuda")\n' in result
+    assert "torch.ones(2).to(device)" in result
+    assert "torch.ones(3, 2).to(self.accelerator.device)" in result
