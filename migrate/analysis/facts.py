@@ -51,6 +51,7 @@ class Facts:
         self._made: dict[Callable[[Facts], object], object] = {}
         self._named: dict[ast.expr, frozenset[str]] = {}
         self._trees: dict[Module, Tree] = {}
+        self._own: dict[ast.AST, tuple[ast.AST, ...]] = {}
         self._imported: dict[Module, frozenset[Module]] = {}
         self._tree_of: dict[ast.AST, Tree] = {}
         self._units: dict[ast.AST, Unit] = {module.tree: module for module in self.modules}
@@ -376,9 +377,12 @@ class Facts:
         """The functions that are defined in a function."""
         return self._nested.get(unit, []) if isinstance(unit, Function) else []
 
-    def own(self, unit: Unit) -> Iterator[ast.AST]:
+    def own(self, unit: Unit) -> tuple[ast.AST, ...]:
         """The nodes of a unit without nested functions."""
-        return own_nodes(unit.tree if isinstance(unit, Module) else unit.node)
+        root = unit.tree if isinstance(unit, Module) else unit.node
+        if root not in self._own:
+            self._own[root] = tuple(own_nodes(root))
+        return self._own[root]
 
     def is_device(self, values: Values) -> bool:
         """Whether an expression is a device, or a text that names one."""

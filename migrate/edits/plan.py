@@ -333,8 +333,11 @@ class Plan:
         self.refused.append(do.Refusal(rule, path, line, why, group))
 
     def _file_of(self, node: ast.AST) -> EditableFile:
-        nearest = [self._nearest] if self._nearest else []
-        found = next((file for file in (*nearest, *self.files) if _holds(file, node)), None)
+        files = [*([self._nearest] if self._nearest else ()), *self.files]
+        found: EditableFile | None = next((file for file in files if node in file.index), None)
+        if found is None and not isinstance(node, ast.stmt):
+            # What has no address: a starred expression, a slice, the tuple of a[1, 2].
+            found = next((file for file in files if any(node is inner for inner in ast.walk(file.tree))), None)
         if found is None:
             raise ValueError(f"this {type(node).__name__} is in none of the plan's files.")
         self._nearest = found
@@ -351,13 +354,6 @@ class Plan:
         text = "\n".join(lines[first : last + 1]).encode()
         cut = len(lines[last].encode()) - (node.end_col_offset or 0)
         return " ".join(text[node.col_offset : len(text) - cut].decode(errors="replace").split())
-
-
-def _holds(file: EditableFile, node: ast.AST) -> bool:
-    if node in file.index:
-        return True
-    # What has no address: a starred expression, a slice, the tuple of a[1, 2].
-    return not isinstance(node, ast.stmt) and any(node is inner for inner in ast.walk(file.tree))
 
 
 def _position(call: ast.Call, argument: ast.expr | ast.keyword) -> int:

@@ -61,6 +61,23 @@ class Choice:
 
 def choices(facts: Facts, unit: Unit) -> list[Choice]:
     """The device choices of a unit in order, one for each variable."""
+    return facts.once(_Found).of(unit)
+
+
+class _Found:
+    """The choices of the units that were asked about."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._of: dict[Unit, list[Choice]] = {}
+
+    def of(self, unit: Unit) -> list[Choice]:
+        if unit not in self._of:
+            self._of[unit] = _choices(self._facts, unit)
+        return self._of[unit]
+
+
+def _choices(facts: Facts, unit: Unit) -> list[Choice]:
     by_target: dict[str, list[Choice]] = {}
     for choice in _statements(facts, unit):
         by_target.setdefault(choice.target, []).append(choice)

@@ -189,7 +189,7 @@ class Voice:
 
     def _tells_name(self, unit: Function) -> bool:
         """Whether a function makes up a name and gives something back: other scripts may go on with it, on all."""
-        own = list(own_nodes(unit.node))
+        own = self._facts.own(unit)
         gives = any(isinstance(node, ast.Return) and node.value is not None for node in own)
         return gives and any(isinstance(n, ast.Call) and self._facts.called(n) & output.MADE_UP for n in own)
 
@@ -262,7 +262,7 @@ class Voice:
     def speaks(self, unit: Function, seen: frozenset[int] = frozenset()) -> bool:
         """Whether a function, or one that it calls, writes anything, other than folders that may be there."""
         folders = self._folders(unit)
-        for node in own_nodes(unit.node):
+        for node in self._facts.own(unit):
             if not isinstance(node, ast.Call) or node in folders:
                 continue
             if self._is_spoken(node):
@@ -295,7 +295,7 @@ class Voice:
     def speaks_unasked(self, unit: Function) -> bool:
         """Whether a function writes anything where it does not ask which process this is."""
         folders = self._folders(unit)
-        calls = [node for node in own_nodes(unit.node) if isinstance(node, ast.Call) and node not in folders]
+        calls = [node for node in self._facts.own(unit) if isinstance(node, ast.Call) and node not in folders]
         return any(self._says(call) and not self.is_asked(call) for call in calls)
 
     def _says(self, call: ast.Call) -> bool:
@@ -320,7 +320,7 @@ class Voice:
             isinstance(node, ast.Call)
             and node not in calls
             and (output.PRINT in self._facts.called(node) or self.outputs.writes(node))
-            for node in own_nodes(unit.node)
+            for node in self._facts.own(unit)
         )
 
     def only_speaks(self, unit: Function) -> bool:
@@ -370,7 +370,7 @@ class Voice:
 
     def outputs_in(self, unit: Function) -> bool:
         """Whether a function itself writes files."""
-        return any(isinstance(node, ast.Call) and self.outputs.writes(node) for node in own_nodes(unit.node))
+        return any(isinstance(node, ast.Call) and self.outputs.writes(node) for node in self._facts.own(unit))
 
 
 def _gives(unit: Function) -> bool:

@@ -16,7 +16,7 @@ from migrate.analysis.syntax import same
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
@@ -99,7 +99,7 @@ def _tally(facts: Facts, loop: LoopFact, target: str, shape: Shape, fed: list[tu
     return Tally(target, shape, loop, statements, tuple(dict.fromkeys(reset)), tuple(inside), tuple(outside))
 
 
-def _scope(facts: Facts, loop: LoopFact, target: ast.expr) -> Iterator[ast.AST]:
+def _scope(facts: Facts, loop: LoopFact, target: ast.expr) -> Iterable[ast.AST]:
     """The code in which the target has this meaning: the function; of an attribute of the object the whole class."""
     unit = loop.unit
     is_own = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
@@ -107,5 +107,5 @@ def _scope(facts: Facts, loop: LoopFact, target: ast.expr) -> Iterator[ast.AST]:
         assert isinstance(target, ast.Attribute)
         assert isinstance(target.value, ast.Name)
         if target.value.id == unit.positional[0].arg:
-            return iter(list(ast.walk(unit.owner.node)))
+            return ast.walk(unit.owner.node)
     return facts.own(unit)

@@ -269,6 +269,7 @@ ELSEWHERE = {
     "with torch.cuda.amp.autocast():",
     'with torch.autocast("cuda", enabled=args.amp):',
     "dist.all_reduce(center)",
+    "return model",
 }
 
 
