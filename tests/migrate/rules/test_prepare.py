@@ -196,17 +196,6 @@ def test_an_optimizer_that_is_made_again_between_epochs(changed):
     changed(epoch=(again, f"{again}\n\n    optimizer = accelerator.prepare(optimizer)"))
 
 
-def test_data_beside_the_loader(refused):
-    refused(
-        "MIG103",
-        "z = weights",
-        made="weights = torch.rand(8)",
-        over="enumerate(loader)",
-        target="i, (x, y)",
-        batch="z = weights[i * 4:(i + 1) * 4]",
-    )
-
-
 TRAINER = """
 import torch
 from torch import nn, optim

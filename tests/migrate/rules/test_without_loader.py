@@ -602,7 +602,7 @@ def test_what_is_made_and_used_under_a_condition_is_prepared_under_it(convert_te
     report, result = convert_text(source)
 
     assert kept(report) == []
-    assert "lr=0.1)\n    optimizer = accelerator.prepare(optimizer)\n" in result
+    assert "if by_optimizer:\n    optimizer = accelerator.prepare(optimizer)\n" in result
     assert "\nmodel = accelerator.prepare(model)\n" in result
 
 
