@@ -18,7 +18,8 @@ that the program asks for something (`wandb.config`) is switched off on the othe
 recorded (`env = RecordVideo(env, folder)`) by the main process, told by RANK where other programs call the function;
 the monitor of Stable Baselines, which tells the program how an episode went, has no file on the others.
 Left alone, and said: what is printed or written before the accelerator exists, what both writes and trains, bars that
-are asked how far they are, and one that is moved by hand where it is all that the program shows.
+are asked how far they are, one that is moved by hand where it is all that the program shows, and other programs that
+are run (`os.system`).
 Safe: on one process that process is the main process.
 """
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 _IS_FIRST = "os.environ.get('RANK', '0') == '0'"
 _BY_HAND = "put its calls under `with accelerator.main_process_first():`, or what it writes under is_main_process"
+_EVERY_BAR = "every process shows this progress bar"
 _ON_ONE = "leave it out, or put it under `if accelerator.is_main_process:` where nothing is drawn at random afterwards"
 
 
@@ -102,49 +104,51 @@ def _download(conversion: Conversion, draft: Draft) -> None:
         draft.note(call, "every process downloads this at the same time", "download it once before the first run")
 
 
+#: What is worth knowing, by what of the speech it is about: why, and what to do.
+_NOTES = (
+    ("needed", "every process makes this writer, which the program also asks for something", ""),
+    ("commands", "every process runs this command", "put it under `if accelerator.is_main_process:`, and wait below"),
+    ("summaries", "every process prints this summary, for which the model is run", _ON_ONE),
+    ("shown", _EVERY_BAR, "give it disable=not accelerator.is_local_main_process"),
+    ("drawn", _EVERY_BAR, "make it, and what is called on it, under is_main_process"),
+)
+#: The same of what is left to a person.
+_LEFT = (
+    (
+        "inputs",
+        "every process asks the user this",
+        "ask on the main process, and hand the answer on: broadcast_object_list([answer])[0]",
+    ),
+    (
+        "opened",
+        "every process opens this file and writes into it",
+        "let the others write nowhere: open(path if accelerator.is_main_process else os.devnull, ...)",
+    ),
+    (
+        "mixed",
+        "this writes, and it runs the model, which all processes must do together",
+        "compute first, under a name, and write in a statement of its own; then run migrate again",
+    ),
+)
+
+
 def _report(conversion: Conversion, draft: Draft, said: Speech) -> None:
     """What is left to a person, and what is worth knowing."""
+    for tell, table in ((draft.note, _NOTES), (draft.left, _LEFT)):
+        for part, why, way_out in table:
+            for node in getattr(said, part):
+                tell(node, why, way_out)
     for statement in said.early:
         does = "prints" if isinstance(statement, ast.Expr) and "print(" in ast.unparse(statement) else "writes"
         draft.note(statement, f"every process {does} this: it runs before the accelerator exists")
     for around in said.outside:
         _tell(draft, around)
-    for statement in said.needed:
-        draft.note(statement, "every process makes this writer, which the program also asks for something")
-    for call in said.inputs:
-        draft.left(
-            call,
-            "every process asks the user this",
-            "ask on the main process, and hand the answer on: broadcast_object_list([answer])[0]",
-        )
-    for call in said.summaries:
-        draft.note(call, "every process prints this summary, for which the model is run", _ON_ONE)
     for unit in said.unreached:
         if unit in conversion.access.early:
             why = f"every process prints or writes what {unit.name}() does: it runs before the accelerator is made"
             draft.note(unit.node, why, f"call {unit.name}() behind it, or on the main process alone")
         else:
             draft.note(unit.node, f"every process prints or writes what {unit.name}() does", _BY_HAND)
-    for bar in said.shown:
-        draft.note(
-            bar, "every process shows this progress bar", "give it disable=not accelerator.is_local_main_process"
-        )
-    for bar in said.drawn:
-        draft.note(
-            bar, "every process shows this progress bar", "make it, and what is called on it, under is_main_process"
-        )
-    for call in said.opened:
-        draft.left(
-            call,
-            "every process opens this file and writes into it",
-            "let the others write nowhere: open(path if accelerator.is_main_process else os.devnull, ...)",
-        )
-    for statement in said.mixed:
-        draft.left(
-            statement,
-            "this writes, and it runs the model, which all processes must do together",
-            "compute first, under a name, and write in a statement of its own; then run migrate again",
-        )
 
 
 def _tell(draft: Draft, around: Outside) -> None:

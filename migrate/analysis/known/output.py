@@ -72,6 +72,8 @@ ASKED = frozenset({"wandb.config", "wandb.run", "swanlab.config"})
 #: Log files that are emptied when they are opened, by the name of the argument that says so.
 LOG_FILES = {"logging.basicConfig": "filemode", "logging.FileHandler": "mode"}
 INPUT = "builtins.input"
+#: What has the system run another program.
+COMMANDS = frozenset({"os.system", "os.popen", *(f"subprocess.{n}" for n in "run call check_call Popen".split())})
 #: What runs a model once and prints its layers.
 SUMMARIES = frozenset({"torchsummary.summary", "torchsummaryX.summary", "torchinfo.summary"})
 #: Functions whose first argument is a file or folder that they read, or enter.

@@ -50,6 +50,7 @@ class Speech:
     shown: list[ast.Call] = field(default_factory=list)  # bars out of the accelerator's reach
     drawn: list[ast.Call] = field(default_factory=list)  # bars that cannot be switched off
     logs: list[ast.Call] = field(default_factory=list)  # through the standard library's logging
+    commands: list[ast.Call] = field(default_factory=list)  # that every process has the system run
 
     @property
     def edits(self) -> int:
@@ -91,6 +92,7 @@ def speech(conversion: Conversion) -> Speech:
     _find_single(conversion, voice, said)
     _find_prints(conversion, voice, said)
     _find_bars(conversion, voice, said)
+    _find_commands(conversion, voice, said)
     return said
 
 
@@ -158,6 +160,17 @@ def _find_bars(conversion: Conversion, voice: Voice, said: Speech) -> None:
             said.bars.append(use.node)
         else:
             said.shown.append(use.node)
+
+
+def _find_commands(conversion: Conversion, voice: Voice, said: Speech) -> None:
+    """Other programs that are run for what they do: nobody asks what they print."""
+    covered = said.covered
+    for use in conversion.speaking_uses:
+        if not conversion.facts.called(use.node) & output.COMMANDS or id(use.node) in covered:
+            continue
+        is_alone = isinstance(conversion.facts.tree(use.node).parents[use.node], ast.Expr)
+        if is_alone and not voice.is_written_elsewhere(use.unit) and not voice.is_left_to_one(use.node):
+            said.commands.append(use.node)
 
 
 def _find_prints(conversion: Conversion, voice: Voice, said: Speech) -> None:

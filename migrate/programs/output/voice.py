@@ -224,17 +224,17 @@ class Voice:
     def _is_made_by_one(self, cls: Class) -> bool:
         """Whether only the main process makes objects of a class of the project."""
         made = [value.origin for value in cls.instances]
-        return bool(made) and all(self._is_guarded(origin) or self._is_under_guard(origin) for origin in made)
+        return bool(made) and all(self._is_guarded(origin) or self.is_left_to_one(origin) for origin in made)
 
     def is_of_ones_object(self, unit: Function) -> bool:
         """Whether a function is a method of objects that, in this program, only the main process makes."""
         instances = unit.owner.instances if unit.owner is not None else ()
         made = [value.origin for value in instances if value.origin is not None]
         mine = [node for node in made if self._facts.unit(node) in self.conversion.units]
-        return bool(mine) and all(self._is_guarded(made) or self._is_under_guard(made) for made in mine)
+        return bool(mine) and all(self._is_guarded(made) or self.is_left_to_one(made) for made in mine)
 
-    def _is_under_guard(self, made: ast.AST | None) -> bool:
-        """Whether an object is made in a branch on the main process that stays."""
+    def is_left_to_one(self, made: ast.AST | None) -> bool:
+        """Whether something stands in a branch on the main process that stays."""
         if made is None:
             return False
         above = (node for node in self._facts.tree(made).up(made) if isinstance(node, ast.If))

@@ -632,3 +632,17 @@ def test_the_summary_of_a_model_is_said_to_come_from_every_process(unchanged):
 
     (note,) = (f for f in report.findings if f.code == "MIG117")
     assert note.message == "every process prints this summary, for which the model is run"
+
+
+COMMANDS = {
+    "a command": ("os.system('ls')", True),
+    "a process": ("subprocess.call(['ls'])", True),
+    "one that is asked": ("kept = subprocess.check_output(['ls'])", False),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_that_every_process_runs_is_said(changed, name):
+    command, is_said = COMMANDS[name]
+    report = changed(imports="import os\nimport subprocess", epoch=command)
+    assert is_said is any("every process runs this command" in finding.message for finding in report.findings)
