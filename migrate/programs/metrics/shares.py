@@ -48,7 +48,7 @@ def left_over(
             continue
         read |= reads(statement) - writes(statement) - new
         read |= {ast.unparse(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Subscript))}
-        whole |= _read_whole(statement)
+        whole |= _read_whole(statement) - writes(statement)
     own = _own_names(facts, loop, accumulated, joined) - averaged.names
     return sorted(name for name in own if name in read or name.partition("[")[0] in whole - new)
 

@@ -73,3 +73,34 @@ def test_what_training_alone_feeds_goes_on_joining(convert_text):
 def test_one_metric_for_both_is_refused(refused_text):
     made = "metric = torchmetrics.Accuracy()"
     refused_text(program(made, "metric(output, y)"), "MIG124", made, ["training and evaluation feed this metric"])
+
+
+LATER = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+train = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
+held = DataLoader(TensorDataset(torch.zeros(8, 2)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for (x,) in train:
+        output = model(x)
+        loss = output.mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+with torch.no_grad():
+    right = 0
+    for (x,) in held:
+        output = model(x)
+        right += (output > 0).sum().item()
+    {}
+"""
+
+
+@pytest.mark.parametrize(("end", "is_read"), [("print(right)", False), ("print(right, loss)", True)])
+def test_names_that_a_later_loop_gives_anew_are_not_read_after_the_first(convert_text, end, is_read):
+    report, _ = convert_text(LATER.format(end))
+    assert is_read is any("read after this loop" in finding.message for finding in report.findings)
