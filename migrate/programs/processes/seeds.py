@@ -12,6 +12,7 @@ from migrate.analysis.units import Class, Function, Module, module_of
 from migrate.programs.marker import NUMBERS, marks
 from migrate.programs.processes.environments import plays
 from migrate.programs.processes.seeded_games import seeds_environments
+from migrate.programs.reach.entered import entered_from
 from migrate.programs.reach.reached import reached
 from migrate.programs.values.always import is_always_run
 from migrate.programs.values.sources import Sources
@@ -121,8 +122,9 @@ def _goes_by_number(facts: Facts, module: Module) -> bool:
 
 
 def modules_of(facts: Facts, program: Program) -> set[Module]:
-    """The files that a program runs."""
-    mains = {program.module, *([module_of(program.start)] if program.start is not None else [])}
+    """The files that a program runs: those that it begins in, or is entered from, and what they import."""
+    starts = [] if program.start is None else [module_of(program.start), *entered_from(facts, program.start)]
+    mains = {program.module, *starts}
     return mains.union(*map(facts.imported, mains), (loop.unit.module for loop in program.training))
 
 
