@@ -80,10 +80,12 @@ def each_own(
     if node is None or not several or not is_constructor(frame.unit):
         return [(owner, values) for owner in owners]
     assert isinstance(frame.unit, Function)
+    if not frame.unit.positional:  # `def __init__(*args)`
+        return [(owner, values) for owner in owners]
     if node not in state.reads:
         state.reads[node] = frozenset(reads(node))
     itself = frame.unit.positional[0].arg
-    read = state.reads[node].intersection({*frame.unit.parameter_names, itself})
+    read = state.reads[node].intersection(frame.unit.parameter_names)
     if not read:
         return [(owner, values) for owner in owners]
     found = []

@@ -26,3 +26,14 @@ class Large(Base):
         self.net  #: model@12
 trainer = {"small": Small, "large": Large}[name]()
 trainer.run()
+
+# === a constructor without parameters of its own
+from torch import nn, optim
+class Held:
+    def __init__(*given):
+        self = given[0]
+        self.net = given[1]
+net = nn.Linear(1, 1)
+one = Held(net)
+two = Held(nn.Linear(2, 2))
+opt = optim.SGD(net.parameters(), lr=0.1)  #: optimizer
