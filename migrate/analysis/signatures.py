@@ -277,7 +277,7 @@ class Signatures:
         if unit.owner is None or unit.name == "__init__":
             return
         for other in self._methods.get(unit.name, ()):
-            if other.owner is not None and (other.owner in unit.owner.mro() or unit.owner in other.owner.mro()):
+            if other.owner is not None and unit.owner.is_related(other.owner):
                 yield other
 
     def _entered_with(self, unit: Function) -> Iterator[Function]:

@@ -269,30 +269,29 @@ class Singles:
         return depth > 0 and bool(calls) and all(self._is_either(call.node, other, depth - 1) for call in calls)
 
 
-def _is_own(site: ast.Call, caller: Unit) -> bool:
-    """Whether a method calls another of the same object: `self.build()`, `super().__init__(args)`."""
-    if not isinstance(caller, Function) or caller.owner is None or not isinstance(site.func, ast.Attribute):
-        return False
+def _class_inside(entry: tuple[ast.Call, Unit]) -> Class | None:
+    """The class of which a method calls another of the same object: `self.build()`, `super().__init__(args)`."""
+    site, caller = entry
+    if not isinstance(caller, Function) or not isinstance(site.func, ast.Attribute):
+        return None
     on = site.func.value
     if isinstance(on, ast.Call):
-        return isinstance(on.func, ast.Name) and on.func.id == "super"
-    return isinstance(on, ast.Name) and bool(caller.positional) and on.id == caller.positional[0].arg
+        is_own = isinstance(on.func, ast.Name) and on.func.id == "super"
+    else:
+        is_own = isinstance(on, ast.Name) and bool(caller.positional) and on.id == caller.positional[0].arg
+    return caller.owner if is_own else None
 
 
 def _can_enter(entry: tuple[ast.Call, Unit], of: Class | None) -> bool:
     """Whether a call can be one on an object of a class: not where a class beside it calls what both derive from."""
-    site, caller = entry
-    if of is None or not isinstance(caller, Function) or caller.owner is None or not _is_own(site, caller):
-        return True
-    return caller.owner in of.mro() or of in caller.owner.mro()
+    inside = _class_inside(entry)
+    return of is None or inside is None or of.is_related(inside)
 
 
 def _receiver(entry: tuple[ast.Call, Unit], of: Class | None) -> Class | None:
     """The class of the object on whose behalf a method makes the call; None: it is not known."""
-    site, caller = entry
-    if of is None or not isinstance(caller, Function) or caller.owner is None or not _is_own(site, caller):
-        return None
-    return of if caller.owner in of.mro() else caller.owner
+    inside = _class_inside(entry)
+    return None if of is None or inside is None else of if inside in of.mro() else inside
 
 
 def _is_retry(tree: Tree, block: ast.Try, one: ast.Call, other: ast.Call) -> bool:

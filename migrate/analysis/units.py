@@ -217,6 +217,10 @@ class Class:
             self._order = _linearised(self, ())
         return self._order
 
+    def is_related(self, other: Class) -> bool:
+        """Whether an object of one may be one of the other: they are one, or one derives from the other."""
+        return self in other.mro() or other in self.mro()
+
     def sets(self, name: str) -> bool:
         """Whether its text sets that attribute of some object; most names are not even followed by anything like it."""
         if self._sets is None:

@@ -31,7 +31,7 @@ def are_siblings(one: Program, other: Program) -> bool:
     first, second = one.home.owner, other.home.owner
     if start.owner is None or first is None or second is None or start.owner not in {*first.mro()} & {*second.mro()}:
         return False
-    return first not in second.mro() and second not in first.mro()
+    return not first.is_related(second)
 
 
 def siblings(program: Program, found: Sequence[Program]) -> Iterator[Program]:

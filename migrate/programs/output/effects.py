@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import own_nodes
 from migrate.programs.metrics.evaluation import is_draw
 
 if TYPE_CHECKING:
@@ -38,17 +37,18 @@ class Effects:
 
     def changes(self, unit: Function, seen: frozenset[int] = frozenset(), *, own: bool = False) -> bool:
         """Whether a function changes an object that it did not make itself; with `own`, other than its own."""
+        nodes = self._facts.own(unit)
         fresh = {
             target.id
-            for node in own_nodes(unit.node)
+            for node in nodes
             if isinstance(node, ast.Assign) and self._is_made(node.value)
             for target in node.targets
             if isinstance(target, ast.Name)
         }
         if unit.owner is not None and (own or unit.name == "__init__"):
             fresh |= {parameter.arg for parameter in unit.positional[:1]}  # what it sets up is being made
-        shared = {name for n in own_nodes(unit.node) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
-        for node in own_nodes(unit.node):
+        shared = {name for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+        for node in nodes:
             if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
                 if _root(node) not in fresh:
                     return True

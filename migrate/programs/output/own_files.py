@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.programs.marker import ACCELERATOR, NUMBERS
+from migrate.programs.marker import NUMBERS, asks_accelerator
 from migrate.programs.values.outputs import Outputs
 from migrate.programs.values.sources import Sources
 
@@ -76,8 +76,7 @@ class OwnFiles:
 
 def _is_rank(node: ast.AST) -> bool:
     """`accelerator.process_index`."""
-    is_number = isinstance(node, ast.Attribute) and node.attr in NUMBERS and isinstance(node.value, ast.Name)
-    return is_number and node.value.id == ACCELERATOR  # type: ignore[attr-defined]
+    return isinstance(node, ast.Attribute) and node.attr in NUMBERS and asks_accelerator(node)
 
 
 __all__ = ["OwnFiles"]

@@ -95,7 +95,7 @@ def units_from(facts: Facts, *starts: Unit) -> set[Unit]:
     waiting: list[Unit] = [*starts]
     for unit in starts:
         if isinstance(unit, Function) and unit.owner is not None and unit.name == "__init__":
-            waiting += [other for other in facts.functions if other.owner is not None and _are_related(unit, other)]
+            waiting += [f for f in facts.functions if f.owner is not None and f.owner.is_related(unit.owner)]
     while waiting:
         unit = waiting.pop()
         if unit in found or not facts.is_editable(unit):
@@ -137,16 +137,10 @@ def _is_own(program: Program, unit: Function) -> bool:
         return False
     above: Function | None = unit
     while above is not None:
-        if above is home or (home.owner is not None and above.owner is not None and _are_related(home, above)):
+        if above is home or (home.owner is not None and above.owner is not None and home.owner.is_related(above.owner)):
             return True
         above = above.parent
     return False
-
-
-def _are_related(home: Function, unit: Function) -> bool:
-    assert home.owner is not None
-    assert unit.owner is not None
-    return home.owner in unit.owner.mro() or unit.owner in home.owner.mro()
 
 
 # --- calls from outside ---------------------------------------------------------------------------------------------

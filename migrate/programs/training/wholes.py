@@ -62,12 +62,9 @@ def _run(facts: Facts, loops: Loops, training: tuple[LoopFact, ...]) -> Iterator
 
 def around(facts: Facts, optimizer: ast.AST) -> set[ast.AST]:
     """The models whose parts an optimizer is given in plain sight: `net[1].parameters()`; empty if not all are seen."""
-    if not isinstance(optimizer, ast.Call):
-        return set()
-    given = [*optimizer.args[:1], *(k.value for k in optimizer.keywords if k.arg == "params")]
     found: set[ast.AST] = set()
-    for call in (node for each in given for node in ast.walk(each) if _lists_parameters(node)):
-        inner: ast.expr = call.func.value  # type: ignore[attr-defined]
+    for named in _listed(optimizer):
+        inner = named
         while isinstance(inner, (ast.Attribute, ast.Subscript)) and not origins(facts.values(inner), Role.MODEL):
             inner = inner.value
         owners = origins(facts.values(inner), Role.MODEL)
@@ -95,11 +92,10 @@ def held_by(facts: Facts, parts: set[ast.AST], optimizers: set[ast.AST]) -> set[
 def _owners_in_sight(facts: Facts, optimizer: ast.AST, part: ast.AST) -> set[ast.AST]:
     """The model that an optimizer names to get at a part of it, `self.policy.actor.parameters()`; empty if not one."""
     found: set[ast.AST] = set()
-    for call in filter(_lists_parameters, ast.walk(optimizer)):
-        named = call.func.value  # type: ignore[attr-defined]
+    for named in _listed(optimizer):
         if part in origins(facts.values(named), Role.MODEL) and isinstance(named, (ast.Attribute, ast.Subscript)):
             owners = origins(facts.values(named.value), Role.MODEL)
-            if len(owners) != 1 or not owners <= {o for o in owners if part in facts.parts([o])}:
+            if len(owners) != 1 or any(part not in facts.parts([owner]) for owner in owners):
                 return set()
             found |= owners
     return found if len(found) == 1 and not _is_itself(facts, optimizer, found) else set()
@@ -113,5 +109,11 @@ def _is_itself(facts: Facts, node: ast.AST, models: set[ast.AST]) -> bool:
     return bool(origins(unit.parameters.get(unit.positional[0].arg, frozenset()), Role.MODEL) & models)
 
 
-def _lists_parameters(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PARAMETERS
+def _listed(optimizer: ast.AST) -> Iterator[ast.expr]:
+    """What an optimizer is given the parameters of, as it is written: `net[1]` of `net[1].parameters()`."""
+    if isinstance(optimizer, ast.Call):
+        for given in (*optimizer.args[:1], *(k.value for k in optimizer.keywords if k.arg == "params")):
+            for node in ast.walk(given):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    if node.func.attr in _PARAMETERS:
+                        yield node.func.value
