@@ -15,16 +15,14 @@ from __future__ import annotations
 import gc
 import os
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader
 
-from runtime import collectives
 from runtime.accumulation import Accumulation
 from runtime.config import DistributedType, data_settings, refuse_unsupported, resolve
 from runtime.data.feeds import Dealing
@@ -32,19 +30,20 @@ from runtime.data.loader import Prepared, prepared_loader
 from runtime.data.passes import Passes
 from runtime.data.seeded import seeded
 from runtime.devices import pick
-from runtime.errors import ConfigurationError, PrecisionError, PrepareError
+from runtime.errors import ConfigurationError, PrepareError
+from runtime.exchange import Exchange
 from runtime.files import Files
-from runtime.handlers import AutocastKwargs, DataLoaderConfiguration, Handlers
-from runtime.metrics import gather_for_metrics
+from runtime.handlers import DataLoaderConfiguration, Handlers
 from runtime.optimizer import Following, following, hold_back
 from runtime.precision import PRECISIONS, Fp16, Unscaled
 from runtime.strategies import strategy_for, unwrapped
+from runtime.training import Training
 from runtime.world import World, leave
 
 T = TypeVar("T")
 
 
-class Accelerator(Files):
+class Accelerator(Training, Exchange, Files):
     """Runs a training script on one device or on many.
 
     Args:
@@ -243,119 +242,7 @@ class Accelerator(Files):
         self._results[id(result)] = (result, result)
         return result
 
-    # the training step
-
-    def backward(self, loss: Tensor, **kwargs: Any) -> None:
-        """Gradients of `loss`, averaged over the processes; `kwargs` go to `Tensor.backward`.
-
-        The loss is divided by `gradient_accumulation_steps`. Where the processes hold parts of one batch that differ in
-        size (`split_batches`), it is weighted so that the average is the gradient of the mean over the batch.
-        """
-        if self._accumulation.steps > 1:
-            loss = loss / self._accumulation.steps
-        if self._passes.weight != 1.0:
-            loss = loss * self._passes.weight
-        self._precision.backward(loss, **kwargs)
-        self._strategy.average(self._models)
-
-    def accumulate(self, *models: nn.Module) -> AbstractContextManager[None]:
-        """A context for one micro-step; sets `sync_gradients`, which is True in the last one of a window.
-
-        The last batch of the innermost pass over a prepared loader always ends a window. Every set of models counts for
-        itself.
-        """
-        return self._accumulation.window(models, self._strategy.no_sync)
-
-    def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
-        """A context in which `backward` does not average the model's gradients."""
-        return self._strategy.no_sync(model)
-
-    def autocast(self, autocast_handler: AutocastKwargs | None = None) -> AbstractContextManager[Any]:
-        """The context for computations outside of a prepared model's forward in the precision in use."""
-        return self._precision.autocast(autocast_handler)
-
-    def clip_grad_norm_(self, parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2) -> Tensor:
-        """`torch.nn.utils.clip_grad_norm_` on unscaled gradients: the total norm before clipping."""
-        parameters = self._unscaled(parameters)
-        return nn.utils.clip_grad_norm_(parameters, max_norm, norm_type=norm_type)
-
-    def clip_grad_value_(self, parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-        """`torch.nn.utils.clip_grad_value_` on unscaled gradients."""
-        nn.utils.clip_grad_value_(self._unscaled(parameters), clip_value)
-
-    def unscale_gradients(self, optimizer: Optimizer | Iterable[Optimizer] | None = None) -> None:
-        """Take the scale of mixed_precision="fp16" off the gradients of optimizers (None: all) before they are read."""
-        chosen = self._optimizers if optimizer is None else optimizer
-        self._precision.unscale([chosen] if isinstance(chosen, Optimizer) else chosen)
-
-    def _unscaled(self, parameters: Tensor | Iterable[Tensor]) -> Tensor | Iterable[Tensor]:
-        if not isinstance(self._precision, Fp16):
-            return parameters
-        if not self.sync_gradients:
-            raise PrecisionError(
-                "gradients that are still being accumulated cannot be unscaled with mixed_precision='fp16'. "
-                "Clip under `if accelerator.sync_gradients:`."
-            )
-        parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-        scaled = set(map(id, parameters))
-        for optimizer in reversed(self._optimizers):  # of several for one parameter, the last made is the one in use
-            mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
-            if mine & scaled:
-                self._precision.unscale([optimizer])
-                scaled -= mine
-        return parameters
-
-    @property
-    def sync_gradients(self) -> bool:
-        """Whether this micro-step ends with an optimizer step; True outside of `accumulate`."""
-        return self._accumulation.is_due
-
-    @sync_gradients.setter
-    def sync_gradients(self, value: bool) -> None:
-        self._accumulation.is_due = value
-
-    @property
-    def gradient_accumulation_steps(self) -> int:
-        """Micro-steps per optimizer step."""
-        return self._accumulation.steps
-
-    @gradient_accumulation_steps.setter
-    def gradient_accumulation_steps(self, value: int) -> None:
-        if value < 1:
-            raise ConfigurationError(f"gradient_accumulation_steps={value!r} is not a whole number of at least 1.")
-        if value > 1 and self._accumulation.steps == 1 and self._optimizers:
-            raise PrepareError(
-                f"gradient_accumulation_steps={value} is set after an optimizer was prepared to step every time. "
-                "Set it before prepare, or pass it to Accelerator()."
-            )
-        self._accumulation.steps = value
-
-    @property
-    def optimizer_step_was_skipped(self) -> bool:
-        """Whether a prepared optimizer left its last step out because gradients were not finite."""
-        return any(getattr(optimizer, "step_was_skipped", False) for optimizer in self._optimizers)
-
-    # between processes
-
-    def gather(self, tensor: Any) -> Any:
-        """The tensors of all processes joined in rank order, padding included; the input itself on one process."""
-        return collectives.gather(self._world, tensor)
-
-    def gather_for_metrics(self, input_data: Any, use_gather_object: bool = False) -> Any:
-        """What all processes computed in this step, every sample once; see `runtime.metrics`."""
-        if self.num_processes == 1:
-            return input_data
-        current = self._passes.current
-        share = None if current is None else current.share
-        return gather_for_metrics(self._world, input_data, share, use_gather_object)
-
-    def reduce(self, tensor: Any, reduction: str = "sum", scale: float = 1.0) -> Any:
-        """Tensors and numbers summed ("sum") or averaged ("mean") over the processes, and multiplied by `scale`."""
-        return collectives.reduce(self._world, tensor, reduction, scale)
-
-    def pad_across_processes(self, tensor: Any, dim: int = 0, pad_index: int = 0, pad_first: bool = False) -> Any:
-        """Tensors filled up along `dim` to the largest size of any process."""
-        return collectives.pad_across_processes(self._world, tensor, dim, pad_index, pad_first)
+    # the end
 
     def free_memory(self, *objects: Any) -> list[None]:
         """Forget everything prepared, and give memory back: `model, loader = accelerator.free_memory(model, loader)`.

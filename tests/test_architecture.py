@@ -35,7 +35,8 @@ LAYERS = {
         {"cli"},
         {"launch"},
         {"accelerator"},
-        {"strategies", "optimizer", "metrics", "data", "accumulation", "files", "save"},
+        {"training", "exchange", "files"},  # what it is made of
+        {"strategies", "optimizer", "metrics", "data", "accumulation", "save"},
         {"precision", "collectives", "processes", "seed"},
         {"world"},
         {"devices"},

@@ -1,0 +1,36 @@
+"""What the processes of a run tell each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime import collectives
+from runtime.data.passes import Passes
+from runtime.metrics import gather_for_metrics
+from runtime.processes import Processes
+
+
+class Exchange(Processes):
+    """The part of `Accelerator` that joins what the processes have computed."""
+
+    _passes: Passes
+
+    def gather(self, tensor: Any) -> Any:
+        """The tensors of all processes joined in rank order, padding included; the input itself on one process."""
+        return collectives.gather(self._world, tensor)
+
+    def gather_for_metrics(self, input_data: Any, use_gather_object: bool = False) -> Any:
+        """What all processes computed in this step, every sample once; see `runtime.metrics`."""
+        if self.num_processes == 1:
+            return input_data
+        current = self._passes.current
+        share = None if current is None else current.share
+        return gather_for_metrics(self._world, input_data, share, use_gather_object)
+
+    def reduce(self, tensor: Any, reduction: str = "sum", scale: float = 1.0) -> Any:
+        """Tensors and numbers summed ("sum") or averaged ("mean") over the processes, and multiplied by `scale`."""
+        return collectives.reduce(self._world, tensor, reduction, scale)
+
+    def pad_across_processes(self, tensor: Any, dim: int = 0, pad_index: int = 0, pad_first: bool = False) -> Any:
+        """Tensors filled up along `dim` to the largest size of any process."""
+        return collectives.pad_across_processes(self._world, tensor, dim, pad_index, pad_first)
