@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         GradScalerKwargs,
         InitProcessGroupKwargs,
     )
+    from runtime.project import ProjectConfiguration
     from runtime.seed import set_seed
 
 _HOME = {
@@ -29,6 +30,7 @@ _HOME = {
     "DistributedType": "runtime.config",
     "GradScalerKwargs": "runtime.handlers",
     "InitProcessGroupKwargs": "runtime.handlers",
+    "ProjectConfiguration": "runtime.project",
     "broadcast_object_list": "runtime.collectives",
     "gather_object": "runtime.collectives",
     "set_seed": "runtime.seed",
@@ -42,6 +44,7 @@ __all__ = [
     "DistributedType",
     "GradScalerKwargs",
     "InitProcessGroupKwargs",
+    "ProjectConfiguration",
     "broadcast_object_list",
     "gather_object",
     "set_seed",

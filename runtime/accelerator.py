@@ -36,6 +36,7 @@ from runtime.files import Files
 from runtime.handlers import DataLoaderConfiguration, Handlers
 from runtime.optimizer import Following, following, hold_back
 from runtime.precision import PRECISIONS, Fp16, Unscaled
+from runtime.project import ProjectConfiguration, project_settings
 from runtime.strategies import strategy_for, unwrapped
 from runtime.training import Training
 from runtime.world import World, leave
@@ -57,6 +58,8 @@ class Accelerator(Training, Exchange, Files):
         dataloader_config: how data are divided over the processes.
         step_scheduler_with_optimizer: False leaves schedulers as they are in `prepare`.
         kwargs_handlers: arguments for PyTorch's DDP, gradient scaler, process group and autocast.
+        project_dir: the folder of the run's files; short for `ProjectConfiguration(project_dir=...)`.
+        project_config: the folders of the run, and how its checkpoints are named.
 
     Raises:
         ConfigurationError: a value that cannot be used here; `UnsupportedArgument` for what only Accelerate has.
@@ -72,9 +75,12 @@ class Accelerator(Training, Exchange, Files):
         dataloader_config: DataLoaderConfiguration | None = None,
         step_scheduler_with_optimizer: bool = True,
         kwargs_handlers: list[Any] | None = None,
+        project_dir: str | os.PathLike[str] | None = None,
+        project_config: ProjectConfiguration | None = None,
         **unsupported: Any,
     ) -> None:
         refuse_unsupported(unsupported)
+        self.project_configuration = project_settings(project_config, project_dir)
         given = {
             "device_placement": device_placement,
             "mixed_precision": mixed_precision,

@@ -141,7 +141,6 @@ UNSUPPORTED_VARIABLES = {  # set by `accelerate launch`; a run that asks for the
 
 _COMPILER = "Compile the model yourself: model = torch.compile(model)."
 _TRACKER = "Create the tracker yourself, under `if accelerator.is_main_process:`."
-_FOLDER = "Keep the folder in a variable of the script."
 _ENGINE = "Models are replicated with DistributedDataParallel: leave it out."
 
 UNSUPPORTED_ARGUMENTS = {  # arguments of Accelerate's constructor that are not here, each with the way out
@@ -154,8 +153,6 @@ UNSUPPORTED_ARGUMENTS = {  # arguments of Accelerate's constructor that are not 
     "dynamo_backend": _COMPILER,
     "dynamo_plugin": _COMPILER,
     "log_with": _TRACKER,
-    "project_dir": _FOLDER,
-    "project_config": _FOLDER,
     "rng_types": "The order of samples is agreed on, other random numbers belong to their process: leave it out.",
     "gradient_accumulation_plugin": "Pass gradient_accumulation_steps=k.",
 }

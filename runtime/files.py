@@ -12,6 +12,7 @@ from runtime import save
 from runtime.errors import ConfigurationError
 from runtime.precision import restore
 from runtime.processes import Processes
+from runtime.project import ProjectConfiguration
 from runtime.strategies import unwrapped
 from runtime.world import World
 
@@ -19,9 +20,26 @@ from runtime.world import World
 class Files(Processes):
     """The part of `Accelerator` that takes models out of their wrappers and writes files, each by one process."""
 
+    project_configuration: ProjectConfiguration
+
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._custom_objects: list[Any] = []
+
+    @property
+    def project_dir(self) -> str | os.PathLike[str] | None:
+        """The folder of the run's files."""
+        return self.project_configuration.project_dir
+
+    @property
+    def logging_dir(self) -> str | os.PathLike[str] | None:
+        """The folder that trackers write into."""
+        return self.project_configuration.logging_dir
+
+    @property
+    def save_iteration(self) -> int:
+        """The number of the next checkpoint with an automatic name."""
+        return self.project_configuration.iteration
 
     def unwrap_model(self, model: Any, keep_fp32_wrapper: bool = True, keep_torch_compile: bool = True) -> Any:
         """The model that was given to `prepare`, without DistributedDataParallel or DataParallel around it.

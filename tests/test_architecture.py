@@ -41,7 +41,7 @@ LAYERS = {
         {"world"},
         {"devices"},
         {"config"},
-        {"handlers", "tree", "log"},
+        {"handlers", "project", "tree", "log"},
         {"errors"},
     ),
 }

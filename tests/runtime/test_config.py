@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from runtime import Accelerator, DataLoaderConfiguration, DistributedDataParallelKwargs, GradScalerKwargs
-from runtime.config import MixedPrecision, Source, resolve
+from runtime.config import UNSUPPORTED_ARGUMENTS, MixedPrecision, Source, resolve
 from runtime.errors import ConfigurationError, UnsupportedArgument
 
 PRECISIONS = ("no", "bf16", "fp16")
@@ -72,9 +72,7 @@ def test_engines_that_are_off_are_accepted(variable):
     assert resolve({}, {variable: "NO"}).mixed_precision is MixedPrecision.NO
 
 
-@pytest.mark.parametrize(
-    "name", ["fsdp_plugin", "deepspeed_plugin", "dynamo_backend", "log_with", "project_dir", "rng_types"]
-)
+@pytest.mark.parametrize("name", sorted(UNSUPPORTED_ARGUMENTS))
 def test_arguments_of_accelerate_that_are_not_here_are_named(name):
     with pytest.raises(UnsupportedArgument, match=rf"Accelerator\({name}=\.\.\.\) is not supported"):
         Accelerator(cpu=True, **{name: "something"})
