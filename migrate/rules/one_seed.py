@@ -15,9 +15,10 @@ gets that seed where it is made:
 Programs for older versions of gym, whose step gives four things, call env.seed(); the action space is seeded, too,
 where it chooses actions. Where nothing but fresh batches is drawn and nothing is decided by them, each process may have
 its own. A program that seeds itself is left as it is.
-Beside loaders the same seed is set where data are split or chosen at random (`random_split`, `train_test_split`,
-`np.random.shuffle(indices)`) and nothing seeds that: each process would keep other data for the evaluation. So it is
-where layers set their parameters by the batch of a first run (ActNorm): each process would set others.
+Beside loaders the same seed is set where data are made up, split or chosen at random (`x = torch.randn(1000, 2)`,
+`random_split`, `np.random.shuffle(indices)`) and nothing seeds that: each process would train on other data, and keep
+others for the evaluation. What is drawn anew for each sample may be each process's own. The seed is set, too, where
+layers set their parameters by the batch of a first run (ActNorm): each process would set others.
 Refused: what is drawn before there is an accelerator.
 Safe: on one process nothing is seeded, and every run is another, as it was.
 """
@@ -27,6 +28,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.same import STREAMS
 from migrate.analysis.units import Function
 from migrate.programs.processes.draws import Draws
 from migrate.programs.processes.one_seed import is_taken
@@ -50,14 +52,20 @@ def one_seed(conversion: Conversion, draft: Draft) -> None:
     seed = conversion.program.one_seed
     if seed is None:
         for call in splits_apart(conversion.facts, conversion.loops, conversion.program):
-            what = f"each process chooses data of its own by {ast.unparse(call.func)}, which is not seeded in every run"
-            draft.note(call, what, "seed the program at its beginning, alike on all processes: set_seed(0)")
+            what = f"each process has data of its own by {ast.unparse(call.func)}, which is not seeded in every run"
+            draft.note(call, what, _way_out(conversion, call))
     for each in seed.environments if seed is not None else ():
         if not _is_early(conversion, each):
             accelerator = conversion.access.name(each.made)
             code = _guarded(conversion, draft, each.made, accelerator, _calls(each))
             draft.after(each.made, code)
             draft.add_import(each.made, "torch")
+
+
+def _way_out(conversion: Conversion, call: ast.Call) -> str:
+    if conversion.facts.called(call) & STREAMS:
+        return f"give it a seed: {ast.unparse(call.func)}(0)"
+    return "seed the program at its beginning, alike on all processes: set_seed(0)"
 
 
 def seeding(conversion: Conversion, draft: Draft, accelerator: str) -> str:

@@ -59,7 +59,7 @@ class Draws:
             return True
         if any(b"ropout" in module.file.content for module in self.modules):
             return True
-        return any(self._draws(use.node) for use in self.uses)
+        return any(self.draws(use.node) for use in self.uses)
 
     def must_agree(self, loops: Loops) -> bool:
         """Whether what is drawn must be the same on all: it lasts, or gradients go around the wrapper of a model.
@@ -71,8 +71,7 @@ class Draws:
         training = {loop.node for loop in self._program.training}
         around = training.union(*(loops.around(loop, self._facts.unit(loop)) for loop in training))
         return any(
-            self._asks_model(use.node)
-            or (self._draws(use.node) and around.isdisjoint(loops.around(use.node, use.unit)))
+            self._asks_model(use.node) or (self.draws(use.node) and around.isdisjoint(loops.around(use.node, use.unit)))
             for use in self.uses
         )
 
@@ -141,7 +140,7 @@ class Draws:
 
     # --- one call ---------------------------------------------------------------------------------------------------
 
-    def _draws(self, call: ast.Call) -> bool:
+    def draws(self, call: ast.Call) -> bool:
         """Whether a call itself draws something else than the weights of a layer."""
         names = self._facts.called(call)
         if split := next((name for name in names if name in SPLITS), None):
@@ -161,7 +160,7 @@ class Draws:
         """
         if not weights and self._is_trained(call):
             return False
-        if self._draws(call) or any(n.startswith("torch.nn.") and known.draws(n) for n in self._facts.called(call)):
+        if self.draws(call) or any(n.startswith("torch.nn.") and known.draws(n) for n in self._facts.called(call)):
             return True
         weights = weights or Role.MODEL in roles(self._facts.values(call))
         return any(

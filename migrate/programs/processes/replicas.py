@@ -21,7 +21,7 @@ from migrate.programs.processes.draws import Draws
 from migrate.programs.processes.first_batch import first_runs, set_by_batch
 from migrate.programs.processes.one_seed import OneSeed, possible, seed_of_splits
 from migrate.programs.processes.sameness import Sameness
-from migrate.programs.processes.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, unseeded
+from migrate.programs.processes.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, is_too_late, unseeded
 from migrate.programs.processes.splits import chosen_data
 from migrate.programs.program import Program, Refusal
 from migrate.programs.schedule.schedulers import schedules
@@ -59,7 +59,7 @@ def splits_apart(facts: Facts, loops: Loops, program: Program) -> list[ast.Call]
     chosen = chosen_data(facts, loops, program) if program.training_loaders else {}
     chosen |= dict.fromkeys(first_runs(facts, loops, program) if program.training_loaders else (), "torch")
     missing = chance(facts, loops, program) if chosen else []
-    return [call for call, library in chosen.items() if library in missing]
+    return [call for call, of in chosen.items() if of in missing or is_too_late(facts, program, call, of)]
 
 
 def differs(facts: Facts, loops: Loops, program: Program) -> bool:

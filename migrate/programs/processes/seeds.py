@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts, Use
+    from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
     from migrate.programs.processes.sameness import Sameness
     from migrate.programs.program import Program
@@ -42,7 +43,7 @@ def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness, c
     drawn = {library for use in uses for library in _drawn(facts, use)} | {"torch"}
     missing = [library for library in sorted(drawn) if not any(_seeds(facts, loops, sameness, uses, library))]
     own = [use.node for use in uses if seeds_itself(facts, clocks, use.node)]
-    streams = {call for call in own if facts.called(call) & known.STREAMS and not _is_given(call)}
+    streams = {call for call in own if facts.called(call) & known.STREAMS and not is_given(call)}
     missing += [GENERATOR] if streams else []
     missing += [OWN_SEED] if streams.symmetric_difference(own) else []
     missing += [BESIDE] if any(_draw_beside(facts, modules)) else []
@@ -53,6 +54,26 @@ def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness, c
     return missing
 
 
+def is_too_late(facts: Facts, program: Program, call: ast.Call, library: str) -> bool:
+    """Whether something is drawn above the only places that seed its library, in the function that holds them."""
+    wanted, modules = known.SEEDS.get(library, frozenset()) | known.SEEDS_ALL, modules_of(facts, program)
+    seeding = [u for u in facts.calls_anywhere if u.unit.module in modules and facts.called(u.node) & wanted]
+    if len({use.unit for use in seeding}) != 1:
+        return False
+    drawn = list(_places(facts, call, seeding[0].unit))
+    return bool(drawn) and min(node.lineno for node in drawn) < min(use.node.lineno for use in seeding)
+
+
+def _places(facts: Facts, call: ast.Call, unit: Unit, depth: int = 4) -> Iterator[ast.Call]:
+    """The calls of a unit that lead to a call, or that call itself."""
+    own = facts.unit(call)
+    if own is unit:
+        yield call
+    elif isinstance(own, Function) and depth:
+        for caller in facts.callers(own):
+            yield from _places(facts, caller.node, unit, depth - 1)
+
+
 def seeds_itself(facts: Facts, clocks: Sameness, call: ast.Call) -> bool:
     """Whether a call seeds a library or a generator with what is another thing on each process."""
     names = facts.called(call)
@@ -61,13 +82,14 @@ def seeds_itself(facts: Facts, clocks: Sameness, call: ast.Call) -> bool:
     if not (is_method or names & seeds):
         return bool(names & known.RESEEDING)
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if not _is_given(call) or not all(map(clocks.same, given)) or not clocks.alike(call, deep=True):
+    if not is_given(call) or not all(map(clocks.same, given)) or not clocks.alike(call, deep=True):
         return True
     is_plain = names.isdisjoint(known.SEEDS["torch"]) and not _is_under_test(facts, call)
     return is_plain and _may_be_none(facts.once(Sources), given[0])
 
 
-def _is_given(call: ast.Call) -> bool:
+def is_given(call: ast.Call) -> bool:
+    """Whether a call that seeds is given a seed."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     return any(not (isinstance(each, ast.Constant) and each.value is None) for each in given)
 
@@ -170,4 +192,4 @@ def _draws_before(facts: Facts, loops: Loops, use: Use, library: str) -> bool:
     return False
 
 
-__all__ = ["ENVIRONMENT", "GENERATOR", "forward_draws", "modules_of", "unseeded"]
+__all__ = ["ENVIRONMENT", "GENERATOR", "forward_draws", "is_given", "is_too_late", "modules_of", "unseeded"]

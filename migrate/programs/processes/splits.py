@@ -1,4 +1,4 @@
-"""Data that are split or chosen at random, once in a run: every process must come to the same.
+"""Data that are made up, split or chosen at random, once in a run: every process must come to the same.
 
 What is drawn for each sample or batch is another thing: there each process may have its own.
 """
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.data import SPLITS
 from migrate.analysis.units import Function
 from migrate.programs.processes.draws import Draws
+from migrate.programs.processes.made_up import made_up_data
 from migrate.programs.reach.reached import reached
 
 if TYPE_CHECKING:
@@ -39,8 +40,9 @@ def chosen_data(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, 
     each = reached(facts, (unit for unit in facts.functions if unit.name in _EACH))
     makers = reached(facts, (unit for unit in facts.functions if _makes_data(unit)))  # also for an evaluation in a loop
     training = {loop.node for loop in program.training}
-    found: dict[ast.Call, str] = {}
-    for use in Draws(facts, program).uses:
+    draws = Draws(facts, program)
+    found = made_up_data(facts, draws, each)
+    for use in draws.uses:
         library = _library(facts, use, each)
         if library and (use.unit in makers or training.isdisjoint(loops.around(use.node, use.unit))):
             found[use.node] = library

@@ -1,4 +1,4 @@
-"""Data that a program with loaders chooses at random: alike on all processes."""
+"""Data that a program with loaders makes up or chooses at random: alike on all processes."""
 
 import pytest
 
@@ -175,3 +175,104 @@ def test_data_that_are_made_up_in_the_loop(convert_text):
 def test_a_split_before_there_is_an_accelerator(refused_text):
     before = "halves = random_split(TensorDataset(torch.ones(32, 4), torch.ones(32, 1)), [24, 8])"
     refused_text(program("train, test = halves", before), "MIG123", "random_split(Tensor", ("draws something here",))
+
+
+MADE_UP = """
+import random
+import numpy as np
+import torch
+from sklearn.datasets import make_moons
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+
+class Points(Dataset):
+    def __init__(self):
+        self.x = {held}
+
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, index):
+        return self.x[index] + {each}, self.x[index][:1]
+
+
+def made(count):
+    x = torch.randn(count, 4)
+    return x, x @ torch.ones(4, 1)
+
+
+def main():
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    {lines}
+    loader = DataLoader({data}, batch_size=4, shuffle=True)
+    model = nn.Linear(4, 1).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        optimizer.zero_grad()
+        (model(x) - y).pow(2).mean().backward()
+        optimizer.step()
+    print(model(torch.randn(2, 4, device=device)))
+
+
+main()
+"""
+
+
+def made_up(lines="pass", data="TensorDataset(x, x[:, :1])", held="torch.ones(32, 4)", each="0"):
+    return MADE_UP.format(lines=lines, data=data, held=held, each=each)
+
+
+DRAWN = {
+    "torch": made_up("x = torch.randn(32, 4)"),
+    "numpy beside a seed of torch": made_up("torch.manual_seed(0)\n    x = torch.tensor(np.random.rand(32, 4))"),
+    "in place": made_up("x = torch.empty(32, 4)\n    x.uniform_(-1, 1)"),
+    "in a function": made_up("x, y = made(32)", "TensorDataset(x, y)"),
+    "in the data set": made_up(data="Points()", held="torch.randn(32, 4)"),
+    "one by one": made_up("rows = []\n    for _ in range(32):\n        rows.append([random.random()])", "rows"),
+    "by sklearn": made_up("x = torch.tensor(make_moons(32)[0])"),
+    "above the seed": made_up("x = torch.randn(32, 4)\n    torch.manual_seed(0)"),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_what_is_made_up_is_the_same_on_all(convert_text, name):
+    _, result = convert_text(DRAWN[name])
+
+    assert SEED in result
+    assert result.index("set_seed(broadcast") < result.index("DataLoader(", result.index("def main"))
+
+
+NOT_DRAWN = {
+    "for each sample": made_up(data="Points()", each="torch.randn(4)"),
+    "nothing": made_up("x = torch.ones(32, 4)"),
+    "after the seed": made_up("torch.manual_seed(0)\n    x = torch.randn(32, 4)"),
+    "with a seed of its own": made_up("x = torch.tensor(make_moons(32, random_state=0)[0])"),
+    "with a generator": made_up("x = torch.randn(32, 4, generator=torch.Generator().manual_seed(1))"),
+    "by a seeded stream": made_up("x = torch.tensor(np.random.default_rng(0).normal(size=(32, 4)))"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_DRAWN)
+def test_what_is_not_made_up_needs_no_seed(convert_text, name):
+    _, result = convert_text(NOT_DRAWN[name])
+
+    assert "accelerator.backward" in result
+    assert "set_seed" not in result
+
+
+def test_a_stream_that_nobody_seeds_is_told(convert_text):
+    rng = "rng = np.random.default_rng()\n    x = torch.tensor(rng.normal(size=(32, 4)))"
+    report, result = convert_text(made_up(rng))
+
+    assert "set_seed" not in result
+    (note,) = [finding for finding in report.findings if finding.code == "MIG123"]
+    assert "np.random.default_rng, which is not seeded" in note.message
+
+
+def test_what_is_made_up_before_there_is_an_accelerator_is_refused(refused_text):
+    before = "\n\ndata = [torch.randn(4) for _ in range(32)]\n\n\ndef main"
+    source = made_up("pass", "data").replace("\n\ndef main", before)
+
+    refused_text(source, "MIG123", "torch.randn(4) for", ("torch.randn(4) draws something here",))

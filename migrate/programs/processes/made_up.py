@@ -1,0 +1,113 @@
+"""Data that a program makes up: what it draws at random, once in a run, and hands out by its loaders.
+
+Found by walking back from the calls that make the loaders, by names, attributes, returns and what fills a container.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import same as known
+from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.units import Class, Function
+from migrate.programs.processes.seeds import GENERATOR, is_given
+from migrate.programs.reach.reached import reached
+from migrate.programs.values.fillings import Fillings
+from migrate.programs.values.sources import Sources, parts_given
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.processes.draws import Draws
+
+#: What no data come from: they are asked for their sizes, or run.
+_ENDS = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.CRITERION, Role.LOADER, Role.BATCH, Role.SAMPLES})
+
+#: By these a call is given a stream or a seed of its own.
+_SEEDED = frozenset({"generator", "random_state", "seed", "rng", None})
+_SIGNS = (ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop)  # one object stands in many places
+
+
+def made_up_data(facts: Facts, draws: Draws, each: Collection[Unit]) -> dict[ast.Call, str]:
+    """The calls that draw what loaders hand out, with the library whose seed decides.
+
+    `each`: the functions that run for every sample, where each process may draw its own.
+    """
+    if not any(_library(facts, draws, use.node) for use in draws.uses if use.unit not in each):
+        return {}
+    calls = (use.node for use in draws.uses)
+    return _Walk(facts, draws, each).found({call for call in calls if _makes(facts, call, Role.LOADER)})
+
+
+def _makes(facts: Facts, call: ast.Call, *wanted: Role) -> bool:
+    return call in origins(facts.values(call), *wanted)
+
+
+def _library(facts: Facts, draws: Draws, call: ast.Call) -> str | None:
+    """The library from whose stream a call draws, or that it makes a stream that nobody seeds."""
+    names = facts.called(call)
+    if names & known.STREAMS:
+        return None if is_given(call) else GENERATOR
+    if not draws.draws(call) or any(keyword.arg in _SEEDED for keyword in call.keywords):
+        return None
+    drawn = (each for each in ("numpy", "random") if any(known.draws_from(each, name) for name in names))
+    return next(drawn, "torch")
+
+
+class _Walk:
+    """One walk back from what the loaders are made of."""
+
+    def __init__(self, facts: Facts, draws: Draws, each: Collection[Unit]) -> None:
+        self._facts = facts
+        self._draws = draws
+        self._each = each
+        self._sources = facts.once(Sources)
+        self._fillings = facts.once(Fillings)
+
+    def found(self, loaders: set[ast.Call]) -> dict[ast.Call, str]:
+        """The calls that draw behind the arguments of some calls."""
+        waiting: list[ast.AST] = [part for call in loaders for part in _given(call)]
+        seen: set[ast.AST] = set()
+        found: dict[ast.Call, str] = {}
+        while waiting:
+            node = waiting.pop()
+            if node in seen or self._facts.unit(node) in self._each:
+                continue
+            seen.add(node)
+            if isinstance(node, ast.Call) and (library := _library(self._facts, self._draws, node)):
+                found[node] = library
+            waiting += self._behind(node)
+        return found
+
+    def _behind(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What comes into an expression, one step back."""
+        if isinstance(node, ast.expr) and roles(self._facts.values(node)) & _ENDS:
+            return
+        yield from (part for part in ast.iter_child_nodes(node) if not isinstance(part, _SIGNS))
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            yield from self._named(node)
+        elif isinstance(node, ast.Call):
+            yield from self._sources.given(node).expressions
+            yield from self._made(node)
+
+    def _named(self, node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
+        yield from self._sources.given(node).expressions
+        yield from self._fillings.of(node)
+        for binding in self._facts.bindings_in(self._facts.unit(node)):
+            if binding.target == ast.unparse(node) and isinstance(binding.statement, (ast.Assign, ast.AugAssign)):
+                yield from (part for part, _ in parts_given(self._facts, binding.statement, binding.target))
+
+    def _made(self, call: ast.Call) -> Iterator[ast.AST]:
+        """All that a data set of the project does when it is made."""
+        classes = {value.unit for value in self._facts.values(call) if value.origin is call}
+        makers = [m.unit for cls in classes if isinstance(cls, Class) for m in cls.lookup("__init__")]
+        for unit in reached(self._facts, (unit for unit in makers if isinstance(unit, Function))):
+            yield from (inner for inner in self._facts.own(unit) if isinstance(inner, ast.Call))
+
+
+def _given(call: ast.Call) -> Iterator[ast.expr]:
+    yield from call.args
+    yield from (keyword.value for keyword in call.keywords)
