@@ -19,7 +19,7 @@ Beside loaders the same seed is set where data are made up, split or chosen at r
 `random_split`, `np.random.shuffle(indices)`) and nothing seeds that: each process would train on other data, and keep
 others for the evaluation. What is drawn anew for each sample may be each process's own. The seed is set, too, where
 layers set their parameters by the batch of a first run (ActNorm): each process would set others.
-Refused: what is drawn before there is an accelerator.
+Refused: what is chosen before there is an accelerator; of data that are made up before, a note says so.
 Safe: on one process nothing is seeded, and every run is another, as it was.
 """
 
@@ -31,16 +31,17 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.same import STREAMS
 from migrate.analysis.units import Function
 from migrate.programs.processes.draws import Draws
-from migrate.programs.processes.one_seed import is_taken
+from migrate.programs.processes.one_seed import is_taken, made_up_before
 from migrate.programs.processes.replicas import splits_apart
 from migrate.rules.layout import place
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from migrate.programs.conversion import Conversion
     from migrate.programs.processes.environments import Environment
+    from migrate.programs.processes.one_seed import OneSeed
     from migrate.rules.draft import Draft
 
 SEED = "torch.initial_seed() % 2**32"
@@ -50,16 +51,23 @@ SEED = "torch.initial_seed() % 2**32"
 def one_seed(conversion: Conversion, draft: Draft) -> None:
     """Seed the environments that are made once there is an accelerator."""
     seed = conversion.program.one_seed
-    if seed is None:
-        for call in splits_apart(conversion.facts, conversion.loops, conversion.program):
-            what = f"each process has data of its own by {ast.unparse(call.func)}, which is not seeded in every run"
-            draft.note(call, what, _way_out(conversion, call))
+    for call in _apart(conversion):
+        what = f"each process has data of its own by {ast.unparse(call.func)}, which is not seeded in every run"
+        draft.note(call, what, _way_out(conversion, call))
     for each in seed.environments if seed is not None else ():
         if not _is_early(conversion, each):
             accelerator = conversion.access.name(each.made)
             code = _guarded(conversion, draft, each.made, accelerator, _calls(each))
             draft.after(each.made, code)
             draft.add_import(each.made, "torch")
+
+
+def _apart(conversion: Conversion) -> Collection[ast.Call]:
+    """What no seed is set for in time."""
+    facts, program = conversion.facts, conversion.program
+    if program.one_seed is None:
+        return splits_apart(facts, conversion.loops, program)
+    return made_up_before(facts, program, conversion.placement)
 
 
 def _way_out(conversion: Conversion, call: ast.Call) -> str:
@@ -71,7 +79,7 @@ def _way_out(conversion: Conversion, call: ast.Call) -> str:
 def seeding(conversion: Conversion, draft: Draft, accelerator: str) -> str:
     """What follows the accelerator: the seed, and that of the environments that are already made."""
     seed = conversion.program.one_seed
-    if seed is None:
+    if seed is None or _comes_too_late(conversion, seed):
         return ""
     statement = conversion.placement.accelerator.statement
     home = conversion.home_of("set_seed")
@@ -82,6 +90,12 @@ def seeding(conversion: Conversion, draft: Draft, accelerator: str) -> str:
     for name in (None,) if at else ("broadcast_object_list", "set_seed"):
         draft.add_import(statement, home, name)
     return "\n" + _guarded(conversion, draft, statement, accelerator, calls)
+
+
+def _comes_too_late(conversion: Conversion, seed: OneSeed) -> bool:
+    """Whether all that it would be set for is made up before."""
+    early = made_up_before(conversion.facts, conversion.program, conversion.placement)
+    return bool(seed.made_up) and not seed.splits and early == set(seed.made_up)
 
 
 def _is_early(conversion: Conversion, environment: Environment) -> bool:

@@ -74,7 +74,7 @@ TRAIN = """
     def train(args):
         tools.join(args)
         torch.manual_seed(0)
-        data = TensorDataset(torch.randn(32, 4), torch.randn(32, 1))
+        data = TensorDataset(torch.ones(32, 4), torch.ones(32, 1))
         loader = DataLoader(data, 4, sampler=DistributedSampler(data))
         net = torch.nn.Linear(4, 1)
         net = torch.nn.parallel.DistributedDataParallel(net)
@@ -114,7 +114,7 @@ BESIDE = """
 
     if __name__ == "__main__":
         tools.join(argparse.ArgumentParser().parse_args())
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(32, 4)), 4)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(32, 4)), 4)
         print(features(torch.nn.Linear(4, 1), loader).shape)
 """
 JOB = """

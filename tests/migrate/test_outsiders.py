@@ -59,7 +59,7 @@ TRAIN = """
         parser.add_argument("--gpu", action="store_true")
         args = parser.parse_args()
         device = torch.device("cuda" if args.gpu else "cpu")
-        data = TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,)))
+        data = TensorDataset(torch.ones(64, 8), torch.randint(0, 2, (64,)))
         loader = DataLoader(data, batch_size=8, shuffle=True)
         test_loader = DataLoader(data, batch_size=8)
         net = get_network(args.gpu)
@@ -80,7 +80,7 @@ OTHER = """
     {imports}
 
     net = {common}get_network(False)
-    loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,))), batch_size=8)
+    loader = DataLoader(TensorDataset(torch.ones(64, 8), torch.randint(0, 2, (64,))), batch_size=8)
     {common}evaluate(net, loader, torch.device("cpu"))
     {save}(net, "copy.pt")
 """

@@ -35,7 +35,7 @@ SCRIPT = """
     def main():
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.manual_seed(0)
-        data = TensorDataset(torch.randn(40, 2), torch.randint(2, (40,)))
+        data = TensorDataset(torch.ones(40, 2), torch.randint(2, (40,)))
         loader = DataLoader(data, batch_size=10, shuffle=True)
         net = torch.nn.Linear(2, 2).to(device)
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -315,7 +315,7 @@ SEVERAL = """
     def main():
         torch.distributed.init_process_group("nccl")
         torch.manual_seed(0)
-        data = TensorDataset(torch.randn(40, 2), torch.randint(2, (40,)))
+        data = TensorDataset(torch.ones(40, 2), torch.randint(2, (40,)))
         loader = DataLoader(data, batch_size=10, sampler=DistributedSampler(data))
         device = torch.device("cuda")
         net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2).to(device))
@@ -394,7 +394,7 @@ TRAINING = """
 
     if __name__ == "__main__":
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        data = TensorDataset(torch.randn(40, 2), torch.randint(2, (40,)))
+        data = TensorDataset(torch.ones(40, 2), torch.randint(2, (40,)))
         loader = DataLoader(data, batch_size=10, shuffle=True)
         net = torch.nn.Linear(2, 2).to(device)
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -412,7 +412,7 @@ TEST = """
 
     class TestFit(unittest.TestCase):
         def test_weights(self):
-            data = TensorDataset(torch.randn(8, 2), torch.randint(2, (8,)))
+            data = TensorDataset(torch.ones(8, 2), torch.randint(2, (8,)))
             net = torch.nn.Linear(2, 2)
             optimizer = torch.optim.Adam(net.parameters())
             fit(net, optimizer, DataLoader(data, 2), torch.device("cpu"))
@@ -478,7 +478,7 @@ OWN_LOOP = """
 
     from model import Net
 
-    data = TensorDataset(torch.randn(40, 2), torch.randint(2, (40,)))
+    data = TensorDataset(torch.ones(40, 2), torch.randint(2, (40,)))
     loader = DataLoader(data, batch_size=10, shuffle=True)
     net = Net()
     optimizer = net.configure_optimizers(0.1)

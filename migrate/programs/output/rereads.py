@@ -12,11 +12,13 @@ from migrate.programs.reach.reached import uses_reached
 from migrate.programs.values.outputs import Outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Use
     from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
+
+    Write = tuple[ast.Call, Unit]
 
 _DEEPEST = 4
 #: The position of the path among the arguments of what writes.
@@ -50,11 +52,11 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
             trained = is_load or all(unit is not use.unit for _, unit in writes)
             places = _places(voice, use.node, use.unit, _DEEPEST, trained=trained)
             found.update(dict.fromkeys(places if is_own else (_above_loops(conversion, place) for place in places)))
-    return _firsts(conversion, found)
+    return _needed(conversion, found, (write for each in written.values() for write in each))
 
 
-def _written(conversion: Conversion) -> Iterator[tuple[str, list[tuple[ast.Call, Unit]]]]:
-    found: dict[str, list[tuple[ast.Call, Unit]]] = {}
+def _written(conversion: Conversion) -> Iterator[tuple[str, list[Write]]]:
+    found: dict[str, list[Write]] = {}
     outputs = conversion.facts.once(Outputs)
     for use in conversion.facts.calls:
         if (path := _path(conversion, outputs, use)) is not None:
@@ -152,12 +154,30 @@ def _above_loops(conversion: Conversion, statement: ast.stmt) -> ast.stmt:
     return statement
 
 
-def _firsts(conversion: Conversion, found: dict[ast.stmt, None]) -> list[ast.stmt]:
-    """Of several statements in one block the first: once they have waited, what was written is there."""
-    blocks: dict[int, ast.stmt] = {}
-    for statement in found:
-        block = conversion.facts.tree(statement).block(statement)
-        first = blocks.setdefault(id(block), statement)
-        if statement.lineno < first.lineno:
-            blocks[id(block)] = statement
-    return sorted(blocks.values(), key=lambda s: (conversion.facts.file(s).path, s.lineno))
+def _needed(conversion: Conversion, found: Iterable[ast.stmt], writes: Iterable[Write]) -> list[ast.stmt]:
+    """Of several statements in one block the first, and those before which something is written anew."""
+    lines: dict[Unit, list[int]] = {}
+    for unit, line in _writing(conversion, list(writes)):
+        lines.setdefault(unit, []).append(line)
+    last: dict[int, ast.stmt] = {}
+    needed = []
+    for statement in sorted(found, key=lambda s: (conversion.facts.file(s).path, s.lineno)):
+        block, unit = conversion.facts.tree(statement).block(statement), conversion.facts.unit(statement)
+        before = last.get(id(block))
+        if before is None or any(before.lineno <= line < statement.lineno for line in lines.get(unit, ())):
+            needed.append(statement)
+            last[id(block)] = statement
+    return needed
+
+
+def _writing(conversion: Conversion, writes: list[Write]) -> Iterator[tuple[Unit, int]]:
+    """The lines that write, and those that call what does."""
+    yield from ((unit, call.lineno) for call, unit in writes)
+    waiting: list[Unit] = [unit for _, unit in writes]
+    seen: set[Unit] = set()
+    while waiting:
+        unit = waiting.pop()
+        for call in conversion.facts.callers(unit) if isinstance(unit, Function) and unit not in seen else ():
+            yield call.caller, call.node.lineno
+            waiting.append(call.caller)
+        seen.add(unit)

@@ -17,13 +17,14 @@ from migrate.programs.program import Refusal
 from migrate.programs.reach.reached import reached
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Module
     from migrate.programs.prepare.placement import Placement
     from migrate.programs.processes.environments import Environment
     from migrate.programs.processes.sameness import Sameness
+    from migrate.programs.processes.splits import Choice
     from migrate.programs.program import Program
 
 #: What the code that seeds is written with; a program that has such names of its own seeds itself.
@@ -36,6 +37,7 @@ class OneSeed:
 
     environments: tuple[Environment, ...]
     splits: tuple[ast.Call, ...] = ()  # all that must be alike, where loaders deal out what these choose
+    made_up: tuple[ast.Call, ...] = ()  # the data themselves, which should be
 
 
 def possible(facts: Facts, program: Program, sameness: Sameness, missing: list[str]) -> OneSeed | None:
@@ -51,12 +53,14 @@ def possible(facts: Facts, program: Program, sameness: Sameness, missing: list[s
     return OneSeed(played) if played is not None else None
 
 
-def seed_of_splits(facts: Facts, program: Program, sameness: Sameness, splits: list[ast.Call]) -> OneSeed | None:
+def seed_of_splits(
+    facts: Facts, program: Program, sameness: Sameness, apart: Mapping[ast.Call, Choice]
+) -> OneSeed | None:
     """One seed for the data that a program chooses at random; None if each process gives itself a seed of its own."""
-    if program.start is None:
+    if program.start is None or any(seeds_itself(facts, sameness, use.node) for use in Draws(facts, program).uses):
         return None
-    is_own = any(seeds_itself(facts, sameness, use.node) for use in Draws(facts, program).uses)
-    return None if is_own else OneSeed((), tuple(splits))
+    splits = tuple(call for call, choice in apart.items() if not choice.is_made_up)
+    return OneSeed((), splits, tuple(call for call in apart if call not in splits))
 
 
 def is_taken(module: Module) -> bool:
@@ -86,12 +90,25 @@ def drawn_before(facts: Facts, program: Program, placement: Placement) -> Iterat
 def _first_drawn(facts: Facts, program: Program, placement: Placement) -> ast.Call | None:
     if program.one_seed is None:
         return None
-    draws, splits = Draws(facts, program), program.one_seed.splits
-    if not splits:
+    draws, seed = Draws(facts, program), program.one_seed
+    if not seed.splits and not seed.made_up:
         return draws.before(placement.accelerator)
-    units = {facts.unit(split) for split in splits}
-    calls = draws.calls_before(placement.accelerator)
-    return next((c for c in calls if c in splits or units & reached(facts, facts.targets(c))), None)
+    return next((call for call, _ in _before(facts, draws, placement, seed.splits)), None)
 
 
-__all__ = ["OneSeed", "drawn_before", "is_taken", "possible", "seed_of_splits"]
+def made_up_before(facts: Facts, program: Program, placement: Placement) -> set[ast.Call]:
+    """The calls that make data up before there is an accelerator: a seed that is set then comes too late for them."""
+    made_up = program.one_seed.made_up if program.one_seed is not None else ()
+    return {call for _, call in _before(facts, Draws(facts, program), placement, made_up)}
+
+
+def _before(
+    facts: Facts, draws: Draws, placement: Placement, wanted: tuple[ast.Call, ...]
+) -> Iterator[tuple[ast.Call, ast.Call]]:
+    """What is called before there is an accelerator, with each of the wanted calls that it makes, or is."""
+    for call in draws.calls_before(placement.accelerator) if wanted else ():
+        units = reached(facts, facts.targets(call))
+        yield from ((call, each) for each in wanted if each is call or facts.unit(each) in units)
+
+
+__all__ = ["OneSeed", "drawn_before", "is_taken", "made_up_before", "possible", "seed_of_splits"]

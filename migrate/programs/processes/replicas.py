@@ -22,7 +22,7 @@ from migrate.programs.processes.first_batch import first_runs, set_by_batch
 from migrate.programs.processes.one_seed import OneSeed, possible, seed_of_splits
 from migrate.programs.processes.sameness import Sameness
 from migrate.programs.processes.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, is_too_late, unseeded
-from migrate.programs.processes.splits import chosen_data
+from migrate.programs.processes.splits import Choice, chosen_data
 from migrate.programs.program import Program, Refusal
 from migrate.programs.schedule.schedulers import schedules
 from migrate.programs.training.loose import trained_alone
@@ -54,12 +54,16 @@ def decide_seed(facts: Facts, loops: Loops, program: Program) -> OneSeed | None:
     return seed if any(_parting(facts, loops, program, replicas, trusting=False)) else None
 
 
-def splits_apart(facts: Facts, loops: Loops, program: Program) -> list[ast.Call]:
-    """Where each process would choose data of its own, for the loaders that are then dealt out."""
+def splits_apart(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, Choice]:
+    """Where each process would have, or choose, data of its own, for the loaders that are then dealt out."""
     chosen = chosen_data(facts, loops, program) if program.training_loaders else {}
-    chosen |= dict.fromkeys(first_runs(facts, loops, program) if program.training_loaders else (), "torch")
+    chosen |= dict.fromkeys(first_runs(facts, loops, program) if program.training_loaders else (), Choice("torch"))
     missing = chance(facts, loops, program) if chosen else []
-    return [call for call, of in chosen.items() if of in missing or is_too_late(facts, program, call, of)]
+    return {
+        call: choice
+        for call, choice in chosen.items()
+        if choice.library in missing or is_too_late(facts, program, call, choice.library)
+    }
 
 
 def differs(facts: Facts, loops: Loops, program: Program) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.data import SPLITS
@@ -35,17 +36,26 @@ _CHOOSING = {
 _EACH = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward", "collate_fn"})
 
 
-def chosen_data(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, str]:
-    """The calls that choose data, with the library whose seed decides."""
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Why what a call gives may be another thing on each process."""
+
+    library: str  # whose seed decides
+    is_made_up: bool = False  # the data themselves, not which of them
+
+
+def chosen_data(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, Choice]:
+    """The calls that make data up or choose them."""
     each = reached(facts, (unit for unit in facts.functions if unit.name in _EACH))
     makers = reached(facts, (unit for unit in facts.functions if _makes_data(unit)))  # also for an evaluation in a loop
     training = {loop.node for loop in program.training}
     draws = Draws(facts, program)
-    found = made_up_data(facts, draws, each)
+    made_up = made_up_data(facts, draws, each)
+    found = {call: Choice(library, is_made_up=True) for call, library in made_up.items()}
     for use in draws.uses:
         library = _library(facts, use, each)
         if library and (use.unit in makers or training.isdisjoint(loops.around(use.node, use.unit))):
-            found[use.node] = library
+            found[use.node] = Choice(library)
     return found
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
 steps = 2
-{accelerator}data = TensorDataset(torch.randn(20, 2), torch.randn(20, 1))
+{accelerator}data = TensorDataset(torch.ones(20, 2), torch.ones(20, 1))
 loader = DataLoader(data, batch_size=4)
 model = nn.Linear(2, 1)
 criterion = nn.MSELoss()
@@ -180,7 +180,7 @@ def main():
     dist.init_process_group("nccl")
     rank = int(os.environ["LOCAL_RANK"])
     torch.cuda.set_device(rank)
-    data = TensorDataset(torch.randn(40, 4), torch.randn(40, 2))
+    data = TensorDataset(torch.ones(40, 4), torch.ones(40, 2))
     sampler = DistributedSampler(data)
     loader = DataLoader(data, batch_size=5, sampler=sampler)
     model = DDP(nn.Linear(4, 2).cuda(), device_ids=[rank])

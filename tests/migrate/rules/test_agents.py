@@ -111,7 +111,7 @@ def main():
         agent = Slow(policy, lr=0.1)
     if args.judge:
         judge = Judge(device)
-        experts = DataLoader(TensorDataset(torch.randn(16, 3)), batch_size=4, shuffle=True)
+        experts = DataLoader(TensorDataset(torch.ones(16, 3)), batch_size=4, shuffle=True)
     rows = Rows(device)
     for step in range(4):
         with torch.no_grad():

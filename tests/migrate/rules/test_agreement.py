@@ -69,7 +69,7 @@ FUNCTION = """
 import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
-data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
 loader = DataLoader(data, batch_size=4)
 model = nn.Linear(2, 1)
 optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -113,7 +113,7 @@ CLOSURE = """
 import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
-data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
 loader = DataLoader(data, batch_size=4)
 model = nn.Linear(2, 1)
 optimizer = optim.{optimizer}(model.parameters(), lr=0.1)

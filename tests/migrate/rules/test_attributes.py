@@ -196,7 +196,7 @@ from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 2)), batch_size=4)
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 2)), batch_size=4)
 
 
 class Pair(nn.Module):

@@ -7,7 +7,7 @@ import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
 
-loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
 model = nn.Linear(2, 1)
 optimizer = optim.SGD(model.parameters(), lr=0.1)
 scaler = torch.cuda.amp.GradScaler()

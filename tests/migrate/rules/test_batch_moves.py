@@ -225,7 +225,7 @@ import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
 
-data = TensorDataset(torch.randn(8, 2), torch.randint(0, 3, (8,)))
+data = TensorDataset(torch.ones(8, 2), torch.randint(0, 3, (8,)))
 loader = DataLoader(data, batch_size=4)
 model = nn.Linear(2, 3).cuda()
 optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -324,7 +324,7 @@ MET = {
         "end": "shown = model(kept)",
     },
     "a loader that is not prepared": {
-        "setup": "other = DataLoader(TensorDataset(torch.randn(8, 2)), batch_size=4)",
+        "setup": "other = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)",
         "end": "for (x,) in other:\n    shown = model(x).sum().item()",
     },
     "a batch taken by hand": {"end": "x, y = next(iter(loader))\nshown = model(x)"},

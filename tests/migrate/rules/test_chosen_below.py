@@ -14,7 +14,7 @@ def main(opt):
     device = torch.device({asked} if torch.cuda.is_available() else "cpu")
     model = nn.Linear(4, 3).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    data = TensorDataset(torch.randn(32, 4), torch.randn(32, 3))
+    data = TensorDataset(torch.ones(32, 4), torch.ones(32, 3))
     for x, y in DataLoader(data, batch_size=4):
         loss = ((model(x.to(device)) - y.to(device)) ** 2).mean()
         optimizer.zero_grad()

@@ -454,7 +454,7 @@ class Net(nn.Module):
         return self.layer(x * self.scale)
 
 
-loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
 model = {model}
 optimizer = optim.SGD(model.parameters(), lr=0.1)
 for x, y in loader:
@@ -516,7 +516,7 @@ def main():
     global args
     args = parser.parse_args()
     use_cuda = {flag}
-    loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+    loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
     model = nn.Linear(2, 1)
     if use_cuda:
         model = model.cuda()
@@ -597,7 +597,7 @@ def main_worker(index, opt):
         opt.device = torch.device(f"cuda:{index}")
     if opt.distributed:
         torch.distributed.init_process_group("nccl", init_method=opt.url, world_size=opt.world_size, rank=index)
-    data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+    data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
     loader = DataLoader(data, batch_size=4)
     model = nn.Linear(2, 1).to(opt.device)
     criterion = nn.MSELoss().to(opt.device)

@@ -17,7 +17,7 @@ def run(model, {parameters}):
         total += loss.item()
     return total / len(loader)
 
-data = TensorDataset(torch.randn(32, 4), torch.randn(32, 1))
+data = TensorDataset(torch.ones(32, 4), torch.ones(32, 1))
 train_loader = DataLoader(data, batch_size=4)
 test_loader = DataLoader(data, batch_size=8)
 model = nn.Linear(4, 1)

@@ -93,7 +93,7 @@ class Log:
     def __getattr__(self, name):
         return getattr(self.writer, name)
 
-loader = DataLoader(TensorDataset(torch.randn(8, 2)), batch_size=4)
+loader = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
 model = nn.Linear(2, 1)
 optimizer = optim.SGD(model.parameters(), lr=0.1)
 log = Log("runs")
@@ -133,7 +133,7 @@ class Made(Net):
         return optim.SGD(self.parameters(), lr=0.1)
 
 def train():
-    loader = DataLoader(TensorDataset(torch.randn(8, 2)), batch_size=4)
+    loader = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
     model = Made().cuda()
     optimizer = model.get_optimizer()
     for (x,) in loader:

@@ -24,8 +24,8 @@ def both(value):
 
 accelerator = Accelerator()
 model = nn.Linear(2, 1)
-loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)))
-plain = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)))
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)))
+plain = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 metric = torchmetrics.Accuracy()
 loader, model, optimizer = accelerator.prepare(loader, model, optimizer)
@@ -143,7 +143,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 model = nn.Linear(2, 1)
-loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)))
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for x, y in loader:
     optimizer.zero_grad()

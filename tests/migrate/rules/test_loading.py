@@ -147,6 +147,17 @@ def test_a_checkpoint_that_is_read_before_the_training_is_not_waited_for(program
     assert "wait_for_everyone" not in result
 
 
+def test_each_of_several_files_is_waited_for_once(changed):
+    save, load = "torch.save(model.state_dict(), '{}.pt')", "seen = torch.load('{}.pt')"
+    saved = "accelerator.save(accelerator.unwrap_model(model).state_dict(), '{}.pt')\n" + WAIT
+    changed(
+        end=(
+            "\n".join(each.format(name) for name in "ab" for each in (save, load)) + "\n" + load.format("a"),
+            "\n".join((saved + load).format(name, name) for name in "ab") + "\n" + load.format("a"),
+        )
+    )
+
+
 IN_MEMORY = """\
 buffer = io.BytesIO()
 torch.save({state}, buffer)

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 {early}
 def main():
-    loader = DataLoader(TensorDataset(torch.randn(8, 3), torch.zeros(8).long()), batch_size=4)
+    loader = DataLoader(TensorDataset(torch.ones(8, 3), torch.zeros(8).long()), batch_size=4)
     model = nn.Linear(3, 3).cuda()
     {late}
     optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -66,7 +66,7 @@ from torch.utils.data import DataLoader, TensorDataset
 {imported}
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-loader = DataLoader(TensorDataset(torch.randn(8, 3), torch.zeros(8, 3)), batch_size=4)
+loader = DataLoader(TensorDataset(torch.ones(8, 3), torch.zeros(8, 3)), batch_size=4)
 model = nn.Linear(3, 3)
 model.to(device)
 {used}

@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader, TensorDataset
 class Trainer:
     def __init__(self, folder):
         self.folder = folder
-        self.loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+        self.loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
         self.model = nn.Linear(2, 1)
         self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
 
@@ -191,7 +191,7 @@ class Job:
 
 
 def main():
-    loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+    loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
     model = nn.Linear(2, 1)
     optimizer = optim.SGD(model.parameters(), lr=0.1)
     Job(model=model, optimizer=optimizer).train(loader)
@@ -292,7 +292,7 @@ class Log:
 def main(workers, size):
     dist.init_process_group("gloo")
     rank, count = dist.get_rank(), dist.get_world_size()
-    data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+    data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
     sampler = DistributedSampler(data)
     loader = DataLoader(data, batch_size=size, sampler=sampler, num_workers={workers})
     model = DDP(nn.Linear(2, 1))

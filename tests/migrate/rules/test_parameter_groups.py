@@ -21,7 +21,7 @@ class Net(nn.Module):
     def handed_out(self):
 {body}
 
-loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
 model = Net()
 optimizer = optim.SGD({given}, lr=0.1)
 for x, y in loader:

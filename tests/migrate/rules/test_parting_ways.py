@@ -109,7 +109,7 @@ TRAIN = """
 import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
-data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
 loader = DataLoader(data, batch_size=4)
 model = nn.Linear(2, 1)
 optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -215,7 +215,7 @@ class Patience:
         if value > self.best:
             self.stop = True
         self.best = value
-data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
 loader = DataLoader(data, batch_size=4)
 model = nn.Linear(2, 1)
 optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -316,7 +316,7 @@ class Patience:
         self.best = min(value, self.best)
         if self.waited > 3:
             self.stop = True
-data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
 loader = DataLoader(data, batch_size=4)
 model = nn.Linear(2, 1)
 optimizer = optim.SGD(model.parameters(), lr=0.1)

@@ -6,7 +6,7 @@ UNCHANGED = {
         "made": "other = DataLoader(data)\nqueue = collections.deque(other)",
     },
     "a model that is not trained": {"made": "other = nn.Linear(2, 1)"},
-    "a data set": {"made": "other = TensorDataset(torch.randn(8, 2))"},
+    "a data set": {"made": "other = TensorDataset(torch.ones(8, 2))"},
     "an optimizer that does not step": {"made": "spare = optim.SGD(model.parameters(), lr=1.0)"},
 }
 
@@ -151,7 +151,7 @@ EXPERIMENTS = """
 import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
-data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
 loader = DataLoader(data, batch_size=4)
 model = nn.Linear(2, 1)
 first = optim.SGD(model.parameters(), lr=0.1)
@@ -171,7 +171,7 @@ FOLDS = """
 import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
-data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
 loader = DataLoader(data, batch_size=4)
 for fold in range(3):
     loader = DataLoader(data, batch_size=2)
@@ -224,7 +224,7 @@ class Trainer:
         return wrong
 
 def main():
-    data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+    data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
     model = nn.Linear(2, 1)
     optimizer = optim.SGD(model.parameters(), lr=0.1)
     MAKE
@@ -259,7 +259,7 @@ from torch.utils.data import DataLoader, TensorDataset
 def main(trains):
     model = nn.Linear(2, 1)
     if trains:
-        loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+        loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
         optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
         optimizer.load_state_dict(torch.load("optimizer.pt", map_location="cpu"))
     for epoch in range(2):

@@ -172,7 +172,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
 loader = DataLoader(data, batch_size=4)
 model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
 optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -220,7 +220,7 @@ from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
-data = TensorDataset(torch.randn(8, 2), torch.randn(8, 1))
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
 sampler = DistributedSampler(data, num_replicas=1, rank=0, seed=3)
 loader = DataLoader(data, batch_size=4, sampler=sampler)
 model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1), find_unused_parameters=True)

@@ -271,8 +271,11 @@ def test_a_stream_that_nobody_seeds_is_told(convert_text):
     assert "np.random.default_rng, which is not seeded" in note.message
 
 
-def test_what_is_made_up_before_there_is_an_accelerator_is_refused(refused_text):
+def test_what_is_made_up_before_there_is_an_accelerator_is_told(convert_text):
     before = "\n\ndata = [torch.randn(4) for _ in range(32)]\n\n\ndef main"
-    source = made_up("pass", "data").replace("\n\ndef main", before)
+    report, result = convert_text(made_up("pass", "data").replace("\n\ndef main", before))
 
-    refused_text(source, "MIG123", "torch.randn(4) for", ("torch.randn(4) draws something here",))
+    assert "accelerator.backward" in result
+    assert "set_seed" not in result
+    (note,) = [finding for finding in report.findings if finding.code == "MIG123"]
+    assert "each process has data of its own by torch.randn" in note.message

@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(1)
 """
 DATA = """
-loader = DataLoader(TensorDataset(torch.randn(64, 2), torch.randn(64, 1)), batch_size=4, shuffle=True)
+loader = DataLoader(TensorDataset(torch.ones(64, 2), torch.ones(64, 1)), batch_size=4, shuffle=True)
 model = nn.Linear(2, 1).cuda()
 optimizer = optim.SGD(model.parameters(), lr=0.1)
 """

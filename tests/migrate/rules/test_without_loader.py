@@ -640,7 +640,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 {seed}
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-data = TensorDataset(torch.randn(10, 2), torch.randn(10, 1))
+data = TensorDataset(torch.ones(10, 2), torch.ones(10, 1))
 weights = torch.rand(10, 1).to(device)
 loader = DataLoader(data, batch_size=4)
 model = nn.Linear(2, 1).to(device)
