@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         InitProcessGroupKwargs,
     )
     from runtime.project import ProjectConfiguration
+    from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig
     from runtime.seed import set_seed
 
 _HOME = {
@@ -28,8 +29,10 @@ _HOME = {
     "DataLoaderConfiguration": "runtime.handlers",
     "DistributedDataParallelKwargs": "runtime.handlers",
     "DistributedType": "runtime.config",
+    "FullyShardedDataParallelPlugin": "runtime.plugins",
     "GradScalerKwargs": "runtime.handlers",
     "InitProcessGroupKwargs": "runtime.handlers",
+    "ParallelismConfig": "runtime.plugins",
     "ProjectConfiguration": "runtime.project",
     "broadcast_object_list": "runtime.collectives",
     "gather_object": "runtime.collectives",
@@ -42,8 +45,10 @@ __all__ = [
     "DataLoaderConfiguration",
     "DistributedDataParallelKwargs",
     "DistributedType",
+    "FullyShardedDataParallelPlugin",
     "GradScalerKwargs",
     "InitProcessGroupKwargs",
+    "ParallelismConfig",
     "ProjectConfiguration",
     "broadcast_object_list",
     "gather_object",

@@ -24,7 +24,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader
 
 from runtime.accumulation import Accumulation
-from runtime.config import DistributedType, data_settings, refuse_unsupported, resolve
+from runtime.config import data_settings, refuse_unsupported, resolve
 from runtime.data.feeds import Dealing
 from runtime.data.loader import Prepared, prepared_loader
 from runtime.data.passes import Passes
@@ -35,9 +35,11 @@ from runtime.exchange import Exchange
 from runtime.files import Files
 from runtime.handlers import DataLoaderConfiguration, Handlers
 from runtime.optimizer import Following, following, hold_back
+from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig
 from runtime.precision import PRECISIONS, Fp16, Unscaled
 from runtime.project import ProjectConfiguration, project_settings
-from runtime.strategies import strategy_for, unwrapped
+from runtime.sharding import Sharding, sharding
+from runtime.strategies import Ground, strategy_for, unwrapped
 from runtime.training import Training
 from runtime.world import World, leave
 
@@ -60,6 +62,8 @@ class Accelerator(Training, Exchange, Files):
         kwargs_handlers: arguments for PyTorch's DDP, gradient scaler, process group and autocast.
         project_dir: the folder of the run's files; short for `ProjectConfiguration(project_dir=...)`.
         project_config: the folders of the run, and how its checkpoints are named.
+        fsdp_plugin: shard models over the processes; also from ACCELERATE_USE_FSDP and the variables FSDP_*.
+        parallelism_config: how many replicas there are of a sharded model.
 
     Raises:
         ConfigurationError: a value that cannot be used here; `UnsupportedArgument` for what only Accelerate has.
@@ -77,6 +81,8 @@ class Accelerator(Training, Exchange, Files):
         kwargs_handlers: list[Any] | None = None,
         project_dir: str | os.PathLike[str] | None = None,
         project_config: ProjectConfiguration | None = None,
+        fsdp_plugin: FullyShardedDataParallelPlugin | None = None,
+        parallelism_config: ParallelismConfig | None = None,
         **unsupported: Any,
     ) -> None:
         refuse_unsupported(unsupported)
@@ -97,17 +103,28 @@ class Accelerator(Training, Exchange, Files):
         if refusal is not None:
             raise ConfigurationError(f"{refusal} It came from: {self.config.origin['mixed_precision']}.")
         self.device = self._device.own(alone.local_rank, alone.size)
-        super().__init__(alone.join(self._device, self.device, self._handlers.group))
-        self._compose()
+        shards = sharding(fsdp_plugin, parallelism_config, os.environ, alone.size)
+        offloads = shards is not None and shards.cpu_offload
+        super().__init__(alone.join(self._device, self.device, self._handlers.group, offloads=offloads))
+        self._compose(shards)
 
-    def _compose(self) -> None:
+    def _compose(self, shards: Sharding | None) -> None:
         world, config = self._world, self.config
         precision = PRECISIONS[config.mixed_precision]
         if precision is Fp16 and not self._device.scales:
             warnings.warn("mixed_precision='fp16' needs a GPU: computing in full precision.", stacklevel=3)
             precision = Unscaled
         self._precision = precision(self.device, self._handlers.autocast, self._handlers.scaler)
-        self._strategy = strategy_for(world)(world, self._device, self.device, self._handlers.ddp)
+        self._strategy = strategy_for(
+            Ground(
+                world=world,
+                device=self._device,
+                own=self.device,
+                dtype=self._precision.dtype,
+                replicas=self._handlers.ddp,
+                sharding=shards,
+            )
+        )
         self._passes = Passes(world.rank)
         self._accumulation = Accumulation(config.gradient_accumulation_steps, self._passes)
         self.mixed_precision = config.mixed_precision.value
@@ -115,7 +132,7 @@ class Accelerator(Training, Exchange, Files):
         self.even_batches = config.even_batches
         self.device_placement = config.device_placement
         self.step_scheduler_with_optimizer = config.step_scheduler_with_optimizer
-        self.distributed_type = self._device.distributed_type if world.size > 1 else DistributedType.NO
+        self.distributed_type = self._strategy.distributed_type
         self.scaler = self._precision.scaler
         self._models: list[nn.Module] = []
         self._optimizers: list[Optimizer] = []
@@ -170,12 +187,16 @@ class Accelerator(Training, Exchange, Files):
         """
         if (known := self._known(model)) is not None:
             return known
-        if self.device_placement if device_placement is None else device_placement:
+        is_wrapped = not evaluation_mode
+        is_placed = is_wrapped and self._strategy.places_models
+        if not is_placed and (self.device_placement if device_placement is None else device_placement):
             model = model.to(self.device)
             self._follow(model)
         inner = unwrapped(model)
         self._precision.apply(inner)
-        result = model if evaluation_mode else self._strategy.wrap(model)
+        result = self._strategy.wrap(model) if is_wrapped else model
+        for optimizer in self._optimizers:
+            self._strategy.rebind(optimizer)
         self._passes.models.append(inner)
         self._models.append(result)
         return self._remember(model, result)
@@ -184,6 +205,7 @@ class Accelerator(Training, Exchange, Files):
         """The optimizer itself. It steps only when gradients are complete and finite."""
         if (known := self._known(optimizer)) is not None:
             return known
+        self._strategy.rebind(optimizer)
         if optimizer.state and (self.device_placement if device_placement is None else device_placement):
             optimizer.load_state_dict(optimizer.state_dict())  # moves its state to where the parameters are
         optimizer.__dict__["step_was_skipped"] = False  # scripts ask for it, also where no step is held back

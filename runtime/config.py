@@ -21,6 +21,7 @@ class DistributedType(str, Enum):
     NO = "NO"
     MULTI_CPU = "MULTI_CPU"
     MULTI_GPU = "MULTI_GPU"
+    FSDP = "FSDP"
 
 
 class MixedPrecision(str, Enum):
@@ -83,7 +84,12 @@ def _precision(value: object) -> MixedPrecision:
 OFF = {"", "0", "false", "no", "off", "n", "f"}
 
 
-def _flag(value: object) -> bool:
+def flag(value: object) -> bool:
+    """Yes or no, also as text.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
     if isinstance(value, bool):
         return value
     text = str(value).strip().lower()
@@ -120,36 +126,32 @@ class Option:
 
 OPTIONS = (
     Option("mixed_precision", "no", _precision, "ACCELERATE_MIXED_PRECISION"),
-    Option("cpu", False, _flag, "ACCELERATE_USE_CPU"),
+    Option("cpu", False, flag, "ACCELERATE_USE_CPU"),
     Option("gradient_accumulation_steps", 1, _steps, "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"),
-    Option("split_batches", False, _flag),
-    Option("even_batches", True, _flag),
-    Option("non_blocking", False, _flag),
-    Option("use_seedable_sampler", False, _flag),
+    Option("split_batches", False, flag),
+    Option("even_batches", True, flag),
+    Option("non_blocking", False, flag),
+    Option("use_seedable_sampler", False, flag),
     Option("data_seed", None, _seed),
-    Option("device_placement", True, _flag),
-    Option("step_scheduler_with_optimizer", True, _flag),
+    Option("device_placement", True, flag),
+    Option("step_scheduler_with_optimizer", True, flag),
 )
 
 UNSUPPORTED_VARIABLES = {  # set by `accelerate launch`; a run that asks for them must not silently do without
-    "ACCELERATE_USE_FSDP": "Launch without FSDP.",
     "ACCELERATE_USE_DEEPSPEED": "Launch without DeepSpeed.",
     "ACCELERATE_USE_MEGATRON_LM": "Launch without Megatron-LM.",
-    "ACCELERATE_USE_PARALLELISM_CONFIG": "Launch without a parallelism configuration.",
     "ACCELERATE_DYNAMO_BACKEND": "Compile the model in the script: model = torch.compile(model).",
 }
 
 _COMPILER = "Compile the model yourself: model = torch.compile(model)."
 _TRACKER = "Create the tracker yourself, under `if accelerator.is_main_process:`."
-_ENGINE = "Models are replicated with DistributedDataParallel: leave it out."
+_ENGINE = "Models are replicated, or sharded with FSDP2: leave it out, or pass fsdp_plugin=..."
 
 UNSUPPORTED_ARGUMENTS = {  # arguments of Accelerate's constructor that are not here, each with the way out
     "deepspeed_plugin": _ENGINE,
     "deepspeed_plugins": _ENGINE,
-    "fsdp_plugin": _ENGINE,
     "megatron_lm_plugin": _ENGINE,
     "torch_tp_plugin": _ENGINE,
-    "parallelism_config": _ENGINE,
     "dynamo_backend": _COMPILER,
     "dynamo_plugin": _COMPILER,
     "log_with": _TRACKER,

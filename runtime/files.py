@@ -13,7 +13,7 @@ from runtime.errors import ConfigurationError
 from runtime.precision import restore
 from runtime.processes import Processes
 from runtime.project import ProjectConfiguration
-from runtime.strategies import unwrapped
+from runtime.strategies import Strategy, unwrapped
 from runtime.world import World
 
 
@@ -21,6 +21,8 @@ class Files(Processes):
     """The part of `Accelerator` that takes models out of their wrappers and writes files, each by one process."""
 
     project_configuration: ProjectConfiguration
+
+    _strategy: Strategy
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -54,9 +56,11 @@ class Files(Processes):
         return inner
 
     def get_state_dict(self, model: nn.Module, unwrap: bool = True) -> dict[str, Any]:
-        """The state dictionary with the keys of the original model (or those of `model` as it is)."""
-        source = unwrapped(model, keep_torch_compile=False) if unwrap else model
-        return dict(source.state_dict())
+        """The state dictionary with the keys of the original model (or those of `model` as it is).
+
+        Of a sharded model it is gathered on the main process, so all processes must ask; the others get an empty one.
+        """
+        return self._strategy.state_dict(model) if unwrap else dict(model.state_dict())
 
     def save(self, obj: Any, f: str | os.PathLike[str] | IO[bytes], safe_serialization: bool = False) -> None:
         """`torch.save` by the main process, into a file that is either whole or not there."""

@@ -59,8 +59,7 @@ class Training(Processes):
 
     def clip_grad_norm_(self, parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2) -> Tensor:
         """`torch.nn.utils.clip_grad_norm_` on unscaled gradients: the total norm before clipping."""
-        parameters = self._unscaled(parameters)
-        return nn.utils.clip_grad_norm_(parameters, max_norm, norm_type=norm_type)
+        return self._strategy.clip_grad_norm_(self._unscaled(parameters), max_norm, norm_type)
 
     def clip_grad_value_(self, parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
         """`torch.nn.utils.clip_grad_value_` on unscaled gradients."""

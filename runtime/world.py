@@ -53,12 +53,19 @@ class World:
             local_size=_number(environ, "LOCAL_WORLD_SIZE", size),
         )
 
-    def join(self, device: Device, own: torch.device, options: InitProcessGroupKwargs) -> World:
-        """This world with its process group; a group that exists already is used as it is."""
+    def join(
+        self, device: Device, own: torch.device, options: InitProcessGroupKwargs, *, offloads: bool = False
+    ) -> World:
+        """This world with its process group; a group that exists already is used as it is.
+
+        Args:
+            offloads: what is exchanged may lie in host memory, too.
+        """
         if self.size == 1:
             return self
         if not dist.is_initialized():
-            _start_group(self, options.backend or device.backend or "gloo", options)
+            own_backend = device.backend_with_host if offloads else device.backend
+            _start_group(self, options.backend or own_backend or "gloo", options)
         backend = dist.get_backend()
         on_device = own if "nccl" in backend else torch.device("cpu")
         return World(

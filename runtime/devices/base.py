@@ -15,6 +15,7 @@ class Device:
 
     kind: ClassVar[str]  # the name in torch.device(kind)
     backend: ClassVar[str | None] = None  # of the process group; None: more than one process is not possible
+    backend_with_host: ClassVar[str | None] = None  # the same, where tensors in host memory are exchanged, too
     distributed_type: ClassVar[DistributedType] = DistributedType.NO  # of a run with several processes
     needs_copies: ClassVar[bool] = True  # batches are made in host memory and must be copied
     scales: ClassVar[bool] = False  # has float16 with a gradient scaler; without, "fp16" computes in full precision

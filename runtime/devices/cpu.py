@@ -10,7 +10,7 @@ class Cpu(Device):
     """Host memory; nothing is copied."""
 
     kind = "cpu"
-    backend = "gloo"
+    backend = backend_with_host = "gloo"
     distributed_type = DistributedType.MULTI_CPU
     needs_copies = False
 

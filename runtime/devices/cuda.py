@@ -16,6 +16,7 @@ class Cuda(Device):
 
     kind = "cuda"
     backend = "nccl"
+    backend_with_host = "cpu:gloo,cuda:nccl"
     distributed_type = DistributedType.MULTI_GPU
     scales = True
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from runtime.strategies.base import Strategy, unwrapped
+import torch.distributed as dist
+
+from runtime.strategies.base import Ground, Strategy, unwrapped
 from runtime.strategies.ddp import Ddp
-from runtime.world import World
 
-__all__ = ["Strategy", "strategy_for", "unwrapped"]
+__all__ = ["Ground", "Strategy", "strategy_for", "unwrapped"]
 
 
-def strategy_for(world: World) -> type[Strategy]:
-    """One process needs nothing; several hold replicas."""
-    return Strategy if world.size == 1 else Ddp
+def strategy_for(ground: Ground) -> Strategy:
+    """One process needs nothing; several hold replicas, or shards where that is asked for.
+
+    One process that the script has put into a group of its own shards its models, too.
+    """
+    is_joined = ground.world.size > 1 or (dist.is_available() and dist.is_initialized())
+    if ground.sharding is not None and is_joined:
+        from runtime.strategies.fsdp import Fsdp  # here, because few runs shard
+
+        return Fsdp(ground)
+    return Strategy(ground) if ground.world.size == 1 else Ddp(ground)

@@ -2,30 +2,58 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.optim import Optimizer
 
+from runtime.config import DistributedType
 from runtime.devices import Device
 from runtime.handlers import DistributedDataParallelKwargs
+from runtime.sharding import Sharding
 from runtime.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What a strategy stands on: the processes, their devices, and what the script has asked for.
+
+    `dtype` is the number format of a mixed precision; None for full precision.
+    """
+
+    world: World
+    device: Device
+    own: torch.device
+    dtype: torch.dtype | None = None
+    replicas: DistributedDataParallelKwargs = field(default_factory=DistributedDataParallelKwargs)
+    sharding: Sharding | None = None
 
 
 class Strategy:
     """One process: models are used as they are."""
 
-    def __init__(self, world: World, device: Device, own: torch.device, options: DistributedDataParallelKwargs) -> None:
-        self._world = world
-        self._device = device
-        self._own = own
-        self._options = options
+    places_models: ClassVar[bool] = False  # `wrap` brings the model to the device
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._world = ground.world
+
+    @property
+    def distributed_type(self) -> DistributedType:
+        """What the processes of this run are."""
+        return self._ground.device.distributed_type if self._world.size > 1 else DistributedType.NO
 
     def wrap(self, model: nn.Module) -> nn.Module:
         """The model as the training loop should call it."""
         return model
+
+    def rebind(self, optimizer: Optimizer) -> None:
+        """Let an optimizer that was made for a model's parameters have those that `wrap` has put in their place."""
 
     def average(self, models: Iterable[nn.Module]) -> None:
         """Average gradients over the processes after a backward, where that was not done while it ran."""
@@ -33,6 +61,38 @@ class Strategy:
     def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
         """A context in which backward does not exchange gradients."""
         return nullcontext()
+
+    def clip_grad_norm_(self, parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float) -> Tensor:
+        """Clip gradients by their total norm over all processes, and give it back as it was before."""
+        return nn.utils.clip_grad_norm_(parameters, max_norm, norm_type=norm_type)
+
+    # What files hold. Where a model is sharded, all processes must call these; where not, any may.
+
+    def is_sharded(self, model: nn.Module) -> bool:
+        """Whether this process holds only a part of the model, so that its `state_dict()` has distributed tensors."""
+        return has_distributed_tensors(model)
+
+    def state_dict(self, model: nn.Module) -> dict[str, Any]:
+        """The whole state of the model with the keys it had before `wrap`.
+
+        Of a sharded model it is gathered on the main process, on its CPU; the others get an empty dictionary.
+        """
+        return dict(unwrapped(model, keep_torch_compile=False).state_dict())
+
+    def load_state_dict(self, model: nn.Module, state: dict[str, Any], strict: bool = True) -> Any:
+        """Load what `state_dict` gave; a sharded model takes what the main process has, and only that."""
+        return unwrapped(model, keep_torch_compile=False).load_state_dict(state, strict=strict)
+
+    def optimizer_state(self, model: nn.Module | None, optimizer: Optimizer) -> dict[str, Any]:
+        """The whole state of the optimizer in the form of `Optimizer.state_dict()`, with plain tensors.
+
+        Of sharded parameters it is gathered on the main process, on its CPU; the others get an empty dictionary.
+        """
+        return optimizer.state_dict()
+
+    def load_optimizer_state(self, model: nn.Module | None, optimizer: Optimizer, state: dict[str, Any]) -> None:
+        """Load what `optimizer_state` gave; for sharded parameters what the main process has, and only that."""
+        optimizer.load_state_dict(state)
 
 
 def unwrapped(model: Any, keep_torch_compile: bool = True) -> Any:
@@ -47,3 +107,14 @@ def unwrapped(model: Any, keep_torch_compile: bool = True) -> Any:
             model = model._orig_mod  # noqa: SLF001  torch.compile has no public name for it
         else:
             return model
+
+
+def is_distributed_tensor(value: object) -> bool:
+    """Whether `value` is a DTensor; the module that has the class takes more than half a second to import."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(value, module.DTensor)
+
+
+def has_distributed_tensors(model: nn.Module) -> bool:
+    """Whether parameters of the model are divided over processes."""
+    return any(is_distributed_tensor(parameter) for parameter in model.parameters())

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from runtime.collectives import broadcast_tensors, reduce
-from runtime.strategies.base import Strategy
+from runtime.collectives import broadcast_tensors
+from runtime.strategies.base import Strategy, has_distributed_tensors
+from runtime.strategies.gradients import average_gradients
 from runtime.world import World
 
 # torch 2.13 renamed the argument
@@ -69,17 +70,7 @@ class Averaged(Replica):
         """Gradients become their mean over the processes; where only some have one, the others count as zero."""
         if not self.require_backward_grad_sync:
             return
-        parameters = list(self.module.parameters())
-        is_there = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.int32)
-        takes_part = reduce(self._world, is_there).tolist()
-        taking = [p for p, count in zip(parameters, takes_part, strict=True) if count]
-        for parameter in taking:
-            if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter)
-        gradients = [parameter.grad for parameter in taking]
-        for gradient, mean in zip(gradients, reduce(self._world, gradients, "mean"), strict=True):
-            assert gradient is not None
-            gradient.copy_(mean)
+        average_gradients(self._world, list(self.module.parameters()))
         self._send_buffers()  # layers that were called around the forward have statistics of their own
 
 
@@ -87,17 +78,18 @@ class Ddp(Strategy):
     """Replicas of models that train; other models only start equal."""
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        if isinstance(model, DistributedDataParallel):
-            return model
+        if isinstance(model, DistributedDataParallel) or has_distributed_tensors(model):
+            return model  # the script has wrapped or sharded it
         if not any(parameter.requires_grad for parameter in model.parameters()):
             broadcast_tensors(self._world, [t.data for t in (*model.parameters(), *model.buffers())])
             return model
-        arguments = {**self._options.arguments(), **self._device.ddp_arguments(self._own)}
-        kind = Averaged if self._options.find_unused_parameters else Replica
+        options = self._ground.replicas
+        arguments = {**options.arguments(), **self._ground.device.ddp_arguments(self._ground.own)}
+        kind = Averaged if options.find_unused_parameters else Replica
         return kind(model, self._world, **arguments)
 
     def average(self, models: Iterable[nn.Module]) -> None:
-        if self._options.find_unused_parameters:
+        if self._ground.replicas.find_unused_parameters:
             for model in models:
                 if isinstance(model, Averaged):
                     model.average()
