@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         GradScalerKwargs,
         InitProcessGroupKwargs,
     )
-    from runtime.project import ProjectConfiguration
     from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig
+    from runtime.project import ProjectConfiguration
     from runtime.seed import set_seed
 
 _HOME = {

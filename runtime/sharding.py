@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -212,7 +212,8 @@ def _layout(parallelism: ParallelismConfig | None, environ: Mapping[str, str]) -
             return Arrangement()
         names = ("dp_replicate_size", "dp_shard_size", "tp_size", "cp_size", "sp_size")
         said = {name: environ.get(f"PARALLELISM_CONFIG_{name.upper()}", "1") for name in names}
-        parallelism = ParallelismConfig(**{name: _size(name, text) for name, text in said.items()})
+        sizes: dict[str, Any] = {name: _size(name, text) for name, text in said.items()}
+        parallelism = ParallelismConfig(**sizes)
     replicate = _size("dp_replicate_size", parallelism.dp_replicate_size or 1)
     shard = None if parallelism.dp_shard_size is None else _size("dp_shard_size", parallelism.dp_shard_size)
     return Arrangement(replicate=replicate, shard=shard)

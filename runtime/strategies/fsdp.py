@@ -161,11 +161,14 @@ class Fsdp(Strategy):
     def rebind(self, optimizer: Optimizer) -> None:
         for group in optimizer.param_groups:
             own = group["params"]
-            own[:] = [self._put.get(parameter, parameter) for parameter in own]  # in place: LBFGS holds the list
+            own[:] = [self._now(parameter) for parameter in own]  # in place: LBFGS holds the list
         for old in [parameter for parameter in optimizer.state if parameter in self._put]:
             new = self._put[old]
             state = optimizer.state.pop(old)
             optimizer.state[new] = {name: shards.own_part(value, new) for name, value in state.items()}
+
+    def _now(self, parameter: Tensor) -> Any:
+        return self._put[parameter] if parameter in self._put else parameter  # noqa: SIM401  its get() has no types
 
     def average(self, models: Iterable[nn.Module]) -> None:
         for model in models:

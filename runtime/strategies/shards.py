@@ -32,9 +32,7 @@ def own_part(value: Any, like: Any) -> Any:
             rank = mesh.get_local_rank(dimension)
             local = parts[rank] if rank < len(parts) else local.narrow(placement.dim, 0, 0)
     local = local.detach().to(like.to_local().device, copy=True)  # a copy, so that the whole can go
-    return DTensor.from_local(
-        local, mesh, like.placements, run_check=False, shape=value.shape, stride=like.stride()
-    )
+    return DTensor.from_local(local, mesh, like.placements, run_check=False, shape=value.shape, stride=like.stride())
 
 
 def gathered(world: World, state: dict[str, Any]) -> dict[str, Any]:
@@ -95,24 +93,25 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     own = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     kinds: dict[Any, list[Tensor]] = {}
     for parameter in own:
-        if parameter.grad is not None:
-            mesh = parameter.grad.device_mesh if is_distributed_tensor(parameter.grad) else None  # type: ignore[attr-defined]
+        gradient: Any = parameter.grad
+        if gradient is not None:
+            mesh = gradient.device_mesh if is_distributed_tensor(gradient) else None
             kinds.setdefault(mesh, []).append(parameter)
     if len(kinds) <= 1:
         return whole(nn.utils.clip_grad_norm_(own, max_norm, norm_type=norm_type))
     norms = [whole(_norm(kind, norm_type)) for kind in kinds.values()]
     device = norms[0].device
-    total = torch.linalg.vector_norm(torch.stack([norm.to(device) for norm in norms]), norm_type)
+    total: Tensor = torch.linalg.vector_norm(torch.stack([norm.to(device) for norm in norms]), norm_type)
     factor = (max_norm / (total + 1e-6)).clamp(max=1.0)  # as in torch.nn.utils
     for parameter in own:
-        if parameter.grad is not None:
-            gradient: Any = parameter.grad
+        gradient = parameter.grad
+        if gradient is not None:
             local = gradient.to_local() if is_distributed_tensor(gradient) else gradient
             local.mul_(factor.to(local.device))
     return total
 
 
-def _norm(parameters: list[Tensor], norm_type: float) -> Tensor:
+def _norm(parameters: list[Tensor], norm_type: float) -> Any:
     return nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None], norm_type)
 
 

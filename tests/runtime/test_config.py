@@ -58,7 +58,7 @@ def test_cpu_is_read_from_the_environment(text, expected):
         ({"gradient_accumulation_steps": 0}, {}, "0 is not a whole number of at least 1"),
         ({}, {"ACCELERATE_GRADIENT_ACCUMULATION_STEPS": "auto"}, "'auto' is not a whole number"),
         ({}, {"ACCELERATE_USE_CPU": "maybe"}, "'maybe' is neither yes nor no"),
-        ({}, {"ACCELERATE_USE_FSDP": "true"}, "ACCELERATE_USE_FSDP=true is not supported"),
+        ({}, {"ACCELERATE_USE_DEEPSPEED": "true"}, "ACCELERATE_USE_DEEPSPEED=true is not supported"),
         ({}, {"ACCELERATE_DYNAMO_BACKEND": "INDUCTOR"}, "torch.compile"),
     ],
 )
@@ -67,7 +67,7 @@ def test_bad_values_are_refused_with_their_origin(arguments, environ, says):
         resolve(arguments, environ)
 
 
-@pytest.mark.parametrize("variable", ["ACCELERATE_USE_FSDP", "ACCELERATE_DYNAMO_BACKEND"])
+@pytest.mark.parametrize("variable", ["ACCELERATE_USE_DEEPSPEED", "ACCELERATE_DYNAMO_BACKEND"])
 def test_engines_that_are_off_are_accepted(variable):
     assert resolve({}, {variable: "NO"}).mixed_precision is MixedPrecision.NO
 
