@@ -18,10 +18,13 @@ if TYPE_CHECKING:
         DistributedDataParallelKwargs,
         GradScalerKwargs,
         InitProcessGroupKwargs,
+        ProfileKwargs,
     )
     from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig
+    from runtime.progress import tqdm
     from runtime.project import ProjectConfiguration
     from runtime.seed import set_seed
+    from runtime.tracking import GeneralTracker, LoggerType
 
 _HOME = {
     "Accelerator": "runtime.accelerator",
@@ -30,13 +33,17 @@ _HOME = {
     "DistributedDataParallelKwargs": "runtime.handlers",
     "DistributedType": "runtime.config",
     "FullyShardedDataParallelPlugin": "runtime.plugins",
+    "GeneralTracker": "runtime.tracking",
     "GradScalerKwargs": "runtime.handlers",
     "InitProcessGroupKwargs": "runtime.handlers",
+    "LoggerType": "runtime.tracking",
     "ParallelismConfig": "runtime.plugins",
+    "ProfileKwargs": "runtime.handlers",
     "ProjectConfiguration": "runtime.project",
     "broadcast_object_list": "runtime.collectives",
     "gather_object": "runtime.collectives",
     "set_seed": "runtime.seed",
+    "tqdm": "runtime.progress",
 }
 
 __all__ = [
@@ -46,13 +53,17 @@ __all__ = [
     "DistributedDataParallelKwargs",
     "DistributedType",
     "FullyShardedDataParallelPlugin",
+    "GeneralTracker",
     "GradScalerKwargs",
     "InitProcessGroupKwargs",
+    "LoggerType",
     "ParallelismConfig",
+    "ProfileKwargs",
     "ProjectConfiguration",
     "broadcast_object_list",
     "gather_object",
     "set_seed",
+    "tqdm",
 ]
 
 

@@ -38,6 +38,7 @@ from runtime.optimizer import Following, following, hold_back
 from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig
 from runtime.precision import PRECISIONS, Fp16, Unscaled
 from runtime.project import ProjectConfiguration, project_settings
+from runtime.reporting import Reporting
 from runtime.sharding import Sharding, sharding
 from runtime.strategies import Ground, strategy_for, unwrapped
 from runtime.training import Training
@@ -46,7 +47,7 @@ from runtime.world import World, leave
 T = TypeVar("T")
 
 
-class Accelerator(Training, Exchange, Files):
+class Accelerator(Training, Exchange, Files, Reporting):
     """Runs a training script on one device or on many.
 
     Args:
@@ -59,7 +60,9 @@ class Accelerator(Training, Exchange, Files):
         cpu: use the CPU even if there is a GPU; also from ACCELERATE_USE_CPU.
         dataloader_config: how data are divided over the processes.
         step_scheduler_with_optimizer: False leaves schedulers as they are in `prepare`.
-        kwargs_handlers: arguments for PyTorch's DDP, gradient scaler, process group and autocast.
+        kwargs_handlers: arguments for PyTorch's DDP, gradient scaler, process group, autocast and profiler.
+        log_with: trackers by name ("tensorboard", "wandb", "mlflow", "csv", "jsonl", "all"), as `LoggerType`, or as a
+            `GeneralTracker` of the script's own; one or a list.
         project_dir: the folder of the run's files; short for `ProjectConfiguration(project_dir=...)`.
         project_config: the folders of the run, and how its checkpoints are named.
         fsdp_plugin: shard models over the processes; also from ACCELERATE_USE_FSDP and the variables FSDP_*.
@@ -79,6 +82,7 @@ class Accelerator(Training, Exchange, Files):
         dataloader_config: DataLoaderConfiguration | None = None,
         step_scheduler_with_optimizer: bool = True,
         kwargs_handlers: list[Any] | None = None,
+        log_with: Any = None,
         project_dir: str | os.PathLike[str] | None = None,
         project_config: ProjectConfiguration | None = None,
         fsdp_plugin: FullyShardedDataParallelPlugin | None = None,
@@ -106,6 +110,7 @@ class Accelerator(Training, Exchange, Files):
         shards = sharding(fsdp_plugin, parallelism_config, os.environ, alone.size)
         offloads = shards is not None and shards.cpu_offload
         super().__init__(alone.join(self._device, self.device, self._handlers.group, offloads=offloads))
+        self._choose_trackers(log_with)
         self._compose(shards)
 
     def _compose(self, shards: Sharding | None) -> None:
@@ -293,10 +298,13 @@ class Accelerator(Training, Exchange, Files):
         return [None] * count
 
     def end_training(self) -> None:
-        """Leave the process group; the script may go on alone."""
-        if self.num_processes > 1:
-            self.wait_for_everyone()
-            leave()
+        """Finish the trackers and leave the process group; the script may go on alone."""
+        try:
+            self._finish_trackers()
+        finally:
+            if self.num_processes > 1:
+                self.wait_for_everyone()
+                leave()
 
 
 def _refuse_container(item: Any, position: int) -> None:

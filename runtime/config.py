@@ -144,7 +144,6 @@ UNSUPPORTED_VARIABLES = {  # set by `accelerate launch`; a run that asks for the
 }
 
 _COMPILER = "Compile the model yourself: model = torch.compile(model)."
-_TRACKER = "Create the tracker yourself, under `if accelerator.is_main_process:`."
 _ENGINE = "Models are replicated, or sharded with FSDP2: leave it out, or pass fsdp_plugin=..."
 
 UNSUPPORTED_ARGUMENTS = {  # arguments of Accelerate's constructor that are not here, each with the way out
@@ -154,7 +153,6 @@ UNSUPPORTED_ARGUMENTS = {  # arguments of Accelerate's constructor that are not 
     "torch_tp_plugin": _ENGINE,
     "dynamo_backend": _COMPILER,
     "dynamo_plugin": _COMPILER,
-    "log_with": _TRACKER,
     "rng_types": "The order of samples is agreed on, other random numbers belong to their process: leave it out.",
     "gradient_accumulation_plugin": "Pass gradient_accumulation_steps=k.",
 }

@@ -7,6 +7,7 @@ than its default; nothing is accepted and ignored.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -115,7 +116,25 @@ class AutocastKwargs(Handler):
     cache_enabled: bool | None = None
 
 
-HANDLERS = (DistributedDataParallelKwargs, GradScalerKwargs, InitProcessGroupKwargs, AutocastKwargs)
+@dataclass(kw_only=True)
+class ProfileKwargs(Handler):
+    """Arguments of `torch.profiler.profile` for `Accelerator.profile`."""
+
+    activities: list[str] | None = None
+    """Names of `torch.profiler.ProfilerActivity` ("cpu", "cuda", ...); None: all that this machine has."""
+    schedule_option: dict[str, int] | None = None
+    """Arguments of `torch.profiler.schedule`: wait, warmup, active, repeat, skip_first."""
+    on_trace_ready: Callable[..., Any] | None = None
+    record_shapes: bool = False
+    profile_memory: bool = False
+    with_stack: bool = False
+    with_flops: bool = False
+    with_modules: bool = False
+    output_trace_dir: str | None = None
+    """The folder that every process writes `profile_<rank>.json` into, for chrome://tracing or Perfetto."""
+
+
+HANDLERS = (DistributedDataParallelKwargs, GradScalerKwargs, InitProcessGroupKwargs, AutocastKwargs, ProfileKwargs)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,6 +145,7 @@ class Handlers:
     scaler: GradScalerKwargs = field(default_factory=GradScalerKwargs)
     group: InitProcessGroupKwargs = field(default_factory=InitProcessGroupKwargs)
     autocast: AutocastKwargs = field(default_factory=AutocastKwargs)
+    profile: ProfileKwargs = field(default_factory=ProfileKwargs)
 
     @classmethod
     def sorted_from(cls, handlers: list[Any] | None) -> Handlers:
@@ -134,7 +154,7 @@ class Handlers:
         Raises:
             ConfigurationError: an object of another kind, or two of one kind.
         """
-        slots = dict(zip(HANDLERS, ("ddp", "scaler", "group", "autocast"), strict=True))
+        slots = dict(zip(HANDLERS, ("ddp", "scaler", "group", "autocast", "profile"), strict=True))
         given: dict[str, Any] = {}
         for handler in handlers or []:
             slot = slots.get(type(handler))

@@ -35,9 +35,9 @@ LAYERS = {
         {"cli"},
         {"launch"},
         {"accelerator"},
-        {"training", "exchange", "files"},  # what it is made of
+        {"training", "exchange", "files", "reporting"},  # what it is made of
         {"strategies", "optimizer", "metrics", "data", "accumulation", "save"},
-        {"precision", "collectives", "processes", "seed"},
+        {"precision", "collectives", "processes", "seed", "tracking", "profiling", "logging", "progress"},
         {"world"},
         {"devices"},
         {"config", "sharding"},

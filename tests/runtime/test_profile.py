@@ -1,0 +1,34 @@
+"""Profiles on one process; test_tracking.py has the traces of several."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from runtime import Accelerator, ProfileKwargs
+from runtime.errors import ConfigurationError
+
+
+def test_the_accelerators_options_are_used_unless_others_are_given():
+    seen = []
+    options = ProfileKwargs(
+        activities=["cpu"],
+        schedule_option={"wait": 1, "warmup": 1, "active": 1, "repeat": 1},
+        on_trace_ready=seen.append,
+    )
+    accelerator = Accelerator(cpu=True, kwargs_handlers=[options])
+    with accelerator.profile() as profiler:
+        for _ in range(4):
+            torch.ones(2).add(1)
+            profiler.step()
+    assert seen == [profiler]
+    with accelerator.profile(ProfileKwargs(record_shapes=True)) as other:
+        torch.ones(2).add(1)
+    assert "aten::add" in {event.key for event in other.key_averages()}
+    assert len(seen) == 1
+
+
+def test_an_unknown_activity_is_named():
+    profile = Accelerator(cpu=True).profile(ProfileKwargs(activities=["gpu"]))
+    with pytest.raises(ConfigurationError, match=r"\['gpu'\]\) is not known. Known: cpu"), profile:
+        pass
