@@ -23,6 +23,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader
 
+from runtime import watch
 from runtime.accumulation import Accumulation
 from runtime.config import data_settings, refuse_unsupported, resolve
 from runtime.data.feeds import Dealing
@@ -67,6 +68,8 @@ class Accelerator(Training, Exchange, Files, Reporting):
         project_config: the folders of the run, and how its checkpoints are named.
         fsdp_plugin: shard models over the processes; also from ACCELERATE_USE_FSDP and the variables FSDP_*.
         parallelism_config: how many replicas there are of a sharded model.
+        debug: name processes that wait for each other in vain, with the line of each (`runtime.watch`). None: on the
+            CPU, where it costs nothing; also from ACCELERATE_DEBUG_MODE.
 
     Raises:
         ConfigurationError: a value that cannot be used here; `UnsupportedArgument` for what only Accelerate has.
@@ -87,6 +90,7 @@ class Accelerator(Training, Exchange, Files, Reporting):
         project_config: ProjectConfiguration | None = None,
         fsdp_plugin: FullyShardedDataParallelPlugin | None = None,
         parallelism_config: ParallelismConfig | None = None,
+        debug: bool | None = None,
         **unsupported: Any,
     ) -> None:
         refuse_unsupported(unsupported)
@@ -97,6 +101,7 @@ class Accelerator(Training, Exchange, Files, Reporting):
             "gradient_accumulation_steps": gradient_accumulation_steps,
             "cpu": cpu,
             "step_scheduler_with_optimizer": step_scheduler_with_optimizer,
+            "debug": debug,
             **data_settings(dataloader_config, split_batches),
         }
         self.config = resolve(given, os.environ)
@@ -115,6 +120,7 @@ class Accelerator(Training, Exchange, Files, Reporting):
 
     def _compose(self, shards: Sharding | None) -> None:
         world, config = self._world, self.config
+        watch.begin(world, config.debug)
         precision = PRECISIONS[config.mixed_precision]
         if precision is Fp16 and not self._device.scales:
             warnings.warn("mixed_precision='fp16' needs a GPU: computing in full precision.", stacklevel=3)

@@ -1,14 +1,15 @@
 """What processes exchange: nested containers of tensors, numbers and objects. With one process nothing happens.
 
-An exchange of tensors packs any number of them, of any dtype and of shapes that differ between the processes, into one
-message. Small ones travel with their shapes (one collective); larger ones follow in a second collective of the size
-that the shapes ask for. Results carry no gradient, but for those of `reduce`: what comes back to a sum is handed on to
-the process's own summand as it is (the mean: divided), as `torch.distributed.all_reduce` has it.
+Any number of tensors, of any dtype and of shapes that differ between the processes, travel in one message
+(`runtime.messages`). Results carry no gradient, but for those of `reduce`: what comes back to a sum is handed on to the
+process's own summand as it is (the mean: divided), as `torch.distributed.all_reduce` has it.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce as fold
 from typing import Any
 
 import torch
@@ -16,131 +17,10 @@ import torch.distributed as dist
 from torch import Tensor
 
 from runtime.errors import CollectiveError, ConfigurationError
+from runtime.messages import agreed, aligned_bytes_of, announce, exchange, is_small, run
 from runtime.tree import leaves, map_leaves, with_leaves
+from runtime.watch import is_on
 from runtime.world import World, current_world
-
-DTYPES = (
-    torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16,
-    torch.float32, torch.float64, torch.complex64, torch.complex128,
-)  # fmt: skip
-MAX_DIMS = 12
-PER_MESSAGE = 16  # tensors; 2 + 16 * (2 + MAX_DIMS) numbers of 8 bytes stay below SMALL
-SMALL = 2048  # bytes of a message that carries shapes and, where they fit, the values
-ALIGN = 16  # bytes; complex128 is the largest element
-
-# torch 2.13 renamed it
-_GATHER = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
-
-
-def exchange(world: World, tensors: list[Tensor]) -> list[list[Tensor]]:
-    """For every tensor: that tensor of every process, in rank order, on the device it came from.
-
-    Raises:
-        CollectiveError: the processes bring different numbers of tensors, or dtypes.
-    """
-    result: list[list[Tensor]] = []
-    for start in range(0, max(len(tensors), 1), PER_MESSAGE):
-        result += _exchange_some(world, tensors[start : start + PER_MESSAGE], len(tensors))
-    return result
-
-
-def _exchange_some(world: World, tensors: list[Tensor], total: int) -> list[list[Tensor]]:
-    parts = [_bytes_of(tensor, world.device) for tensor in tensors]
-    header = _header(tensors, total, sum(part.numel() for part in parts))
-    is_small = header.numel() + sum(part.numel() for part in parts) <= SMALL
-    message = torch.zeros(SMALL, dtype=torch.uint8, device=world.device)
-    _fill(message, [header, *parts] if is_small else [header])
-    first = _all_gather(world, message)
-    heads = [_read_header(row) for row in first.cpu()]
-    _check_heads(heads)
-    sizes = [head.payload_bytes for head in heads]
-    if all(head.numel + size <= SMALL for head, size in zip(heads, sizes, strict=True)):
-        starts, rows = [head.numel for head in heads], first
-    else:
-        message = torch.zeros(max(sizes), dtype=torch.uint8, device=world.device)
-        _fill(message, parts)
-        starts, rows = [0] * world.size, _all_gather(world, message)
-    pieces = [_unpacked(row, start, head) for row, start, head in zip(rows, starts, heads, strict=True)]
-    return [[own[i].to(tensor.device) for own in pieces] for i, tensor in enumerate(tensors)]
-
-
-class _Head:
-    """The shapes that one process announced."""
-
-    __slots__ = ("dtypes", "numel", "payload_bytes", "shapes", "total")
-
-    def __init__(self, numbers: list[int]) -> None:
-        self.total, self.payload_bytes, count = numbers[:3]
-        self.dtypes: list[int] = []
-        self.shapes: list[tuple[int, ...]] = []
-        at = 3
-        for _ in range(count):
-            dims = numbers[at + 1]
-            self.dtypes.append(numbers[at])
-            self.shapes.append(tuple(numbers[at + 2 : at + 2 + dims]))
-            at += 2 + dims
-        self.numel = _aligned(8 * at)
-
-
-def _aligned(count: int) -> int:
-    return -(-count // ALIGN) * ALIGN
-
-
-def _bytes_of(tensor: Tensor, device: torch.device) -> Tensor:
-    if tensor.dtype not in DTYPES or tensor.layout is not torch.strided or tensor.ndim > MAX_DIMS:
-        raise CollectiveError(
-            f"a tensor of dtype {tensor.dtype}, layout {tensor.layout} and {tensor.ndim} dimensions cannot be "
-            f"exchanged. Make it dense, of a plain dtype, and of at most {MAX_DIMS} dimensions."
-        )
-    flat = tensor.detach().resolve_conj().resolve_neg().to(device).contiguous().reshape(-1).view(torch.uint8)
-    padding = _aligned(flat.numel()) - flat.numel()
-    return flat if padding == 0 else torch.cat([flat, flat.new_zeros(padding)])
-
-
-def _header(tensors: list[Tensor], total: int, payload_bytes: int) -> Tensor:
-    numbers = [total, payload_bytes, len(tensors)]
-    for tensor in tensors:
-        numbers += [DTYPES.index(tensor.dtype), tensor.ndim, *tensor.shape]
-    numbers += [0] * (_aligned(8 * len(numbers)) // 8 - len(numbers))
-    return torch.tensor(numbers, dtype=torch.int64).view(torch.uint8)
-
-
-def _read_header(row: Tensor) -> _Head:
-    return _Head(row.view(torch.int64).tolist())
-
-
-def _check_heads(heads: list[_Head]) -> None:
-    _check_same("numbers of tensors", [head.total for head in heads])
-    _check_same("dtypes", [[DTYPES[code] for code in head.dtypes] for head in heads])
-
-
-def _check_same(name: str, seen: list[Any]) -> None:
-    if any(value != seen[0] for value in seen):
-        told = ", ".join(f"rank {rank}: {value}" for rank, value in enumerate(seen))
-        raise CollectiveError(f"the processes gather different {name}: {told}. Gather the same on every process.")
-
-
-def _fill(message: Tensor, parts: list[Tensor]) -> None:
-    at = 0
-    for part in parts:
-        message[at : at + part.numel()].copy_(part)
-        at += part.numel()
-
-
-def _all_gather(world: World, message: Tensor) -> Tensor:
-    out = torch.empty((world.size * message.numel(),), dtype=torch.uint8, device=message.device)
-    _GATHER(out, message)
-    return out.view(world.size, message.numel())
-
-
-def _unpacked(row: Tensor, start: int, head: _Head) -> list[Tensor]:
-    result = []
-    for code, shape in zip(head.dtypes, head.shapes, strict=True):
-        dtype = DTYPES[code]
-        count = torch.Size(shape).numel() * dtype.itemsize
-        result.append(row[start : start + count].view(dtype).reshape(shape))
-        start += _aligned(count)
-    return result
 
 
 def tensor_leaves(data: Any, action: str) -> list[Tensor] | None:
@@ -176,9 +56,9 @@ def on_tensors(data: Any, function: Callable[[list[Tensor]], Iterable[Tensor]], 
     return map_leaves(lambda leaf: None if leaf is None else next(results), data)
 
 
-def shapes_text(pieces: list[Tensor]) -> str:
+def shapes_text(shapes: Iterable[tuple[int, ...]]) -> str:
     """The shape on each rank, for messages."""
-    return ", ".join(f"rank {rank}: {tuple(piece.shape)}" for rank, piece in enumerate(pieces))
+    return ", ".join(f"rank {rank}: {shape}" for rank, shape in enumerate(shapes))
 
 
 def concatenated(pieces: list[Tensor], action: str) -> Tensor:
@@ -189,8 +69,9 @@ def concatenated(pieces: list[Tensor], action: str) -> Tensor:
     """
     rows = [piece.reshape(1) if piece.ndim == 0 else piece for piece in pieces]
     if any(row.shape[1:] != rows[0].shape[1:] for row in rows):
+        seen = shapes_text(tuple(piece.shape) for piece in pieces)
         raise CollectiveError(
-            f"{action} cannot join shapes that differ after the first dimension: {shapes_text(pieces)}. "
+            f"{action} cannot join shapes that differ after the first dimension: {seen}. "
             "Pad them first: accelerator.pad_across_processes(tensor, dim=1)."
         )
     return torch.cat(rows)
@@ -200,14 +81,41 @@ def gather(world: World, data: Any) -> Any:
     """`data` with every tensor joined over all processes in rank order; the input itself on one process."""
     if world.size == 1:
         return data
-    return on_tensors(data, lambda own: [concatenated(p, "gather") for p in exchange(world, own)], "gather")
+
+    def joined(own: list[Tensor]) -> Iterator[Tensor]:
+        received = exchange(world, own, "gather")
+        for index in range(len(own)):
+            whole = received.joined(index)
+            yield concatenated(received.pieces(index), "gather") if whole is None else whole
+
+    return on_tensors(data, joined, "gather")
 
 
-def all_objects(world: World, item: Any) -> list[Any]:
+def barrier(world: World, call: str = "wait_for_everyone") -> None:
+    """Return when every process has come here."""
+    if world.size > 1 and dist.is_initialized():
+        exchange(world, [], call)
+
+
+def all_flags(world: World, flag: bool, call: str) -> list[bool]:
+    """What every process says, in rank order."""
+    if world.size == 1:
+        return [flag]
+    return [bool(piece) for piece in exchange(world, [torch.tensor(flag)], call).pieces(0)]
+
+
+def all_objects(world: World, item: Any, call: str = "gather_object") -> list[Any]:
     """The object of every process, in rank order (pickled)."""
-    received: list[Any] = [None] * world.size
-    dist.all_gather_object(received, item)
-    return received
+    received = exchange(world, [_pickled(item)], call)
+    return [_unpickled(piece) for piece in received.pieces(0)]
+
+
+def _pickled(item: Any) -> Tensor:
+    return torch.frombuffer(bytearray(pickle.dumps(item)), dtype=torch.uint8)
+
+
+def _unpickled(data: Tensor) -> Any:
+    return pickle.loads(data.cpu().numpy().tobytes())  # noqa: S301  a process of this run wrote it
 
 
 def flattened(objects: list[Any]) -> list[Any]:
@@ -230,25 +138,74 @@ def broadcast_object_list(object_list: list[Any], from_process: int = 0) -> list
     """One process' objects (pickled) in the list of every process: the list is changed, and given back."""
     world = current_world()
     if world.size > 1:
-        dist.broadcast_object_list(object_list, src=from_process, device=world.device)
+        object_list[:] = _told(world, object_list, from_process, "broadcast_object_list")
     return object_list
 
 
-def reduce(world: World, data: Any, reduction: str = "sum", scale: float = 1.0) -> Any:
+def broadcast_object(world: World, item: Any) -> Any:
+    """Rank 0's object on every process (pickled)."""
+    return item if world.size == 1 else _told(world, item, 0, "")
+
+
+def _told(world: World, item: Any, source: int, call: str) -> Any:
+    refuse_rank(world, source)
+    own = _pickled(item) if world.rank == source else torch.empty(0, dtype=torch.uint8)
+    received = exchange(world, [own], call, detail=source)
+    return _unpickled(received.of(source, 0))
+
+
+def refuse_rank(world: World, rank: int) -> None:
+    """Raise for a process that is not there."""
+    if not 0 <= rank < world.size:
+        raise ConfigurationError(
+            f"from_process={rank} is not one of the {world.size} processes, 0 to {world.size - 1}."
+        )
+
+
+def broadcast(world: World, data: Any, from_process: int = 0) -> Any:
+    """One process' values in the tensors of `data` on every process, in place; `data` is given back.
+
+    Raises:
+        CollectiveError: the tensors differ in number, dtype or shape.
+    """
+    if world.size == 1:
+        return data
+    refuse_rank(world, from_process)
+
+    def told(own: list[Tensor]) -> list[Tensor]:
+        if is_small(own):
+            received = agreed(world, own, "broadcast", detail=from_process, source=from_process)
+            for index, tensor in enumerate(own):
+                tensor.detach().copy_(received.of(from_process, index))
+        else:
+            announce(world, own, "broadcast", detail=from_process)
+            broadcast_tensors(world, [tensor.detach() for tensor in own], from_process, "broadcast")
+        return own
+
+    return on_tensors(data, told, "broadcast")
+
+
+_REDUCTIONS = ("sum", "mean", "none")
+
+
+def reduce(
+    world: World, data: Any, reduction: str = "sum", scale: float = 1.0, *, is_checked: bool | None = None
+) -> Any:
     """`data` summed or averaged over the processes; new tensors, also on one process.
 
     Python numbers keep their type: an int stays exact (int64), a float is reduced in float64. The mean of whole
-    numbers is a floating-point number. Numbers and arrays of NumPy come back as such.
+    numbers is a floating-point number. Numbers and arrays of NumPy come back as such. With "none" nothing is exchanged.
 
     Raises:
-        ConfigurationError: `reduction` is neither "sum" nor "mean".
+        ConfigurationError: `reduction` is none of "sum", "mean" and "none".
+        CollectiveError: the processes bring different numbers of tensors, dtypes or shapes (on gloo, or in debug mode).
     """
-    if reduction not in ("sum", "mean"):
-        raise ConfigurationError(f"reduction={reduction!r} is not known. Known: sum, mean.")
+    if reduction not in _REDUCTIONS:
+        raise ConfigurationError(f"reduction={reduction!r} is not known. Known: {', '.join(_REDUCTIONS)}.")
     own = list(leaves(data))
     tensors = [_as_summand(leaf) for leaf in own]
-    if world.size > 1:
-        _all_reduce(world, [tensor for tensor in tensors if tensor is not None])
+    if world.size > 1 and reduction != "none":
+        _all_reduce(world, [t for t in tensors if t is not None], _REDUCTIONS.index(reduction), is_checked)
     results = [_finished(t, leaf, reduction, world.size, scale) for t, leaf in zip(tensors, own, strict=True)]
     return with_leaves(data, iter(results))
 
@@ -298,12 +255,26 @@ class _Joined(torch.autograd.Function):
         return gradients[0] if ctx.weight == 1.0 else gradients[0] * ctx.weight, None, None
 
 
-def _all_reduce(world: World, tensors: list[Tensor]) -> None:
-    """Sum in place, one collective per dtype."""
+def _all_reduce(world: World, tensors: list[Tensor], detail: int, is_checked: bool | None) -> None:
+    """Sum in place: what is small in the message that also says what it is, the rest in one collective per dtype."""
+    if is_checked is None:
+        is_checked = world.device.type == "cpu" or is_on()  # elsewhere it would make the device wait
+    if is_checked and is_small(tensors):
+        received = agreed(world, tensors, "reduce", detail=detail)
+        for index, tensor in enumerate(tensors):
+            tensor.copy_(fold(torch.add, received.pieces(index)))  # in rank order, so the same everywhere
+        return
+    if is_checked:
+        announce(world, tensors, "reduce", detail)
+    sum_in_place(world, tensors)
+
+
+def sum_in_place(world: World, tensors: list[Tensor]) -> None:
+    """The sum over the processes in every tensor, one collective per dtype; nothing is checked."""
     for dtype in dict.fromkeys(tensor.dtype for tensor in tensors):
         group = [tensor for tensor in tensors if tensor.dtype is dtype]
         flat = torch.cat([tensor.reshape(-1).to(world.device) for tensor in group])
-        dist.all_reduce(torch.view_as_real(flat) if dtype.is_complex else flat)
+        run(dist.all_reduce, "reduce", torch.view_as_real(flat) if dtype.is_complex else flat)
         at = 0
         for tensor in group:
             tensor.copy_(flat[at : at + tensor.numel()].view(tensor.shape))
@@ -316,15 +287,24 @@ def pad_across_processes(world: World, data: Any, dim: int = 0, pad_index: float
         return data
 
     def padded(tensors: list[Tensor]) -> Iterator[Tensor]:
-        sizes = [torch.tensor(t.shape[dim] if -t.ndim <= dim < t.ndim else -1) for t in tensors]
-        for tensor, everywhere in zip(tensors, exchange(world, sizes), strict=True):
-            yield _padded(tensor, max(int(size) for size in everywhere), dim, pad_index, pad_first)
+        received = exchange(world, tensors, "pad_across_processes", source=-1)  # shapes are enough
+        for index, tensor in enumerate(tensors):
+            shapes = received.shapes(index)
+            if len({len(shape) for shape in shapes}) > 1:
+                raise CollectiveError(
+                    f"pad_across_processes got tensors of different numbers of dimensions: {shapes_text(shapes)}. "
+                    "Give them the same on every process.",
+                    told_by=0,
+                )
+            has_dim = -tensor.ndim <= dim < tensor.ndim
+            size = max(shape[dim] for shape in shapes) if has_dim else 0
+            yield _padded(tensor, size, dim, pad_index, pad_first) if has_dim else tensor
 
     return on_tensors(data, padded, "pad_across_processes")
 
 
 def _padded(tensor: Tensor, size: int, dim: int, pad_index: float, pad_first: bool) -> Tensor:
-    if not -tensor.ndim <= dim < tensor.ndim or tensor.shape[dim] == size:
+    if tensor.shape[dim] == size:
         return tensor
     shape = list(tensor.shape)
     shape[dim] = size - tensor.shape[dim]
@@ -332,28 +312,19 @@ def _padded(tensor: Tensor, size: int, dim: int, pad_index: float, pad_first: bo
     return torch.cat([filling, tensor] if pad_first else [tensor, filling], dim=dim)
 
 
-def broadcast_tensors(world: World, tensors: list[Tensor]) -> None:
-    """Rank 0's values into `tensors` on every process, in place, one collective; shapes must be the same."""
+def broadcast_tensors(world: World, tensors: list[Tensor], source: int = 0, call: str = "") -> None:
+    """One rank's values into `tensors` on every process, in place, one collective; shapes must be the same."""
     if world.size == 1 or not tensors:
         return
     if len(tensors) == 1 and tensors[0].is_contiguous() and tensors[0].device == world.device:
-        dist.broadcast(tensors[0], src=0)
+        run(dist.broadcast, call, tensors[0], src=source)
         return
-    parts = [_bytes_of(tensor, world.device) for tensor in tensors]
+    parts = [aligned_bytes_of(tensor, world.device) for tensor in tensors]
     message = torch.cat(parts)
-    dist.broadcast(message, src=0)
+    run(dist.broadcast, call, message, src=source)
     at = 0
     for tensor, part in zip(tensors, parts, strict=True):
         count = tensor.numel() * tensor.dtype.itemsize
-        if world.rank != 0:
+        if world.rank != source:
             tensor.copy_(message[at : at + count].view(tensor.dtype).reshape(tensor.shape))
         at += part.numel()
-
-
-def broadcast_object(world: World, item: Any) -> Any:
-    """Rank 0's object on every process (pickled)."""
-    if world.size == 1:
-        return item
-    box = [item]
-    dist.broadcast_object_list(box, src=0, device=world.device)
-    return box[0]

@@ -65,6 +65,7 @@ class Config:
     data_seed: int | None
     device_placement: bool
     step_scheduler_with_optimizer: bool
+    debug: bool | None
     origin: Mapping[str, Provenance]
 
     def explain(self) -> str:
@@ -98,6 +99,10 @@ def flag(value: object) -> bool:
     if text in OFF:
         return False
     raise ConfigurationError(f"{value!r} is neither yes nor no. Write true or false.")
+
+
+def flag_or_none(value: object) -> bool | None:
+    return None if value is None else flag(value)
 
 
 def _steps(value: object) -> int:
@@ -135,6 +140,7 @@ OPTIONS = (
     Option("data_seed", None, _seed),
     Option("device_placement", True, flag),
     Option("step_scheduler_with_optimizer", True, flag),
+    Option("debug", None, flag_or_none, "ACCELERATE_DEBUG_MODE"),
 )
 
 UNSUPPORTED_VARIABLES = {  # set by `accelerate launch`; a run that asks for them must not silently do without

@@ -5,7 +5,7 @@
     │   └── UnsupportedArgument                      an argument that Accelerate has and this runtime does not
     ├── PrepareError                  (TypeError)    an object that `prepare` cannot take, or not any more
     ├── WorldError                    (RuntimeError) the processes cannot be joined, or not in this way
-    ├── CollectiveError               (RuntimeError) the processes disagree on what they exchange
+    ├── CollectiveError               (RuntimeError) the processes disagree on what they exchange, or one is gone
     ├── PrecisionError                (RuntimeError) a call that the numeric precision in use cannot serve
     └── SaveError                     (RuntimeError) an object that cannot be written in the format asked for
 
@@ -40,7 +40,16 @@ class WorldError(AcceleratorError, RuntimeError):
 
 
 class CollectiveError(AcceleratorError, RuntimeError):
-    """The processes disagree on the tensors that they exchange."""
+    """The processes disagree on what they exchange, or one of them will not come to it.
+
+    `told_by`: the rank that shows it where several have the same error (None: all do); `follows`: another process has
+    ended with an error of its own.
+    """
+
+    def __init__(self, message: str, *, told_by: int | None = None, follows: bool = False) -> None:
+        super().__init__(message)
+        self.told_by = told_by
+        self.follows = follows
 
 
 class PrecisionError(AcceleratorError, RuntimeError):

@@ -14,6 +14,7 @@ class Exchange(Processes):
     """The part of `Accelerator` that joins what the processes have computed."""
 
     _passes: Passes
+    _is_triggered = False
 
     def gather(self, tensor: Any) -> Any:
         """The tensors of all processes joined in rank order, padding included; the input itself on one process."""
@@ -34,3 +35,12 @@ class Exchange(Processes):
     def pad_across_processes(self, tensor: Any, dim: int = 0, pad_index: int = 0, pad_first: bool = False) -> Any:
         """Tensors filled up along `dim` to the largest size of any process."""
         return collectives.pad_across_processes(self._world, tensor, dim, pad_index, pad_first)
+
+    def set_trigger(self) -> None:
+        """Have the next `check_trigger` say True, on every process."""
+        self._is_triggered = True
+
+    def check_trigger(self) -> bool:
+        """Whether any process has called `set_trigger` since the last check; every process must call this."""
+        mine, self._is_triggered = self._is_triggered, False
+        return any(collectives.all_flags(self._world, mine, "check_trigger"))

@@ -12,12 +12,14 @@ Outside of a pass, and in one whose sharing is not known, nothing is dropped.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from torch import Tensor
 
-from runtime.collectives import all_objects, concatenated, exchange, flattened, on_tensors, tensor_leaves
+from runtime.collectives import all_objects, concatenated, flattened, on_tensors, tensor_leaves
 from runtime.data.plan import Share
+from runtime.messages import exchange
 from runtime.world import World
 
 ACTION = "gather_for_metrics"
@@ -35,10 +37,16 @@ def gather_for_metrics(world: World, data: Any, share: Share | None, use_gather_
     if world.size == 1:
         return data
     if use_gather_object or tensor_leaves(data, ACTION) is None:
-        return flattened(_counting_objects(all_objects(world, data), share))
-    return on_tensors(
-        data, lambda own: [concatenated(counting(p, share), ACTION) for p in exchange(world, own)], ACTION
-    )
+        return flattened(_counting_objects(all_objects(world, data, ACTION), share))
+
+    def joined(own: list[Tensor]) -> Iterator[Tensor]:
+        received = exchange(world, own, ACTION)
+        all_count = share is None or share.valid == share.rows
+        for index in range(len(own)):
+            whole = received.joined(index) if all_count else None
+            yield concatenated(counting(received.pieces(index), share), ACTION) if whole is None else whole
+
+    return on_tensors(data, joined, ACTION)
 
 
 def counting(pieces: list[Tensor], share: Share | None) -> list[Tensor]:

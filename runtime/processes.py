@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
+from runtime.collectives import barrier
+from runtime.split import split
 from runtime.world import World
 
 P = ParamSpec("P")
@@ -28,7 +30,7 @@ class Processes:
 
     def wait_for_everyone(self) -> None:
         """Return when every process has called this."""
-        self._world.barrier()
+        barrier(self._world)
 
     def print(self, *values: Any, **options: Any) -> None:
         """`print`, once per machine."""
@@ -46,6 +48,23 @@ class Processes:
     def on_last_process(self, function: Callable[P, R]) -> Callable[P, R | None]:
         """A decorator: the function runs on the last process and returns None on the others."""
         return _only_if(self.is_last_process, function)
+
+    def on_process(
+        self, function: Callable[P, R] | None = None, process_index: int | None = None
+    ) -> Callable[P, R | None] | Callable[[Callable[P, R]], Callable[P, R | None]]:
+        """A decorator: the function runs on one process and returns None on the others; also `on_process(...)(f)`."""
+        return _decorator(process_index == self.process_index, function)
+
+    def on_local_process(
+        self, function: Callable[P, R] | None = None, local_process_index: int | None = None
+    ) -> Callable[P, R | None] | Callable[[Callable[P, R]], Callable[P, R | None]]:
+        """A decorator: the function runs on one process of each machine and returns None on the others."""
+        return _decorator(local_process_index == self.local_process_index, function)
+
+    @contextmanager
+    def split_between_processes(self, inputs: Any, apply_padding: bool = False) -> Iterator[Any]:
+        """This process's part of a list, tuple, tensor, data set, or dictionary of these; see `runtime.split`."""
+        yield split(inputs, self.process_index, self.num_processes, apply_padding)
 
     @contextmanager
     def main_process_first(self) -> Iterator[None]:
@@ -68,6 +87,14 @@ class Processes:
         finally:
             if is_first:
                 self.wait_for_everyone()
+
+
+def _decorator(
+    condition: bool, function: Callable[P, R] | None
+) -> Callable[P, R | None] | Callable[[Callable[P, R]], Callable[P, R | None]]:
+    if function is None:
+        return lambda later: _only_if(condition, later)
+    return _only_if(condition, function)
 
 
 def _only_if(condition: bool, function: Callable[P, R]) -> Callable[P, R | None]:

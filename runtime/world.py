@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,8 +95,35 @@ def current_world() -> World:
     return World(rank=dist.get_rank(), size=dist.get_world_size(), device=on_device, backend=backend)
 
 
+_at_leaving: list[Callable[[], None]] = []
+_unfinished: list[str] = []  # what this process no longer waits for, though PyTorch does
+
+
+def at_leaving(function: Callable[[], None]) -> None:
+    """Call `function` once, before the process group is left."""
+    _at_leaving.append(function)
+
+
+def give_up(call: str) -> None:
+    """This process waits no longer for a collective that has begun; PyTorch would, when the process ends."""
+    _unfinished.append(call)
+
+
+def end_at_once() -> None:
+    """End the process, with its exit handlers, where it would otherwise wait for a collective that it has given up."""
+    if _unfinished:
+        _unfinished.clear()
+        atexit._run_exitfuncs()  # noqa: SLF001  what the interpreter runs next
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or replaced by the script
+                stream.flush()
+        os._exit(1)
+
+
 def leave() -> None:
     """Destroy the process group, if there is one."""
+    while _at_leaving:
+        _at_leaving.pop()()
     if dist.is_available() and dist.is_initialized():
         dist.destroy_process_group()
 
@@ -119,10 +148,24 @@ def _start_group(world: World, backend: str, options: InitProcessGroupKwargs) ->
         arguments["init_method"] = options.init_method
     try:
         dist.init_process_group(rank=world.rank, world_size=world.size, **arguments)
+    except dist.DistNetworkError as error:
+        if "EADDRINUSE" not in str(error):
+            raise
+        port = os.environ.get("MASTER_PORT")
+        raise WorldError(
+            f"port {port}, where the main process of this run listens, is in use: another run, or one that has not "
+            "ended yet. Start with `runtime launch`, which finds a free port, or set MASTER_PORT to another one on all "
+            "machines."
+        ) from error
     except ValueError as error:
         raise WorldError(
             f"rank {world.rank} of {world.size} cannot join the others: {error} "
             "Start with `runtime launch` or torchrun."
         ) from error
-    owner = os.getpid()
-    atexit.register(lambda: leave() if os.getpid() == owner else None)
+    atexit.register(_at_exit, os.getpid())
+
+
+def _at_exit(owner: int) -> None:
+    if os.getpid() == owner:
+        leave()
+        end_at_once()

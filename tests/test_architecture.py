@@ -37,7 +37,10 @@ LAYERS = {
         {"accelerator"},
         {"training", "exchange", "files", "reporting"},  # what it is made of
         {"strategies", "optimizer", "metrics", "data", "accumulation", "save"},
-        {"precision", "collectives", "processes", "seed", "tracking", "profiling", "logging", "progress"},
+        {"precision", "processes", "seed", "tracking", "profiling", "logging", "progress"},
+        {"collectives", "split"},
+        {"messages"},
+        {"watch"},
         {"world"},
         {"devices"},
         {"config", "sharding"},

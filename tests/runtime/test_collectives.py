@@ -11,8 +11,11 @@ import torch
 from ranks import run_ranks
 
 from runtime import Accelerator, broadcast_object_list, gather_object
-from runtime.collectives import DTYPES
+from runtime.collectives import broadcast as broadcast_in
 from runtime.data.plan import Share
+from runtime.messages import DTYPES
+from runtime.split import split
+from runtime.world import current_world
 
 Pair = namedtuple("Pair", "a b")  # noqa: PYI024  the untyped kind, too
 
@@ -21,6 +24,10 @@ Pair = namedtuple("Pair", "a b")  # noqa: PYI024  the untyped kind, too
 class Result:
     scores: torch.Tensor
     nothing: None = None
+
+
+def broadcast(data, from_process=0):
+    return broadcast_in(current_world(), data, from_process)
 
 
 def message(call):
@@ -74,6 +81,18 @@ def gathers():
     assert padded["a"].tolist() == ([[1, 1], [-1, -1]] if r == 0 else [[1, 1], [1, 1]])
     assert padded["b"].tolist() == [1, 1]
     assert a.pad_across_processes(torch.ones(1, r + 1), dim=1, pad_first=True).tolist() == [[r, 1.0]]
+    told = {"x": torch.full((2,), float(r)), "y": [torch.full((700,), r)]}
+    assert broadcast(told, from_process=1) is told
+    assert told["x"].tolist() == [1, 1]
+    assert told["y"][0].unique().tolist() == [1]
+    assert broadcast(torch.tensor(r)).item() == 0
+    ragged = a.gather([torch.full((1000 * (r + 1),), r), torch.tensor(r)])
+    assert [part.numel() for part in ragged] == [3000, 2]
+    assert gather_object([b"x" * 5000 * (r + 1)]) == [b"x" * 5000, b"x" * 10000]
+    assert not a.check_trigger()
+    if r == 1:
+        a.set_trigger()
+    assert [a.check_trigger(), a.check_trigger()] == [True, False]
     return [
         message(lambda: a.gather("text")),
         message(lambda: a.gather_for_metrics({"a": torch.ones(1), "b": "text"})),
@@ -89,10 +108,34 @@ def test_gather_joins_in_rank_order():
         assert text == "TypeError: gather takes tensors, and got: str. Use gather_object for other objects."
         assert mixed.startswith("CollectiveError: gather_for_metrics got tensors and a str in one container. Make two")
         assert "rank 0: (1, 2), rank 1: (1, 3)" in shapes
-        assert "different numbers of tensors: rank 0: 1, rank 1: 2" in numbers
+        assert "different numbers of tensors to gather:\n  rank 0: 1 tensors    at " in numbers
+        assert numbers.count("test_collectives.py:") == 2
         assert "torch.float32" in dtypes
         assert "torch.float64" in dtypes
         assert "torch.sparse_coo" in sparse
+
+
+PARTS = [  # what is split, with padding?, the parts of three processes
+    ([1, 2, 3, 4], False, [[1, 2], [3], [4]]),
+    ([1, 2, 3, 4], True, [[1, 2], [3, 4], [4, 4]]),
+    ((1, 2), False, [(1,), (2,), ()]),
+    ((1, 2), True, [(1,), (2,), (2,)]),
+    ("abcde", False, ["ab", "cd", "e"]),
+    ({"a": [1, 2], "b": {"c": (3, 4)}}, True, [{"a": [i], "b": {"c": (i + 2,)}} for i in (1, 2, 2)]),
+]
+
+
+def test_inputs_are_split_between_processes():
+    for inputs, apply_padding, parts in PARTS:
+        assert [split(inputs, rank, 3, apply_padding) for rank in range(3)] == parts
+    rows = torch.arange(8).view(4, 2)
+    assert split(rows, 2, 3, apply_padding=True).tolist() == [[6, 7], [6, 7]]
+    with Accelerator(cpu=True).split_between_processes(rows) as own:
+        assert own is rows
+    with pytest.raises(ValueError, match=r"differ in length: \{'a': 1, 'b': 2\}"):
+        split({"a": [1], "b": [1, 2]}, 0, 2)
+    with pytest.raises(TypeError, match="cannot cut a int"):
+        split(3, 0, 2)
 
 
 def reduces():
@@ -145,7 +188,7 @@ def test_what_is_reduced_hands_its_gradient_to_each_summand():
 
 def test_reduce_sums_and_averages():
     for kind, text in run_ranks(reduces, 2):
-        assert kind == "ConfigurationError: reduction='max' is not known. Known: sum, mean."
+        assert kind == "ConfigurationError: reduction='max' is not known. Known: sum, mean, none."
         assert text == "TypeError: reduce takes tensors and numbers, and got a str."
 
 

@@ -35,6 +35,18 @@ def test_incomplete_variables_are_refused(variables, says):
         World.from_environment(variables)
 
 
+def test_a_port_in_use_is_named(monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        placement = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        for name, value in placement.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(WorldError, match=f"port {port}.*is in use.*set MASTER_PORT"):
+            Accelerator(cpu=True)
+
+
 def first_and_last(folder):
     accelerator = Accelerator(cpu=True)
     path = os.path.join(folder, "order")

@@ -1,0 +1,57 @@
+"""`split_between_processes`: each process's part of a list, tuple, string, tensor, dictionary of these, or data set.
+
+The parts are contiguous and in order; the first `length % processes` have one more. Nothing is exchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from runtime.errors import ConfigurationError
+
+
+def split(inputs: Any, rank: int, world: int, apply_padding: bool = False) -> Any:
+    """The part of `rank`; the input itself on one process.
+
+    Args:
+        apply_padding: repeat the last element of the whole input until all parts are equally long.
+
+    Raises:
+        ConfigurationError: the values of a dictionary differ in length, or there is nothing to repeat.
+        TypeError: the input cannot be cut.
+    """
+    if world == 1:
+        return inputs
+    size, extra = divmod(_length(inputs), world)
+    start = rank * size + min(rank, extra)
+    own = size + (rank < extra)
+    return _cut(inputs, start, start + own, size + (extra > 0) - own if apply_padding else 0)
+
+
+def _length(inputs: Any) -> int:
+    if not isinstance(inputs, Mapping):
+        if not hasattr(inputs, "__len__"):
+            raise TypeError(
+                f"split_between_processes cannot cut a {type(inputs).__name__}. Pass a list, tuple, tensor, data set, "
+                "or a dictionary of these."
+            )
+        return len(inputs)
+    lengths = {key: _length(value) for key, value in inputs.items()}
+    if len(set(lengths.values())) > 1:
+        raise ConfigurationError(f"the values of the dictionary differ in length: {lengths}. Give all one length.")
+    return next(iter(lengths.values()), 0)
+
+
+def _cut(inputs: Any, start: int, stop: int, more: int) -> Any:
+    if isinstance(inputs, Mapping):
+        return {key: _cut(value, start, stop, more) for key, value in inputs.items()}
+    if hasattr(inputs, "select") and not isinstance(inputs, torch.Tensor):  # datasets.Dataset
+        return inputs.select([*range(start, stop), *[len(inputs) - 1] * more])
+    own = inputs[start:stop]
+    for _ in range(more):
+        last = inputs[-1:]
+        own = torch.cat([own, last]) if isinstance(own, torch.Tensor) else own + last
+    return own

@@ -1,0 +1,88 @@
+"""What the processes say of themselves, and what follows when all of it is put together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from enum import Enum
+
+from runtime.watch.places import Doing
+
+PATIENCE_S = 8.0  # without any progress on any process, before it is called a deadlock
+WARN_AFTER_S = 20.0  # of waiting for a process that is doing something else
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One process: what it does, where, and for how many seconds it has not moved."""
+
+    rank: int
+    doing: Doing
+    place: str
+    still_s: float
+    call: str = ""  # of the runtime, when it is in one
+    failure: str = ""  # the error that ended its script
+
+    def line(self) -> str:
+        """For people: `rank 0: waits in gather for 9 s    at train.py:41, in main`."""
+        if self.failure:
+            return f"  rank {self.rank}: ended with {self.failure}    at {self.place}"
+        doing = {
+            Doing.CALL: f"waits in {self.call} for {self.still_s:.0f} s",
+            Doing.EXCHANGE: f"in a collective of PyTorch for {self.still_s:.0f} s",
+            Doing.BACKWARD: f"in backward for {self.still_s:.0f} s",
+            Doing.CODE: "runs other code",
+        }
+        return f"  rank {self.rank}: {doing[self.doing]}    at {self.place}"
+
+    def packed(self) -> bytes:
+        """One line of JSON."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Report:
+        """What `packed` gave."""
+        values = json.loads(data)
+        return cls(**{**values, "doing": Doing(values["doing"])})
+
+
+class Silence(Enum):
+    """Why there is no report of a process."""
+
+    GONE = "is no longer there: its script has ended, or it was killed"
+    SILENT = "does not answer"
+
+
+Answers = dict[int, "Report | Silence"]
+
+
+def told(answers: Answers) -> str:
+    """A line for every process."""
+    lines = [
+        answer.line() if isinstance(answer, Report) else f"  rank {rank}: {answer.value}"
+        for rank, answer in sorted(answers.items())
+    ]
+    return "\n".join(lines)
+
+
+def failed(answers: Answers) -> Report | None:
+    """The process whose error comes first in rank order; None if there is none."""
+    return next((a for _, a in sorted(answers.items()) if isinstance(a, Report) and a.failure), None)
+
+
+def gone(answers: Answers) -> list[int]:
+    """The processes that have ended."""
+    return [rank for rank, answer in sorted(answers.items()) if answer is Silence.GONE]
+
+
+def is_deadlock(answers: Answers) -> bool:
+    """Whether all processes wait for each other, in different places, and none of them has moved for a while.
+
+    A process in other code may still come, and one that does not answer may be stopped: both are no deadlock.
+    """
+    reports = [answer for answer in answers.values() if isinstance(answer, Report)]
+    if len(reports) < len(answers) or len(reports) < 2:
+        return False
+    if any(report.doing is Doing.CODE or report.still_s < PATIENCE_S for report in reports):
+        return False
+    return len({(report.doing, report.call) for report in reports}) > 1

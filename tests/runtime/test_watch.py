@@ -1,0 +1,232 @@
+"""Processes that do not come to the same calls: found, and named with the line of each."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import threading
+import time
+
+import pytest
+import torch
+from ranks import run_ranks
+from torch import nn
+
+from runtime import Accelerator, broadcast_object_list
+from runtime.errors import CollectiveError
+from runtime.watch import reports
+from runtime.watch import watch as watching
+from runtime.watch.places import Doing, place_of
+from runtime.watch.reports import Report, Silence, is_deadlock, told
+
+
+def hurry():
+    """Seconds become tenths."""
+    watching.ASK_AFTER_S = watching.ASK_EVERY_S = 0.2
+    watching.LOOK_EVERY_S = 0.3
+    reports.PATIENCE_S = 1.0
+    watching.WARN_AFTER_S = 0.5
+
+
+def message(call):
+    try:
+        call()
+    except CollectiveError as error:
+        return str(error)
+    return "no error"
+
+
+def same_call_differently():
+    a = Accelerator(cpu=True)
+    r = a.process_index
+    told = [
+        message(lambda: a.gather(torch.ones(2)) if r else a.wait_for_everyone()),
+        message(lambda: a.reduce(torch.ones(2 + r))),
+        message(lambda: a.reduce(torch.ones(2000 + r))),
+        message(lambda: a.reduce(torch.ones(2), "mean" if r else "sum")),
+        message(lambda: a.pad_across_processes(torch.ones((1,) * (r + 1)))),
+        message(lambda: broadcast_object_list([1], from_process=r)),
+        message(lambda: a.check_trigger() if r else a.gather_for_metrics(["text"])),
+    ]
+    assert a.gather(torch.tensor(r)).tolist() == [0, 1]  # all have heard of it: they can go on
+    return told
+
+
+def test_calls_that_differ_are_named_on_all():
+    first, second = run_ranks(same_call_differently, 2)
+    assert first == second
+    calls, shapes, large, sums, padded, sources, kinds = first
+    assert "are in different calls:\n  rank 0: wait_for_everyone    at " in calls
+    assert "\n  rank 1: gather    at " in calls
+    assert calls.count("test_watch.py:") == 2
+    assert "`if is_main_process`" in calls
+    assert "different shapes to reduce:\n  rank 0: (2,)    at " in shapes
+    assert "\n  rank 1: (2001,)    at " in large
+    assert "call reduce with different arguments" in sums
+    assert "different numbers of dimensions: rank 0: (1,), rank 1: (1, 1)" in padded
+    assert "call broadcast_object_list with different arguments:\n  rank 0: 0" in sources
+    assert "rank 0: gather_for_metrics" in kinds
+    assert "rank 1: check_trigger" in kinds
+
+
+def guarded():
+    """A collective of one process only, while the other goes on to its next step."""
+    hurry()
+    a = Accelerator(cpu=True)
+    model = a.prepare(nn.Linear(2, 2))
+    a.backward(model(torch.ones(1, 2)).sum())
+    if a.is_main_process:
+        return message(lambda: a.gather(torch.ones(1)))
+    try:
+        a.backward(model(torch.ones(1, 2)).sum())
+    except RuntimeError:
+        return "cut"
+    return "no error"
+
+
+def test_a_collective_of_the_main_process_only_is_named():
+    started = time.monotonic()
+    first, second = run_ranks(guarded, 2)
+    assert time.monotonic() - started < 60  # not the half an hour that gloo waits
+    assert first.startswith("the processes wait for each other in different places:\n  rank 0: waits in gather for ")
+    assert "rank 1: in " in first
+    assert first.count("test_watch.py:") == 2
+    assert second == "cut"
+
+
+def slow(folder):
+    hurry()
+    a = Accelerator(cpu=True)
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        if a.process_index:
+            time.sleep(2.0)
+        got = a.gather(torch.tensor(a.process_index)).tolist()
+    return got, said.getvalue()
+
+
+def test_a_process_that_does_something_else_is_waited_for(tmp_path):
+    (first, said), (second, nothing) = run_ranks(slow, 2, str(tmp_path))
+    assert first == second == [0, 1]
+    assert "[runtime] waiting for " in said
+    assert "rank 1: runs other code    at " in said
+    assert "in slow" in said
+    assert nothing == ""
+
+
+def broken():
+    raise ValueError("the third batch is empty")
+
+
+def end_with_error(body):
+    """What a script that runs `body` writes to stderr, and whether it raised."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        try:
+            body()
+        except BaseException:  # noqa: BLE001
+            sys.excepthook(*sys.exc_info())
+    return said.getvalue()
+
+
+def one_raises(in_backward, stays):
+    hurry()
+    a = Accelerator(cpu=True)
+    model = a.prepare(nn.Linear(2, 2))
+    if a.process_index == 1:
+        said = end_with_error(broken)
+        time.sleep(3.0 if stays else 0.0)  # threads of its own keep it alive
+        return said
+    from runtime import world
+
+    world.end_at_once = lambda: None  # this process goes on to tell
+    from runtime.watch import hook
+
+    hook.end_at_once = lambda: None
+    started = time.monotonic()
+    said = end_with_error(
+        (lambda: a.backward(model(torch.ones(1, 2)).sum())) if in_backward else lambda: a.gather(torch.ones(1))
+    )
+    assert not stays or time.monotonic() - started < 2.5
+    return said
+
+
+@pytest.mark.parametrize(("in_backward", "stays"), [(False, False), (False, True), (True, False)])
+def test_one_traceback_when_one_process_fails(in_backward, stays):
+    follower, failing = run_ranks(one_raises, 2, in_backward, stays)
+    assert failing.count("Traceback") == 1
+    assert "ValueError: the third batch is empty" in failing
+    assert "Traceback" not in follower
+    assert "rank 1" in follower
+    assert "ended with ValueError: the third batch is empty" in follower
+    assert in_backward or ("waited in gather, at " in follower and "in broken" in follower)
+
+
+def one_leaves():
+    hurry()
+    a = Accelerator(cpu=True)
+    if a.process_index == 1:
+        return "gone"
+    return message(lambda: a.gather(torch.ones(1)))
+
+
+def test_a_process_that_has_ended_is_named():
+    first, _ = run_ranks(one_leaves, 2)
+    assert "rank 0 waited in gather, at " in first
+    assert "for rank 1, which will not come" in first
+    assert "rank 1: is no longer there: its script has ended, or it was killed" in first
+
+
+def test_one_process_is_not_watched():
+    threads = threading.active_count()
+    Accelerator(cpu=True, debug=True)
+    assert threading.active_count() == threads
+
+
+def unwatched():
+    a = Accelerator(cpu=True, debug=False)
+    names = [thread.name for thread in threading.enumerate()]
+    hook = sys.excepthook.__module__
+    return names, hook, a.gather(torch.tensor(a.process_index)).tolist()
+
+
+def test_debug_mode_can_be_switched_off():
+    for names, hook, got in run_ranks(unwatched, 2):
+        assert "runtime watch" not in names
+        assert hook != "runtime.watch.hook"
+        assert got == [0, 1]
+
+
+CALL = Report(0, Doing.CALL, "a.py:1, in main", 20.0, "gather")
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (Report(1, Doing.BACKWARD, "a.py:2, in main", 20.0), True),
+        (Report(1, Doing.EXCHANGE, "a.py:2, in main", 20.0, "barrier"), True),
+        (Report(1, Doing.CALL, "a.py:2, in main", 20.0, "reduce"), True),
+        (Report(1, Doing.CALL, "a.py:1, in main", 20.0, "gather"), False),  # a slow network
+        (Report(1, Doing.BACKWARD, "a.py:2, in main", 2.0), False),  # it moves
+        (Report(1, Doing.CODE, "a.py:2, in main", 20.0), False),  # it may come
+        (Silence.SILENT, False),  # it may be stopped
+    ],
+)
+def test_only_what_is_certain_is_a_deadlock(other, expected):
+    assert is_deadlock({0: CALL, 1: other}) is expected
+    assert len(told({0: CALL, 1: other}).splitlines()) == 2
+
+
+def test_a_report_survives_its_way():
+    assert Report.unpacked(CALL.packed()) == CALL
+
+
+def test_the_place_is_the_script_and_not_the_library():
+    places = []
+    value = torch.ones(1, requires_grad=True)
+    value.register_hook(lambda gradient: places.append(place_of(sys._getframe())))
+    value.sum().backward()
+    assert os.path.basename(__file__) in places[0].text
+    assert places[0].doing is Doing.CODE
