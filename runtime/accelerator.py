@@ -25,6 +25,7 @@ from torch.utils.data import DataLoader
 
 from runtime import watch
 from runtime.accumulation import Accumulation
+from runtime.checkpointing import Checkpointing
 from runtime.config import data_settings, refuse_unsupported, resolve
 from runtime.data.feeds import Dealing
 from runtime.data.loader import Prepared, prepared_loader
@@ -33,7 +34,6 @@ from runtime.data.seeded import seeded
 from runtime.devices import pick
 from runtime.errors import ConfigurationError, PrepareError
 from runtime.exchange import Exchange
-from runtime.files import Files
 from runtime.handlers import DataLoaderConfiguration, Handlers
 from runtime.optimizer import Following, following, hold_back
 from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig
@@ -48,7 +48,7 @@ from runtime.world import World, leave
 T = TypeVar("T")
 
 
-class Accelerator(Training, Exchange, Files, Reporting):
+class Accelerator(Training, Exchange, Checkpointing, Reporting):
     """Runs a training script on one device or on many.
 
     Args:
@@ -304,7 +304,17 @@ class Accelerator(Training, Exchange, Files, Reporting):
         return [None] * count
 
     def end_training(self) -> None:
-        """Finish the trackers and leave the process group; the script may go on alone."""
+        """Wait for the last save, finish the trackers and leave the process group; the script may go on alone.
+
+        Raises:
+            SaveError: the last `save_state(async_save=True)` has failed.
+        """
+        try:
+            self.wait_for_save()
+        finally:
+            self._finish()
+
+    def _finish(self) -> None:
         try:
             self._finish_trackers()
         finally:

@@ -7,7 +7,8 @@
     ├── WorldError                    (RuntimeError) the processes cannot be joined, or not in this way
     ├── CollectiveError               (RuntimeError) the processes disagree on what they exchange, or one is gone
     ├── PrecisionError                (RuntimeError) a call that the numeric precision in use cannot serve
-    └── SaveError                     (RuntimeError) an object that cannot be written in the format asked for
+    ├── SaveError                     (RuntimeError) a file or a checkpoint that could not be written
+    └── LoadError                     (RuntimeError) a checkpoint that is damaged, or is not one of this program
 
 Each class also is the built-in error in brackets, so code written against Accelerate catches what it caught before.
 """
@@ -57,4 +58,8 @@ class PrecisionError(AcceleratorError, RuntimeError):
 
 
 class SaveError(AcceleratorError, RuntimeError):
-    """An object cannot be saved in the format asked for."""
+    """An object cannot be saved in the format asked for, or a checkpoint could not be written."""
+
+
+class LoadError(AcceleratorError, RuntimeError):
+    """A checkpoint cannot be loaded: it is damaged, or does not fit what was prepared."""

@@ -9,12 +9,10 @@ from typing import IO, Any
 from torch import nn
 
 from runtime import save
-from runtime.errors import ConfigurationError
 from runtime.precision import restore
 from runtime.processes import Processes
 from runtime.project import ProjectConfiguration
 from runtime.strategies import Strategy, unwrapped
-from runtime.world import World
 
 
 class Files(Processes):
@@ -23,10 +21,6 @@ class Files(Processes):
     project_configuration: ProjectConfiguration
 
     _strategy: Strategy
-
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self._custom_objects: list[Any] = []
 
     @property
     def project_dir(self) -> str | os.PathLike[str] | None:
@@ -78,17 +72,3 @@ class Files(Processes):
         state = self.get_state_dict(model)
         if self.is_main_process:
             save.save_weights(state, Path(save_directory), max_shard_size, safe_serialization)
-
-    def register_for_checkpointing(self, *objects: Any) -> None:
-        """Keep objects whose state belongs into checkpoints.
-
-        Raises:
-            ConfigurationError: one has no `state_dict` or no `load_state_dict`.
-        """
-        bad = [o for o in objects if not all(callable(getattr(o, n, None)) for n in ("state_dict", "load_state_dict"))]
-        if bad:
-            raise ConfigurationError(
-                f"{', '.join(repr(o) for o in bad)}: no state_dict() and load_state_dict(). "
-                "Only objects with both can be registered."
-            )
-        self._custom_objects.extend(objects)

@@ -35,8 +35,9 @@ LAYERS = {
         {"cli"},
         {"launch"},
         {"accelerator"},
-        {"training", "exchange", "files", "reporting"},  # what it is made of
-        {"strategies", "optimizer", "metrics", "data", "accumulation", "save"},
+        {"training", "exchange", "checkpointing", "reporting"},  # what it is made of
+        {"files"},
+        {"checkpoints", "strategies", "optimizer", "metrics", "data", "accumulation", "save"},
         {"precision", "processes", "seed", "tracking", "profiling", "logging", "progress"},
         {"collectives", "split"},
         {"messages"},

@@ -40,6 +40,13 @@ class Device:
     def empty_cache(self) -> None:
         """Give cached memory back."""
 
+    def random_states(self) -> dict[str, Any]:
+        """The states of the random number generators that only this kind has, by the names of Accelerate."""
+        return {}
+
+    def set_random_states(self, states: dict[str, Any]) -> None:
+        """Put these generators into such states; those of another kind are left out."""
+
 
 def moved(data: Any, device: torch.device, non_blocking: bool = False) -> Any:
     """`data` with its tensors on `device`: nested containers, dataclasses, and whatever has a method `to`.

@@ -10,6 +10,8 @@ from runtime.config import DistributedType, MixedPrecision
 from runtime.devices.base import Device
 from runtime.errors import WorldError
 
+_STATES = "torch_cuda_manual_seed"
+
 
 class Cuda(Device):
     """The GPU with the number of the process's local rank."""
@@ -46,3 +48,13 @@ class Cuda(Device):
 
     def empty_cache(self) -> None:
         torch.cuda.empty_cache()
+
+    def random_states(self) -> dict[str, Any]:
+        return {_STATES: torch.cuda.get_rng_state_all()}
+
+    def set_random_states(self, states: dict[str, Any]) -> None:
+        found = states.get(_STATES, [])
+        if len(found) == torch.cuda.device_count():
+            torch.cuda.set_rng_state_all(found)
+        elif found:  # another number of GPUs: this process's own is what it draws from
+            torch.cuda.set_rng_state(found[min(torch.cuda.current_device(), len(found) - 1)])

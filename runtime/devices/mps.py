@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from runtime.devices.base import Device
+
+_STATE = "torch_mps_manual_seed"
 
 
 class Mps(Device):
@@ -18,3 +22,10 @@ class Mps(Device):
 
     def empty_cache(self) -> None:
         torch.mps.empty_cache()
+
+    def random_states(self) -> dict[str, Any]:
+        return {_STATE: torch.mps.get_rng_state()}
+
+    def set_random_states(self, states: dict[str, Any]) -> None:
+        if _STATE in states:
+            torch.mps.set_rng_state(states[_STATE])

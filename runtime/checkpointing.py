@@ -1,0 +1,276 @@
+"""The state of a training on disk: what `Accelerator` saves, and how it goes on from there."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+from torch.utils.data import DataLoader
+from torch.utils.hooks import RemovableHandle
+
+from runtime.accumulation import Accumulation
+from runtime.devices import Device
+from runtime.errors import ConfigurationError
+from runtime.files import Files
+from runtime.strategies import unwrapped
+from runtime.world import World
+
+if TYPE_CHECKING:
+    from runtime.checkpoints.choice import Choice
+    from runtime.checkpoints.crew import Crew
+    from runtime.checkpoints.saver import Content, Saver
+
+SaveHook = Callable[[list[nn.Module], list[dict[str, Any]], str], None]
+LoadHook = Callable[[list[nn.Module], str], None]
+Path_ = str | os.PathLike[str]
+
+
+class Checkpointing(Files):
+    """The part of `Accelerator` that saves and loads the state of a training; see `runtime.checkpoints`."""
+
+    _accumulation: Accumulation
+    _device: Device
+    _models: list[nn.Module]
+    _optimizers: list[Optimizer]
+    _schedulers: list[LRScheduler]
+    _dataloaders: list[DataLoader[Any]]
+    device: torch.device
+    scaler: Any
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._custom_objects: list[Any] = []
+        self._save_hooks: OrderedDict[int, SaveHook] = OrderedDict()
+        self._load_hooks: OrderedDict[int, LoadHook] = OrderedDict()
+
+    def register_for_checkpointing(self, *objects: Any) -> None:
+        """Keep the state of these objects in checkpoints, too.
+
+        Raises:
+            ConfigurationError: one has no `state_dict` or no `load_state_dict`.
+        """
+        bad = [o for o in objects if not all(callable(getattr(o, n, None)) for n in ("state_dict", "load_state_dict"))]
+        if bad:
+            raise ConfigurationError(
+                f"{', '.join(repr(o) for o in bad)}: no state_dict() and load_state_dict(). "
+                "Only objects with both can be registered."
+            )
+        self._custom_objects.extend(objects)
+
+    def register_save_state_pre_hook(self, hook: SaveHook) -> RemovableHandle:
+        """Call `hook(models, weights, folder)` in every `save_state`, on all processes, before anything is written.
+
+        What it takes out of `weights` is not written; what it writes into `folder` becomes part of the checkpoint. The
+        folder has the checkpoint's name, but lies aside until all is written.
+        """
+        handle = RemovableHandle(self._save_hooks)
+        self._save_hooks[handle.id] = hook
+        return handle
+
+    def register_load_state_pre_hook(self, hook: LoadHook) -> RemovableHandle:
+        """Call `hook(models, folder)` in every `load_state`, on all processes, when the checkpoint is found to be good.
+
+        What it takes out of `models` is not loaded.
+        """
+        handle = RemovableHandle(self._load_hooks)
+        self._load_hooks[handle.id] = hook
+        return handle
+
+    def save_state(
+        self,
+        output_dir: Path_ | None = None,
+        safe_serialization: bool = True,
+        *,
+        async_save: bool = False,
+        **save_model_func_kwargs: Any,
+    ) -> Path:
+        """Save models, optimizers, schedulers, the scaler, registered objects, the data's position, random numbers.
+
+        Every process calls it. The folder has its name when all of it is on the disk, and not before; a checkpoint of
+        that name is kept until then. With automatic naming `output_dir` is not read.
+
+        Args:
+            safe_serialization: models in safetensors, where the values allow that; False: in PyTorch's format.
+            async_save: return as soon as the state has been copied, and write it while the training goes on. The next
+                `save_state`, `load_state`, `wait_for_save` or `end_training` waits for it, and raises what went wrong.
+
+        Returns:
+            The folder.
+
+        Raises:
+            SaveError: it could not be saved, on all processes; what was saved before is as it was.
+        """
+        if save_model_func_kwargs:
+            raise ConfigurationError(
+                f"save_state() has no arguments {', '.join(save_model_func_kwargs)}: leave them out."
+            )
+        project = self.project_configuration
+        target, iteration = self._target(output_dir)
+        if not self._accumulation.is_due and self.is_main_process:
+            warnings.warn(
+                "save_state() between two optimizer steps: gradients accumulated so far are not saved. "
+                "Save under `if accelerator.sync_gradients:`.",
+                stacklevel=2,
+            )
+
+        def build(folder: Path) -> Content:
+            return self._content(folder, safe_serialization, iteration)
+
+        def tidy() -> None:
+            if iteration is not None and project.total_limit is not None:
+                from runtime.checkpoints.aside import keep_newest
+
+                keep_newest(target.parent, project.total_limit)
+
+        self._saver.save(target, build, tidy, is_new=iteration is not None, behind=async_save)
+        project.iteration += 1
+        return target
+
+    def wait_for_save(self) -> None:
+        """Return when no save is under way.
+
+        Raises:
+            SaveError: the last `save_state(async_save=True)` has failed.
+        """
+        if "_saver" in self.__dict__:
+            self._saver.wait()
+
+    def load_state(
+        self, input_dir: Path_ | None = None, load_kwargs: dict[str, Any] | None = None, **load_model_func_kwargs: Any
+    ) -> Path:
+        """Load what `save_state`, here or of Accelerate, has saved. Every process calls it.
+
+        All files are checked before anything is loaded.
+
+        Args:
+            input_dir: a checkpoint, or a folder of checkpoints, of which the newest good one is taken. None: the folder
+                of the project's checkpoints.
+            load_kwargs: for `torch.load` of optimizers and schedulers; `weights_only` is always True.
+            load_model_func_kwargs: for `load_state_dict` of models (`strict`); `map_location`: "cpu", "on_device".
+
+        Returns:
+            The folder that was loaded.
+
+        Raises:
+            LoadError: it is damaged, or was saved by a program that prepared other objects.
+        """
+        from runtime.checkpoints.choice import choose, next_number
+
+        self.wait_for_save()
+        place = self._source(input_dir)
+        options = dict(load_kwargs or {})
+        if options.pop("weights_only", True) is not True:
+            raise ConfigurationError(
+                "load_state(load_kwargs={'weights_only': False}) would run what a file says. Allow the classes that it "
+                "holds instead: torch.serialization.add_safe_globals([...])."
+            )
+        choice = choose(place, self._crew)
+        models = [unwrapped(model) for model in self._models]
+        for hook in list(self._load_hooks.values()):
+            hook(models, str(choice.folder))
+        self._restore(choice, models, options, load_model_func_kwargs)
+        project = self.project_configuration
+        if project.automatic_checkpoint_naming:
+            own = choice.manifest.iteration if choice.manifest is not None else None
+            after = next_number(self._automatic_folder())
+            told = self._crew.tell(max(after, 0 if own is None else own + 1))
+            project.iteration = max(item.value for item in told)
+        return choice.folder
+
+    # parts of these
+
+    @cached_property
+    def _crew(self) -> Crew:
+        from runtime.checkpoints.crew import Crew
+
+        return Crew(self._world, self.project_configuration.save_on_each_node)
+
+    @cached_property
+    def _saver(self) -> Saver:
+        from runtime.checkpoints.saver import Saver
+
+        return Saver(self._crew)
+
+    def _automatic_folder(self) -> Path:
+        from runtime.checkpoints.layout import FOLDER
+
+        folder = self.project_dir
+        if folder is None:
+            raise ConfigurationError(
+                "checkpoints need a folder, and none is known. Pass it, or Accelerator(project_dir=...)."
+            )
+        return Path(os.path.expanduser(folder)) / FOLDER
+
+    def _target(self, output_dir: Path_ | None) -> tuple[Path, int | None]:
+        """The folder of the next checkpoint, and its number where it is named by that."""
+        from runtime.checkpoints.layout import automatic
+
+        project = self.project_configuration
+        if project.automatic_checkpoint_naming:
+            return self._automatic_folder().absolute() / automatic(project.iteration), project.iteration
+        if output_dir is None:
+            raise ConfigurationError(
+                "save_state() needs a folder: pass it, or ProjectConfiguration(automatic_checkpoint_naming=True)."
+            )
+        return Path(os.path.expanduser(output_dir)).absolute(), None
+
+    def _source(self, input_dir: Path_ | None) -> Path:
+        if input_dir is not None:
+            return Path(os.path.expanduser(input_dir)).absolute()
+        folder = self._automatic_folder().absolute()
+        return folder if folder.is_dir() or self.project_configuration.automatic_checkpoint_naming else folder.parent
+
+    def _content(self, folder: Path, safe: bool, iteration: int | None) -> Content:
+        """What this process writes: all of the state on the main process, its random numbers on the others."""
+        from runtime.checkpoints.saver import Content
+        from runtime.checkpoints.snapshot import collected
+
+        weights = [unwrapped(model, keep_torch_compile=False).state_dict() for model in self._models]
+        for hook in list(self._save_hooks.values()):
+            hook([unwrapped(model) for model in self._models], weights, str(folder))
+        positions = [_position(loader) for loader in self._dataloaders]
+        parts = collected(
+            weights=weights, safe=safe, optimizers=self._optimizers, schedulers=self._schedulers, scaler=self.scaler,
+            positions=positions, customs=self._custom_objects, device=self._device, world=self._world,
+            is_leader=self._crew.is_leader,
+        )  # fmt: skip
+        facts = {"processes": self.num_processes, "iteration": iteration, "data": [_readable(p) for p in positions]}
+        return Content(parts, facts, [])
+
+    def _restore(
+        self, choice: Choice, models: list[nn.Module], options: dict[str, Any], model_options: dict[str, Any]
+    ) -> None:
+        from runtime.checkpoints.restore import Restored
+
+        location = model_options.pop("map_location", None)
+        known = {None: "cpu", "cpu": "cpu", "on_device": self.device}
+        if location not in known:
+            raise ConfigurationError(f"map_location={location!r} is not known. Known: 'cpu', 'on_device'.")
+        manifest = choice.manifest
+        Restored(
+            models=models, optimizers=self._optimizers, schedulers=self._schedulers, loaders=self._dataloaders,
+            customs=self._custom_objects, scaler=self.scaler, device=self._device, world=self._world,
+            is_foreign=manifest is None, processes=None if manifest is None else manifest.processes,
+            load_options=options, model_options=model_options, map_location=known[location],
+        ).load_from(choice.folder)  # fmt: skip
+
+
+def _position(loader: Any) -> Any:
+    """Where a loader stands; None if it cannot say."""
+    return loader.state_dict() if callable(getattr(loader, "state_dict", None)) else None
+
+
+def _readable(position: Any) -> Any:
+    """The numbers and texts of a position, for people who read the manifest."""
+    if not isinstance(position, dict):
+        return None
+    return {str(key): value for key, value in position.items() if isinstance(value, (int, float, str, type(None)))}

@@ -1,0 +1,188 @@
+"""The folder that a checkpoint is written in before it has its name.
+
+    <parent>/.aside-<token>/<name>      written here, every file on the disk, the manifest last
+    <parent>/<name>                     the rename, and both folders on the disk
+
+A process that is killed leaves the folder aside and nothing else. It holds a lock on it while it lives, so the next
+save can tell what was left behind from what another process is writing. An existing checkpoint of the name is
+exchanged in one step where the system can do that (Linux); elsewhere it is moved to `.replaced-<token>` for a moment,
+and the next save or load puts it back if the process was killed right then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from runtime.checkpoints.layout import automatic, number_of
+from runtime.checkpoints.sink import to_disk
+
+_ASIDE = ".aside-"
+_REPLACED = ".replaced-"
+_STALE_S = 24 * 3600  # where folders cannot be locked: nobody writes a checkpoint for a day
+
+
+class Aside:
+    """A checkpoint that is being written. One process makes it; the others write into `folder`."""
+
+    def __init__(self, target: Path, *, is_new: bool = False) -> None:
+        """Make the folder, and clear away what killed processes left beside it.
+
+        Args:
+            is_new: a checkpoint of that name must not be there.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        if is_new and target.exists():
+            raise FileExistsError(
+                f"{target.name} is there already. load_state() first, so that counting goes on after it, or set "
+                "ProjectConfiguration(iteration=...)"
+            )
+        self.target = target
+        _make_folders(target.parent)
+        recover(target.parent)
+        _clear(target.parent)
+        self._around, self._lock = _locked_folder(target.parent)
+        self.folder = self._around / target.name
+        self.folder.mkdir()
+
+    def publish(self) -> None:
+        """Give the folder its name, in one step, and have that on the disk.
+
+        Raises:
+            OSError: it could not be done; what had the name still has it.
+        """
+        for folder in [Path(place) for place, _, _ in os.walk(self.folder)]:
+            to_disk(folder)
+        try:
+            if self.target.exists():
+                _replace(self.folder, self.target)
+            else:
+                os.rename(self.folder, self.target)
+            to_disk(self.target.parent)
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Clear away what lies aside."""
+        shutil.rmtree(self._around, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def remove(folder: Path) -> None:
+    """Remove a checkpoint so that at no time a half of it has its name.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    around = folder.parent / f"{_ASIDE}{secrets.token_hex(4)}"
+    around.mkdir()
+    os.rename(folder, around / folder.name)
+    shutil.rmtree(around, ignore_errors=True)
+
+
+def keep_newest(parent: Path, limit: int) -> None:
+    """Remove the numbered checkpoints of a folder but the `limit` with the largest numbers."""
+    numbered = [(number_of(path.name), path) for path in parent.iterdir() if path.name.startswith(automatic(0)[:-1])]
+    for _, path in sorted((number, path) for number, path in numbered if number is not None)[:-limit]:
+        try:
+            remove(path)
+        except OSError as error:  # the new checkpoint is there all the same
+            warnings.warn(f"checkpoint {path} is one too many and cannot be removed: {error}.", stacklevel=2)
+
+
+def recover(parent: Path) -> None:
+    """Put back what was moved away to be replaced, by a process that was killed before it had replaced it."""
+    for around in _beside(parent, _REPLACED):
+        for old in list(around.iterdir()):
+            if not (parent / old.name).exists():
+                with contextlib.suppress(OSError):  # another process may be doing the same
+                    os.rename(old, parent / old.name)
+        shutil.rmtree(around, ignore_errors=True)
+
+
+def _beside(parent: Path, prefix: str) -> Iterator[Path]:
+    if parent.is_dir():
+        yield from [path for path in parent.iterdir() if path.name.startswith(prefix) and path.is_dir()]
+
+
+def _clear(parent: Path) -> None:
+    for around in _beside(parent, _ASIDE):
+        with contextlib.suppress(OSError):
+            lock, is_free = _try_lock(around)
+            try:
+                if is_free or (is_free is None and time.time() - around.stat().st_mtime > _STALE_S):
+                    shutil.rmtree(around, ignore_errors=True)
+            finally:
+                if lock is not None:
+                    os.close(lock)
+
+
+def _locked_folder(parent: Path) -> tuple[Path, int | None]:
+    while True:
+        around = parent / f"{_ASIDE}{secrets.token_hex(4)}"
+        around.mkdir()
+        lock, is_free = _try_lock(around)
+        if is_free is not False and around.exists():
+            return around, lock
+        if lock is not None:  # another process took it for a leftover in the moment between: another one
+            os.close(lock)
+
+
+def _try_lock(folder: Path) -> tuple[int | None, bool | None]:
+    """An open handle, and whether the lock on the folder is now ours; None: this system cannot tell."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None, None
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return handle, False if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN) else None
+    return handle, True
+
+
+def _make_folders(folder: Path) -> None:
+    """Make a folder and those above it, each on the disk."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in missing:
+        to_disk(place.parent)
+
+
+def _replace(new: Path, target: Path) -> None:
+    """Let `new` take the name of `target`; what had it goes to where `new` was, or is gone."""
+    if _exchanged(new, target):
+        return
+    around = target.parent / f"{_REPLACED}{secrets.token_hex(4)}"
+    around.mkdir()
+    os.rename(target, around / target.name)
+    try:
+        os.rename(new, target)
+    finally:
+        recover(target.parent)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether both have changed their names, which no moment in between can see."""
+    if sys.platform != "linux":
+        return False
+    import ctypes  # late: only here
+
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    current_folder, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE, linux/fs.h
+    return int(rename(current_folder, os.fsencode(one), current_folder, os.fsencode(other), exchange)) == 0

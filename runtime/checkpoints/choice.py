@@ -1,0 +1,141 @@
+"""Which checkpoint is loaded: the one that was named, or the newest good one of a folder."""
+
+from __future__ import annotations
+
+import json
+import struct
+import warnings
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from runtime.checkpoints.aside import recover
+from runtime.checkpoints.crew import Crew
+from runtime.checkpoints.layout import MANIFEST, is_checkpoint, number_of
+from runtime.checkpoints.manifest import Manifest, problems
+from runtime.errors import LoadError
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A checkpoint whose files are what they were when it was written."""
+
+    folder: Path
+    manifest: Manifest | None  # None: another library's, which cannot be checked
+
+
+def choose(place: Path, crew: Crew) -> Choice:
+    """The checkpoint at `place`, or the newest good one in it; the processes share the work of checking.
+
+    Raises:
+        LoadError: it is damaged, on all processes, or there is none.
+    """
+    crew.meet()
+    candidates, is_folder_of_them = _candidates(place, crew)
+    passed_over: list[str] = []
+    for folder in candidates:
+        manifest, wrong = _checked(folder, crew)
+        if not wrong:
+            _tell(folder, manifest, passed_over, crew)
+            return Choice(folder, manifest)
+        if not is_folder_of_them:
+            raise LoadError(f"checkpoint {folder} cannot be loaded: {'; '.join(wrong)}. {_way_out(folder)}")
+        passed_over.append(f"{folder} ({'; '.join(wrong)})")
+    if passed_over:
+        raise LoadError(f"no checkpoint in {place} can be loaded: {', '.join(passed_over)}. Load an older copy.")
+    raise LoadError(f"{place} is no checkpoint, and holds none. Pass the folder that save_state() gave back.")
+
+
+def newest_first(parent: Path) -> list[Path]:
+    """The checkpoints in a folder: by their numbers where they are named alike, else by the time of their end."""
+    found = [path for path in parent.iterdir() if not path.name.startswith(".") and path.is_dir()]
+    found = [path for path in found if is_checkpoint(path)]
+    stems = {path.name.rstrip("0123456789") for path in found}
+    if len(stems) == 1 and all(path.name[-1].isdigit() for path in found):
+        return sorted(found, key=lambda path: number_of(path.name) or 0, reverse=True)
+    return sorted(found, key=_time_of, reverse=True)
+
+
+def next_number(parent: Path) -> int:
+    """One more than the largest number of the folders here; 0 without one."""
+    if not parent.is_dir():
+        return 0
+    numbers = [number_of(path.name) for path in parent.iterdir() if not path.name.startswith(".") and path.is_dir()]
+    return max((number + 1 for number in numbers if number is not None), default=0)
+
+
+def _candidates(place: Path, crew: Crew) -> tuple[list[Path], bool]:
+    """What may be loaded, as the leaders see it, and whether `place` is a folder of checkpoints."""
+    seen: tuple[list[str], bool] = ([], False)
+    error = None
+    try:
+        if crew.is_leader:
+            recover(place.parent if is_checkpoint(place) or not place.exists() else place)
+            seen = ([str(place)], False) if is_checkpoint(place) else ([str(p) for p in newest_first(place)], True)
+    except OSError as problem:
+        error = problem
+    told = crew.tell(seen, error)
+    first = told[0]
+    if first.error is not None:
+        raise LoadError(f"{place} cannot be searched for checkpoints: {first.error}. Check the path.") from error
+    names, is_folder_of_them = first.value  # all machines try the same ones
+    return [Path(name) for name in names], is_folder_of_them
+
+
+def _checked(folder: Path, crew: Crew) -> tuple[Manifest | None, list[str]]:
+    """The manifest, and what is wrong, found by all processes together."""
+    manifest, found = None, []
+    try:
+        manifest = Manifest.read(folder) if (folder / MANIFEST).exists() else None
+        if manifest is not None:
+            found = problems(folder, manifest, crew.share, crew.shares)
+        elif crew.is_leader:
+            found = list(_incomplete(folder))
+    except (LoadError, OSError) as error:
+        found = [str(error)]
+    told = crew.tell(found)
+    return manifest, list(dict.fromkeys(line for item in told for line in item.value))
+
+
+def _incomplete(folder: Path) -> Iterator[str]:
+    """Files without a manifest whose end is missing."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix in (".bin", ".pt", ".pkl") and path.is_file() and not zipfile.is_zipfile(path):
+            yield f"{path.name} is not whole"
+        if path.suffix == ".safetensors" and not _is_whole(path):
+            yield f"{path.name} is not whole"
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            header = json.loads(file.read(length))
+        ends = [row["data_offsets"][1] for name, row in header.items() if name != "__metadata__"]
+        return bool(path.stat().st_size == 8 + length + max(ends, default=0))
+    except (ValueError, struct.error, KeyError, TypeError, OverflowError, MemoryError):
+        return False
+
+
+def _time_of(folder: Path) -> float:
+    manifest = folder / MANIFEST
+    return (manifest if manifest.exists() else folder).stat().st_mtime
+
+
+def _way_out(folder: Path) -> str:
+    others = [path for path in newest_first(folder.parent) if path != folder] if folder.parent.is_dir() else []
+    if not others:
+        return "Load another checkpoint, or a copy of this one."
+    return f"Load another one, such as {others[0]}, or pass {folder.parent} for the newest good one."
+
+
+def _tell(folder: Path, manifest: Manifest | None, passed_over: list[str], crew: Crew) -> None:
+    if crew.world.rank != 0:
+        return
+    if passed_over:
+        warnings.warn(f"loading {folder}: newer checkpoints are damaged: {', '.join(passed_over)}.", stacklevel=4)
+    if manifest is None:
+        warnings.warn(
+            f"loading {folder}: it has no {MANIFEST}, so damage to its files would not be noticed.", stacklevel=4
+        )

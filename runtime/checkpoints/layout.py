@@ -1,0 +1,55 @@
+"""The names in a checkpoint. They are those of Accelerate, so each library finds the other's files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+MANIFEST = "manifest.json"
+FOLDER = "checkpoints"  # of automatically named ones, in the folder of the project
+SCALER = "scaler.pt"
+SAFE_MODEL = "model.safetensors"
+MODEL = "pytorch_model.bin"
+OPTIMIZER = "optimizer.bin"
+SCHEDULER = "scheduler.bin"
+LOADER = "dl_state_dict.bin"
+SHARDED_MODEL = "pytorch_model_fsdp_{}"
+SHARDED_OPTIMIZER = "optimizer_{}"
+_CUSTOM = re.compile(r"custom_checkpoint_\d+\.pkl")
+_MARKS = (MANIFEST, SAFE_MODEL, MODEL, OPTIMIZER, "random_states_0.pkl", SHARDED_MODEL.format(0))
+
+
+def numbered(name: str, index: int) -> str:
+    """`optimizer.bin`, `optimizer_1.bin`, ..."""
+    return name if index == 0 else name.replace(".", f"_{index}.")
+
+
+def random_states(rank: int) -> str:
+    """The file of a process's random number generators."""
+    return f"random_states_{rank}.pkl"
+
+
+def custom(index: int) -> str:
+    """The file of a registered object."""
+    return f"custom_checkpoint_{index}.pkl"
+
+
+def count_custom(folder: Path) -> int:
+    """How many registered objects a checkpoint holds."""
+    return sum(1 for path in folder.iterdir() if _CUSTOM.fullmatch(path.name))
+
+
+def automatic(iteration: int) -> str:
+    """The name of the folder of a checkpoint that is named by its number."""
+    return f"checkpoint_{iteration}"
+
+
+def number_of(name: str) -> int | None:
+    """The number at the end of a name; None without one."""
+    match = re.search(r"(\d+)\D*$", name)
+    return None if match is None else int(match[1])
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether a folder is a checkpoint, good or not, of this library or of Accelerate."""
+    return any((folder / name).exists() for name in _MARKS)

@@ -1,0 +1,197 @@
+"""What is loaded from a checkpoint, after it was found to be good: everything is read and counted before anything is
+changed.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from runtime.checkpoints import randomness
+from runtime.checkpoints.formats import read_object, read_safetensors
+from runtime.checkpoints.layout import (
+    LOADER,
+    MODEL,
+    OPTIMIZER,
+    SAFE_MODEL,
+    SCALER,
+    SCHEDULER,
+    count_custom,
+    custom,
+    numbered,
+    random_states,
+)  # fmt: skip
+from runtime.devices import Device
+from runtime.errors import LoadError
+from runtime.strategies import unwrapped
+from runtime.world import World
+
+_WRAPPERS = ("module.", "_orig_mod.")  # what wrappers put before the names of a model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The objects whose state is loaded, in the order that they were prepared or registered in."""
+
+    models: list[nn.Module]
+    optimizers: list[Any]
+    schedulers: list[Any]
+    loaders: list[Any]
+    customs: list[Any]
+    scaler: Any
+    device: Device
+    world: World
+    is_foreign: bool = False  # written by another library
+    processes: int | None = None  # that saved; None: not known
+    load_options: Mapping[str, Any] = field(default_factory=dict)  # of torch.load
+    model_options: Mapping[str, Any] = field(default_factory=dict)  # of Module.load_state_dict
+    map_location: Any = "cpu"
+
+    def load_from(self, folder: Path) -> None:
+        """Load all of it.
+
+        Raises:
+            LoadError: the checkpoint was made by a program that prepared or registered other objects.
+        """
+        weights = [self._weights(folder, index) for index in range(len(self.models))]
+        optimizers = self._objects(folder, OPTIMIZER, len(self.optimizers), "optimizers")
+        schedulers = self._objects(folder, SCHEDULER, len(self.schedulers), "schedulers")
+        customs = self._customs(folder)
+        scaler = self._scaler(folder)
+        positions = self._positions(folder)
+        states, seed = self._random_states(folder)
+        for index, (model, state) in enumerate(zip(self.models, weights, strict=True)):
+            _load_model(folder, index, model, state, self.model_options)
+        for item, state in [
+            *zip(self.optimizers, optimizers, strict=True),
+            *zip(self.schedulers, schedulers, strict=True),
+            *zip(self.customs, customs, strict=True),
+            *positions,
+            *([(self.scaler, scaler)] if scaler else []),
+        ]:
+            item.load_state_dict(state)
+        if states is not None:
+            randomness.restore(states, self.device)
+        elif seed is not None:
+            _seed(seed)
+
+    def _weights(self, folder: Path, index: int) -> dict[str, Any]:
+        safe, plain = folder / numbered(SAFE_MODEL, index), folder / numbered(MODEL, index)
+        if safe.exists():
+            return read_safetensors(safe)
+        if plain.exists():
+            weights: dict[str, Any] = read_object(plain)
+            return weights
+        raise self._missing(folder, safe.name, len(self.models), "models")
+
+    def _objects(self, folder: Path, name: str, count: int, kind: str) -> list[Any]:
+        result = []
+        for index in range(count):
+            path = folder / numbered(name, index)
+            if not path.exists():
+                raise self._missing(folder, path.name, count, kind)
+            result.append(read_object(path, self.map_location, **self.load_options))
+        return result
+
+    def _missing(self, folder: Path, name: str, count: int, kind: str) -> LoadError:
+        return LoadError(
+            f"checkpoint {folder} has no {name}, and {count} {kind} are prepared. "
+            "Prepare the same objects, in the same order, as the program that saved it."
+        )
+
+    def _customs(self, folder: Path) -> list[Any]:
+        found, wanted = count_custom(folder), len(self.customs)
+        if found != wanted:
+            raise LoadError(
+                f"checkpoint {folder} holds {found} registered objects, and {wanted} are registered. "
+                "Register the same objects, in the same order, before load_state()."
+            )
+        return [read_object(folder / custom(index), self.map_location) for index in range(wanted)]
+
+    def _scaler(self, folder: Path) -> Any:
+        if self.scaler is None or not self.scaler.is_enabled():
+            return None
+        if not (folder / SCALER).exists():
+            warnings.warn(f"checkpoint {folder} has no gradient scaler: the scale starts anew.", stacklevel=5)
+            return None
+        return read_object(folder / SCALER)
+
+    def _positions(self, folder: Path) -> list[tuple[Any, Any]]:
+        """Loaders with the positions of theirs. What other libraries mean by a position is another thing."""
+        if self.is_foreign:
+            return []
+        found = []
+        for index, loader in enumerate(self.loaders):
+            path = folder / numbered(LOADER, index)
+            if path.exists() and callable(getattr(loader, "load_state_dict", None)):
+                found.append((loader, read_object(path)))
+        return found
+
+    def _random_states(self, folder: Path) -> tuple[Any, int | None]:
+        """This process's states; or, if it was not there, a seed of its own."""
+        before = self.processes if self.processes is not None else len(list(folder.glob("random_states_*.pkl")))
+        if before != self.world.size and self.world.rank == 0:
+            warnings.warn(
+                f"checkpoint {folder} was saved by {before} processes and is loaded by {self.world.size}: "
+                + (f"processes from rank {before} on get" if before < self.world.size else "no process gets")
+                + " random numbers derived from those of rank 0.",
+                stacklevel=5,
+            )
+        own, first = folder / random_states(self.world.rank), folder / random_states(0)
+        if own.exists():
+            return read_object(own, mmap=False), None
+        if first.exists():
+            return None, randomness.derived(read_object(first, mmap=False), self.world.rank)
+        return None, None
+
+
+def _load_model(folder: Path, index: int, model: nn.Module, state: dict[str, Any], options: Mapping[str, Any]) -> None:
+    inner = unwrapped(model, keep_torch_compile=False)
+    try:
+        inner.load_state_dict(_with_aliases(_plain(state, inner), inner), **options)
+    except RuntimeError as error:
+        told = " ".join(str(error).split())
+        raise LoadError(f"checkpoint {folder}: the weights are not those of model {index}: {told}") from error
+
+
+def _plain(state: dict[str, Any], model: nn.Module) -> dict[str, Any]:
+    """`state` without the names of wrappers, which Accelerate keeps in some versions."""
+    own = model.state_dict().keys()
+    for prefix in _WRAPPERS:
+        if state and all(name.startswith(prefix) for name in state) and not own & state.keys():
+            state = {name[len(prefix) :]: value for name, value in state.items()}
+    return state
+
+
+def _with_aliases(state: dict[str, Any], model: nn.Module) -> dict[str, Any]:
+    """`state` with the names of tied weights that were left out, because what is shared was written once."""
+    own = model.state_dict()
+    if own.keys() <= state.keys():
+        return state
+    names: dict[tuple[Any, ...], list[str]] = {}
+    for name, value in own.items():
+        if isinstance(value, Tensor) and value.numel():
+            names.setdefault((value.data_ptr(), value.shape, value.dtype), []).append(name)
+    result = dict(state)
+    for group in names.values():
+        present = next((name for name in group if name in state), None)
+        if present is not None:
+            result.update({name: state[present] for name in group if name not in state})
+    return result
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    torch.manual_seed(seed)
+    try:
+        import numpy as np
+    except ImportError:
+        return
+    np.random.seed(seed)  # noqa: NPY002  the generator that scripts use
