@@ -109,6 +109,8 @@ class Fsdp(Strategy):
         for unit in [*chosen, model]:
             self._start_equal(unit, replaced)
             fully_shard(unit, mp_policy=self._policy(unit), **arguments)
+        for unit in chosen:
+            unit.register_forward_pre_hook(_Recomputed())
         for parameter in kept_whole:
             parameter.data = parameter.data.to(self._ground.own)
 
@@ -222,6 +224,34 @@ def _compute_again(unit: nn.Module) -> None:
     from torch.utils.checkpoint import checkpoint
 
     unit.forward = partial(checkpoint, unit.forward, use_reentrant=False)
+
+
+class _Recomputed:
+    """Stops a backward whose gradients PyTorch would get wrong: a unit that a reentrant checkpoint computes twice."""
+
+    def __init__(self) -> None:
+        self._times = 0
+
+    def __call__(self, unit: nn.Module, inputs: Any) -> None:
+        if torch._C._current_graph_task_id() == -1:  # noqa: SLF001  not in a backward; there is no public name
+            self._times = 0
+        elif _is_in_reentrant_checkpoint():
+            self._times += 1
+            if self._times > 1:
+                raise PrepareError(
+                    f"a {type(unit).__name__} is computed twice in one backward by torch.utils.checkpoint with "
+                    "use_reentrant=True, and PyTorch loses gradients of sharded layers there. "
+                    "Pass use_reentrant=False to checkpoint()."
+                )
+
+
+def _is_in_reentrant_checkpoint() -> bool:
+    from torch.utils.checkpoint import CheckpointFunction
+
+    code, frame = CheckpointFunction.backward.__code__, inspect.currentframe()
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _empty(parameter: nn.Parameter) -> None:
