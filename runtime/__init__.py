@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from runtime.accelerator import Accelerator
     from runtime.collectives import broadcast_object_list, gather_object
     from runtime.config import DistributedType
+    from runtime.data.loader import skip_first_batches
     from runtime.handlers import (
         AutocastKwargs,
         DataLoaderConfiguration,
@@ -43,6 +44,7 @@ _HOME = {
     "broadcast_object_list": "runtime.collectives",
     "gather_object": "runtime.collectives",
     "set_seed": "runtime.seed",
+    "skip_first_batches": "runtime.data.loader",
     "tqdm": "runtime.progress",
 }
 
@@ -63,6 +65,7 @@ __all__ = [
     "broadcast_object_list",
     "gather_object",
     "set_seed",
+    "skip_first_batches",
     "tqdm",
 ]
 

@@ -35,6 +35,7 @@ from runtime.devices import pick
 from runtime.errors import ConfigurationError, PrepareError
 from runtime.exchange import Exchange
 from runtime.handlers import DataLoaderConfiguration, Handlers
+from runtime.loaders import Loaders
 from runtime.optimizer import Following, following, hold_back
 from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig
 from runtime.precision import PRECISIONS, Fp16, Unscaled
@@ -48,7 +49,7 @@ from runtime.world import World, leave
 T = TypeVar("T")
 
 
-class Accelerator(Training, Exchange, Checkpointing, Reporting):
+class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
     """Runs a training script on one device or on many.
 
     Args:

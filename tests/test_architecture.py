@@ -35,7 +35,7 @@ LAYERS = {
         {"cli"},
         {"launch"},
         {"accelerator"},
-        {"training", "exchange", "checkpointing", "reporting"},  # what it is made of
+        {"training", "loaders", "exchange", "checkpointing", "reporting"},  # what it is made of
         {"files"},
         {"checkpoints", "strategies", "optimizer", "metrics", "data", "accumulation", "save"},
         {"precision", "processes", "seed", "tracking", "profiling", "logging", "progress"},

@@ -5,23 +5,26 @@
     Stream    an iterable data set: every rank reads the stream; samples are picked before they are collated
     Opaque    a subclass with its own `__iter__`: every rank iterates it and keeps its share of the batches
 
-Every feed answers how many steps a pass has and opens one. Opening starts the loader's iterator at once, as `iter` on
-the plain loader does, because that is when it draws its seed.
+Every feed answers how many steps a pass has and opens one, also from the middle. Opening starts the loader's iterator
+at once, as `iter` on the plain loader does, because that is when it draws its seed.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset
+import torch
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 
-from runtime.data.order import agreed
+from runtime.data.order import agreed, agreed_pieces, known_sampler
 from runtime.data.passes import Kind
-from runtime.data.plan import Share, deal_rows, deal_whole, dealt_steps, own_rows, part, share_of, share_out
-from runtime.data.rows import row_count, rows_of
+from runtime.data.pieces import names_of
+from runtime.data.plan import Share, deal_pieces, deal_rows, deal_whole, dealt_steps, share_out, share_pieces
 from runtime.data.workers import OwnSeed
 from runtime.world import World
 
@@ -37,24 +40,53 @@ class Dealing:
 
 
 class Feed:
-    """The batches of one loader, for this rank."""
+    """The batches of one loader, for this rank.
+
+    A place in an epoch is how much of the original loader's order lies before it: samples where batches are cut from an
+    order of samples that is known, else batches. So it means the same at any number of processes.
+    """
 
     def __init__(self, base: DataLoader[Any], world: World, dealing: Dealing) -> None:
         self.base = base
         self.world = world
         self.dealing = dealing
+        self.sampler = None if has_own_iteration(base) else known_sampler(base)
 
-    def steps(self, kind: Kind) -> int | None:
-        """The number of steps of a pass; None if the loader has no length."""
+    @property
+    def unit(self) -> int:
+        """What one batch of the original loader adds to a place."""
+        if self.sampler is None or self.base.batch_sampler is None:
+            return 1
+        return int(self.base.batch_sampler.batch_size)  # type: ignore[attr-defined]  # cut from a known sampler
+
+    @property
+    def total(self) -> int | None:
+        """The place at the end of an epoch; None if the loader has no length."""
         try:
-            batches = len(self.base)
+            return len(self.base if self.sampler is None else self.sampler)
         except TypeError:
             return None
-        if self.shares_out(kind):
+
+    def place(self, kind: Kind, steps: int, since: int = 0) -> int:
+        """The place that this many steps lead to."""
+        at = since + steps * self.unit * (1 if self.shares_out(kind) else self.world.size)
+        return at if self.total is None else min(at, self.total)
+
+    def steps(self, kind: Kind, since: int = 0) -> int | None:
+        """The number of steps of a pass from a place on; None if the loader has no length."""
+        batches = self._batches(since)
+        if batches is None or self.shares_out(kind):
             return batches
         return dealt_steps(
             batches, self.world.size, drop_last=self.drops_last, even=self.dealing.even, rank=self.world.rank
         )
+
+    def _batches(self, since: int) -> int | None:
+        total = self.total
+        if total is None:
+            return None
+        left = max(total - since, 0)
+        return left // self.unit if self.drops_last else -(-left // self.unit)
 
     @property
     def drops_last(self) -> bool:
@@ -65,23 +97,49 @@ class Feed:
         """Whether every batch is cut into parts, one per rank."""
         return kind is Kind.EVALUATION or self.dealing.split
 
-    def open(self, kind: Kind) -> Steps:
-        """The batches of a pass, each with its share."""
+    def open(self, kind: Kind, since: int = 0) -> Steps:
+        """The batches of a pass from a place on, each with its share."""
         raise NotImplementedError
+
+    @property
+    def starts_workers(self) -> bool:
+        """Whether opening a pass draws the seed of the workers, which comes before that of the order."""
+        return True
+
+    def as_if(self, starts_workers: bool) -> AbstractContextManager[None]:
+        """A context in which opening a pass draws what it drew where workers had (not) to be started."""
+        return nullcontext()
 
 
 class Local(Feed):
     """The loader as it is."""
 
-    def steps(self, kind: Kind) -> int | None:
-        try:
-            return len(self.base)
-        except TypeError:
-            return None
+    def shares_out(self, kind: Kind) -> bool:
+        return True  # every batch is a step
 
-    def open(self, kind: Kind) -> Steps:
-        batches = iter(self.base)
+    def open(self, kind: Kind, since: int = 0) -> Steps:
+        batches = self._from(since) if since else iter(self.base)
         return ((batch, None) for batch in batches)
+
+    def _from(self, since: int) -> Iterator[Any]:
+        base = self.base
+        if has_own_iteration(base) or isinstance(base.dataset, IterableDataset):
+            batches = iter(base)
+            for _ in islice(batches, since):
+                pass
+            return batches
+        indices = Started(self._indices(since))
+        batches = iter(like(base, **{"sampler" if base.batch_sampler is None else "batch_sampler": indices}))
+        indices.start()
+        return batches
+
+    def _indices(self, since: int) -> Iterator[Any]:
+        base, sampler = self.base, self.sampler
+        if sampler is None:
+            return islice(iter(base.sampler if base.batch_sampler is None else base.batch_sampler), since, None)
+        pieces = agreed_pieces(sampler, World())
+        batches = share_pieces(pieces, 0, 1, size=self.unit, drop_last=self.drops_last, skip=since)
+        return (indices for indices, _ in named(batches, sampler, is_single=base.batch_sampler is None))
 
 
 class Planned(Feed):
@@ -90,7 +148,7 @@ class Planned(Feed):
     def __init__(self, base: DataLoader[Any], world: World, dealing: Dealing) -> None:
         super().__init__(base, world, dealing)
         self._indices = _Indices(self)
-        settings = _settings(base)
+        settings = settings_of(base)
         if base.num_workers:
             settings["worker_init_fn"] = OwnSeed(world.rank, base.worker_init_fn)
         if base.batch_sampler is None:
@@ -102,23 +160,49 @@ class Planned(Feed):
     def shares_out(self, kind: Kind) -> bool:
         return self.base.batch_sampler is not None and super().shares_out(kind)  # a single sample cannot be cut
 
-    def plan(self, kind: Kind) -> Iterator[tuple[Any, Share]]:
+    def plan(self, kind: Kind, since: int = 0) -> Iterator[tuple[Any, Share]]:
         """The own indices of every step."""
-        rank, world, even = self.world.rank, self.world.size, self.dealing.even
-        batches = agreed(self.base, self.world)
-        sampler = self.base.batch_sampler
+        if self.sampler is not None:
+            return named(self._known(kind, since), self.sampler, is_single=self.base.batch_sampler is None)
+        rank, world, even, batches = self.world.rank, self.world.size, self.dealing.even, self.base.batch_sampler
+        told = agreed(self.base.sampler if batches is None else batches, self.world)
         if self.shares_out(kind):
-            return share_out(batches, rank, world)
-        if sampler is None:
-            return deal_whole(batches, rank, world, even=even, count=_one)
-        if type(sampler) is BatchSampler:
-            size = sampler.batch_size
-            return deal_rows(batches, rank, world, size=size, even=even, drop_last=self.drops_last)
-        return deal_whole(batches, rank, world, even=even, drop_last=self.drops_last)
+            return share_out(islice(told, since, None), rank, world)
+        if batches is None:
+            return deal_whole(told, rank, world, even=even, count=one, skip=since)
+        if type(batches) is BatchSampler:
+            size = batches.batch_size
+            return deal_rows(told, rank, world, size=size, even=even, drop_last=self.drops_last, skip=since)
+        return deal_whole(told, rank, world, even=even, drop_last=self.drops_last, skip=since)
 
-    def open(self, kind: Kind) -> Steps:
-        shares = self._indices.prepare(kind)
+    def _known(self, kind: Kind, since: int) -> Iterator[tuple[Any, Share]]:
+        rank, world, size, drop_last = self.world.rank, self.world.size, self.unit, self.drops_last
+        pieces = agreed_pieces(self.sampler, self.world)
+        if self.shares_out(kind):
+            return share_pieces(pieces, rank, world, size=size, drop_last=drop_last, skip=since)
+        return deal_pieces(pieces, rank, world, size=size, even=self.dealing.even, drop_last=drop_last, skip=since)
+
+    @property
+    def starts_workers(self) -> bool:
+        return not self._inner.persistent_workers or self._inner._iterator is None  # noqa: SLF001  no public name
+
+    @contextmanager
+    def as_if(self, starts_workers: bool) -> Iterator[None]:
+        settings = vars(self._inner)
+        own = settings["generator"]
+        if starts_workers and not self.starts_workers:
+            torch.empty((), dtype=torch.int64).random_(generator=own)
+        elif self.starts_workers and not starts_workers:
+            settings["generator"] = torch.Generator()  # a seed that is not drawn from the epoch's
+        try:
+            yield
+        finally:
+            settings["generator"] = own
+
+    def open(self, kind: Kind, since: int = 0) -> Steps:
+        shares = self._indices.prepare(kind, since)
         batches = iter(self._inner)
+        self._indices.start()
         return ((batch, shares.popleft()) for batch in batches)
 
 
@@ -132,14 +216,26 @@ class _Indices:
     def __init__(self, feed: Planned) -> None:
         self._feed = feed
         self._kind = Kind.TRAINING
+        self._since = 0
         self._shares: deque[Share] = deque()
+        self._started: Started | None = None
 
-    def prepare(self, kind: Kind) -> deque[Share]:
-        self._kind, self._shares = kind, deque()
+    def prepare(self, kind: Kind, since: int) -> deque[Share]:
+        self._kind, self._since, self._shares = kind, since, deque()
         return self._shares
 
     def __iter__(self) -> Iterator[Any]:
-        return self._handed_out(self._feed.plan(self._kind), self._shares)
+        indices = self._handed_out(self._feed.plan(self._kind, self._since), self._shares)
+        if not self._since:
+            return indices
+        self._started = Started(indices)
+        return self._started
+
+    def start(self) -> None:
+        """Take the first indices of a pass that begins in the middle of an epoch."""
+        if self._started is not None:
+            self._started.start()
+            self._started = None
 
     @staticmethod
     def _handed_out(plan: Iterator[tuple[Any, Share]], shares: deque[Share]) -> Iterator[Any]:
@@ -148,115 +244,56 @@ class _Indices:
             yield indices
 
 
-class Stream(Feed):
-    """An iterable data set, which every rank reads from start to end."""
+class Started:
+    """Indices, the first of which can be taken ahead of time, so that what their order comes from is drawn then."""
 
-    def __init__(self, base: DataLoader[Any], world: World, dealing: Dealing) -> None:
-        super().__init__(base, world, dealing)
-        self._inner: dict[bool, DataLoader[Any]] = {}
+    __slots__ = ("_first", "_indices", "_is_started")
 
-    def shares_out(self, kind: Kind) -> bool:
-        return self.base.batch_size is not None and super().shares_out(kind)
+    def __init__(self, indices: Iterator[Any]) -> None:
+        self._indices = indices
+        self._first: list[Any] = []
+        self._is_started = False
 
-    def open(self, kind: Kind) -> Steps:
-        if self.base.batch_size is None:
-            return deal_whole(iter(self.base), self.world.rank, self.world.size, even=self.dealing.even, count=_one)
-        cut = self.shares_out(kind)
-        if cut not in self._inner:
-            self._inner[cut] = self._loader(cut)
-        batches = iter(self._inner[cut])
-        if cut:
-            return ((batch, share_of(count, self.world.size)) for count, batch in batches)
-        return self._dealt(batches)
+    def start(self) -> None:
+        """Take the first, unless workers have been told of it already."""
+        if not self._is_started:
+            self._is_started = True
+            self._first = list(islice(self._indices, 1))
 
-    def _dealt(self, batches: Iterator[Any]) -> Steps:
-        dealt = deal_whole(
-            batches,
-            self.world.rank,
-            self.world.size,
-            even=self.dealing.even,
-            drop_last=self.drops_last,
-            count=lambda counted: int(counted[0]),
-        )
-        return ((batch, share) for (_, batch), share in dealt)
+    def __iter__(self) -> Iterator[Any]:
+        return self
 
-    def _loader(self, cut: bool) -> DataLoader[Any]:
-        settings = _settings(self.base)
-        collate = settings.pop("collate_fn")
-        mine = (self.world.rank, self.world.size) if cut else (0, 1)
-        return DataLoader(
-            self.base.dataset,
-            batch_size=self.base.batch_size,
-            drop_last=self.base.drop_last,
-            collate_fn=_CollateRows(collate, *mine),
-            **settings,
-        )
+    def __next__(self) -> Any:
+        self._is_started = True
+        return self._first.pop() if self._first else next(self._indices)
 
 
-def _one(sample: Any) -> int:
+def named(plan: Iterable[tuple[Any, Share]], sampler: Any, *, is_single: bool) -> Iterator[tuple[Any, Share]]:
+    """The plan of a known sampler with the indices that its numbers stand for; single ones without batches."""
+    names = names_of(sampler)
+    for numbers, share in plan:
+        indices = numbers if names is None else [names[number] for number in numbers]
+        yield (indices[0] if is_single else indices), share
+
+
+def one(sample: Any) -> int:
+    """The rows of a single sample."""
     return 1
 
 
-@dataclass(frozen=True, slots=True)
-class _CollateRows:
-    """Collates one rank's rows of a batch, and says how many rows the batch has. Workers pickle it."""
-
-    collate: Callable[[Any], Any]
-    rank: int
-    world: int
-
-    def __call__(self, samples: list[Any]) -> tuple[int, Any]:
-        return len(samples), self.collate(own_rows(samples, self.rank, self.world))
+def has_own_iteration(loader: DataLoader[Any]) -> bool:
+    """Whether the loader's class says itself how it is iterated."""
+    return type(loader).__iter__ is not DataLoader.__iter__
 
 
-class Opaque(Feed):
-    """A loader with an `__iter__` of its own; its batches can only be looked at from outside."""
-
-    def open(self, kind: Kind) -> Steps:
-        batches = iter(self.base)
-        if self.shares_out(kind):
-            return (self._cut(batch) for batch in batches)
-        return deal_whole(
-            batches,
-            self.world.rank,
-            self.world.size,
-            even=self.dealing.even,
-            drop_last=self.drops_last,
-            count=lambda batch: row_count(batch) or 1,
-        )
-
-    def _cut(self, batch: Any) -> tuple[Any, Share]:
-        """The own rows; where rows cannot be told apart all ranks take the batch, and it counts on rank 0."""
-        world = self.world.size
-        count = row_count(batch)
-        if count is None:
-            return batch, Share((1,) * world, (1, *(0,) * (world - 1)), is_one_batch=True)
-        start, stop = part(count, self.world.rank, world)
-        return rows_of(batch, start, stop) if stop > start else rows_of(batch, 0, 1), share_of(count, world)
+def like(base: DataLoader[Any], **changed: Any) -> DataLoader[Any]:
+    """The same loader with other attributes, for one pass."""
+    view: DataLoader[Any] = object.__new__(type(base))
+    vars(view).update(vars(base), _iterator=None, **changed)  # a loader does not let these be set once it is made
+    return view
 
 
-def feed_for(base: DataLoader[Any], world: World, dealing: Dealing) -> Feed:
-    """The feed that suits a loader."""
-    if world.size == 1 or is_sharded(base):
-        return Local(base, world, dealing)
-    if type(base).__iter__ is not DataLoader.__iter__:
-        return Opaque(base, world, dealing)
-    if isinstance(base.dataset, IterableDataset):
-        return Stream(base, world, dealing)
-    return Planned(base, world, dealing)
-
-
-def is_sharded(loader: DataLoader[Any]) -> bool:
-    """Whether the loader hands different samples to different processes by itself."""
-    inside = (loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None), loader.dataset)
-    sharing = (
-        p for p in inside if isinstance(p, DistributedSampler) or (hasattr(p, "num_replicas") and hasattr(p, "rank"))
-    )
-    # What is made for one process hands out all samples.
-    return any(getattr(part, "num_replicas", None) != 1 for part in sharing)
-
-
-def _settings(base: DataLoader[Any]) -> dict[str, Any]:
+def settings_of(base: DataLoader[Any]) -> dict[str, Any]:
     """The arguments of a loader that do not say which samples it reads, and that are not at their default."""
     settings: dict[str, Any] = {"collate_fn": base.collate_fn}
     for name, default in (

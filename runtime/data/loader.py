@@ -21,17 +21,21 @@ the original: no look-ahead, no random numbers, no generator in between.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
 
 from runtime.accumulation import Accumulation
-from runtime.data.feeds import Dealing, Feed, Local, Steps, feed_for
-from runtime.data.passes import Kind, Passes
+from runtime.data.feeds import Dealing, Feed, Local, Planned, Steps, has_own_iteration
+from runtime.data.passes import Kind, Pass, Passes
+from runtime.data.place import Place, Restored
+from runtime.data.streams import Opaque, Stream
 from runtime.devices import moved
+from runtime.errors import ConfigurationError
 from runtime.world import World
 
 
@@ -43,19 +47,40 @@ class Source:
     passes: Passes
     accumulation: Accumulation
     device: torch.device | None  # None: batches stay where they are
-    non_blocking: bool = False
+    non_blocking: bool
+    place: Place
+    skip: int | None = None  # steps that every pass leaves out, where the script says so
     last_kind: Kind | None = None
 
     def iterate(self) -> Iterator[Any]:
         """A pass, of the kind that the state of the program asks for."""
-        is_plain = type(self.feed) is Local and self.device is None
-        if is_plain and self.feed.world.size == 1 and self.accumulation.steps == 1:
-            return iter(self.feed.base)
+        restored = self._restored()
+        if restored is None and self.is_plain:
+            draws = self.place.now()
+            original = iter(self.feed.base)
+            self.place.begin(draws, Kind.TRAINING, 0, original)
+            return original
         self.last_kind = kind = self.passes.kind()
-        return self._run(self.feed.open(kind), self.feed.steps(kind))
+        if restored is None:
+            since, draws = self.feed.place(kind, self.skip or 0), self.place.now()
+            steps = self.feed.open(kind, since)
+        else:
+            since, draws = restored.since, restored.draws
+            steps = self.place.reopen(restored, kind)
+        going_on = Pass(self.feed.steps(kind, since))
+        batches = self._run(steps, going_on)
+        self.place.begin(draws, kind, since, batches, going_on)
+        return batches
 
-    def _run(self, steps: Steps, count: int | None) -> Iterator[Any]:
-        going_on = self.passes.begin(count)
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing has to be moved, counted or left out: iterating is iterating the original."""
+        feed = self.feed
+        is_counted = self.accumulation.steps > 1 or feed.base.persistent_workers or has_own_iteration(feed.base)
+        return feed.world.size == 1 and self.device is None and not is_counted and not self.skip
+
+    def _run(self, steps: Steps, going_on: Pass) -> Iterator[Any]:
+        self.passes.begin(going_on)
         try:
             for batch, share in steps:
                 self.passes.advance(going_on, share)
@@ -63,13 +88,33 @@ class Source:
         finally:
             self.passes.end(going_on)
 
+    def _restored(self) -> Restored | None:
+        """The place that a checkpoint restored; it also counts where the script leaves out batches by itself."""
+        restored = self.place.take_restored()
+        if restored is None or self.skip is None:
+            return restored
+        kind = self.passes.kind()
+        asked = self.feed.place(kind, self.skip)
+        if asked == 0 and restored.since == self.feed.total:  # the script counts the epoch that is over as done
+            for _ in self.place.reopen(restored, kind):
+                pass
+            return None
+        if asked != restored.since:
+            warnings.warn(
+                f"skip_first_batches(loader, {self.skip}) asks for another place in the epoch ({asked}) than the one "
+                f"that was restored ({restored.since}), which is taken. Skip as many, or do not restore the loader.",
+                stacklevel=4,
+            )
+        return restored
+
     def length(self) -> int:
-        """The steps of the most recent pass, or of one that would start now.
+        """The steps of the most recent pass, or of one that would start now; a restored place changes nothing.
 
         Raises:
             TypeError: the original loader has no length.
         """
-        steps = self.feed.steps(self.last_kind or self.passes.kind())
+        kind = self.last_kind or self.passes.kind()
+        steps = self.feed.steps(kind, self.feed.place(kind, self.skip or 0))
         return len(self.feed.base) if steps is None else steps
 
 
@@ -87,11 +132,26 @@ class Prepared:
 
     def set_epoch(self, epoch: int) -> None:
         """Hand the epoch to whatever of the loader wants to know it: batch sampler, sampler, data set."""
-        base = self._source.feed.base
-        inside = (base.batch_sampler, base.sampler, getattr(base.batch_sampler, "sampler", None), base.dataset)
-        for part in {id(part): part for part in inside}.values():
-            if callable(getattr(part, "set_epoch", None)):
-                cast("Any", part).set_epoch(epoch)
+        self._source.place.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader stands: tensors, numbers and tuples, small, the same for any number of processes.
+
+        In the body of a loop over it that is the place behind the current batch, whatever workers have read ahead. A
+        loop that was left (`break`) is over: the next pass is a new epoch.
+        """
+        return self._source.place.state()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was called: the next pass gives the batches of that epoch that were not given yet.
+
+        Loops that begin after it are what they would have been. Generators that the whole program draws from are not
+        touched; they are for the checkpoint to restore. The number of processes may be another one.
+
+        Raises:
+            ConfigurationError: another kind of state, other data, or a place that this loader does not have.
+        """
+        self._source.place.load(state)
 
     @property
     def total_batch_size(self) -> int | None:
@@ -125,6 +185,11 @@ def prepared_loader(
     non_blocking: bool,
 ) -> DataLoader[Any]:
     """`base` prepared: an instance of its class that shares its attributes."""
+    feed = feed_for(base, world, dealing)
+    return _around(base, Source(feed, passes, accumulation, device, non_blocking, Place(feed)))
+
+
+def _around(base: DataLoader[Any], source: Source) -> DataLoader[Any]:
     kind: type[Any] = PreparedLoader
     if type(base) is not DataLoader:
         kind = type(
@@ -132,6 +197,54 @@ def prepared_loader(
         )
     result = object.__new__(kind)
     object.__setattr__(result, "__dict__", base.__dict__)
-    source = Source(feed_for(base, world, dealing), passes, accumulation, device, non_blocking)
     object.__setattr__(result, "_source", source)
     return cast("DataLoader[Any]", result)
+
+
+def skip_first_batches(dataloader: DataLoader[Any], num_batches: int = 0) -> DataLoader[Any]:
+    """A loader whose passes leave out the first `num_batches` steps: for the epoch that a run goes on in.
+
+    What is left out is not read where the data set is indexed. The loader's place stays one with the original's: a
+    checkpoint that is saved meanwhile has it. Where a checkpoint has restored the place already, that is where the next
+    pass begins, and nothing is left out twice; if that is the end of an epoch and nothing is to be left out, a new one.
+
+    Args:
+        dataloader: a prepared loader, or any other on one process.
+        num_batches: steps of one process, as its loop counts them.
+
+    Raises:
+        ConfigurationError: `num_batches` is negative.
+    """
+    if num_batches < 0:
+        raise ConfigurationError(f"skip_first_batches(loader, {num_batches}): pass a number of at least 0.")
+    if isinstance(dataloader, Prepared):
+        source = dataloader._source  # noqa: SLF001  its own class
+        skip = (source.skip or 0) + num_batches
+        return _around(source.feed.base, replace(source, skip=skip, last_kind=None))
+    passes, feed = Passes(0), Local(dataloader, World(), Dealing())
+    source = Source(feed, passes, Accumulation(1, passes), None, False, Place(feed), skip=num_batches)
+    return _around(dataloader, source)
+
+
+def feed_for(base: DataLoader[Any], world: World, dealing: Dealing) -> Feed:
+    """The feed that suits a loader."""
+    is_indexed = not (has_own_iteration(base) or isinstance(base.dataset, IterableDataset) or is_sharded(base))
+    if world.size == 1 and is_indexed and base.persistent_workers:  # they can only be told other indices from inside
+        return Planned(base, world, Dealing(split=True))
+    if world.size == 1 or is_sharded(base):
+        return Local(base, world, dealing)
+    if has_own_iteration(base):
+        return Opaque(base, world, dealing)
+    if isinstance(base.dataset, IterableDataset):
+        return Stream(base, world, dealing)
+    return Planned(base, world, dealing)
+
+
+def is_sharded(loader: DataLoader[Any]) -> bool:
+    """Whether the loader hands different samples to different processes by itself."""
+    inside = (loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None), loader.dataset)
+    sharing = (
+        p for p in inside if isinstance(p, DistributedSampler) or (hasattr(p, "num_replicas") and hasattr(p, "rank"))
+    )
+    # What is made for one process hands out all samples.
+    return any(getattr(part, "num_replicas", None) != 1 for part in sharing)

@@ -1,22 +1,24 @@
-"""The original loader's batches of indices, the same on every process.
+"""The original loader's samples in order, the same on every process.
 
 The order of the samples must not depend on the number of processes, and every process draws from its own generators
-exactly what the plain program draws, at the same moment. So each rank goes through its own sampler, and where ranks
-could disagree rank 0's order is the one that is used: nothing is exchanged for a sequential sampler, one seed per epoch
-for shuffling, the state of the generator where the sampler has one, and the indices themselves for any other sampler.
-No process's random state is ever replaced by another's.
+exactly what the plain program draws, at the same moment. So where ranks could disagree rank 0's order is the one that
+is used, and each rank's own sampler is gone through beside it: nothing is exchanged for a sequential sampler, one seed
+per epoch for shuffling, the state of the generator where the sampler draws from one, and the indices themselves for any
+other sampler. No process's random state is ever replaced by another's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, SequentialSampler
 
 from runtime.collectives import broadcast_object, broadcast_tensors
+from runtime.data.pieces import Pieces, drawn, is_known, sequence
 from runtime.data.seeded import SeedableRandomSampler
 from runtime.errors import AcceleratorError
 from runtime.world import World
@@ -24,91 +26,55 @@ from runtime.world import World
 LARGEST_CHUNK = 64  # batches of another sampler that rank 0 tells at once
 
 
-def agreed(loader: DataLoader[Any], world: World) -> Iterator[Any]:
-    """What `loader`'s index sampler yields (batches of indices, or indices with batch_size=None), agreed on by all.
+def known_sampler(loader: DataLoader[Any]) -> Any | None:
+    """The sampler whose order can be had in pieces, if the loader's batches are cut from it; else None."""
+    batches = loader.batch_sampler
+    if batches is not None and type(batches) is not BatchSampler:
+        return None
+    sampler = loader.sampler if batches is None else batches.sampler
+    return sampler if is_known(sampler) else None
 
-    Lazy: nothing is drawn or exchanged before the first element is asked for.
+
+def agreed_pieces(sampler: Any, world: World) -> Pieces:
+    """The order of a known sampler, agreed on by all.
+
+    Lazy: nothing is drawn or exchanged before the first piece is asked for.
     """
-    if loader.batch_sampler is None:
-        yield from _agreed_samples(loader.sampler, world)
-    elif type(loader.batch_sampler) is BatchSampler and _is_known(loader.batch_sampler.sampler):
-        yield from _agreed_batches(loader.batch_sampler, world)
-    else:
-        yield from _told(loader.batch_sampler, world)
-
-
-def _is_known(sampler: object) -> bool:
-    return type(sampler) in (SequentialSampler, RandomSampler, SeedableRandomSampler)
-
-
-def _agreed_samples(sampler: Any, world: World) -> Iterator[Any]:
-    if not _is_known(sampler):
-        return _told(sampler, world)
     if type(sampler) is SequentialSampler:
-        return iter(sampler)
-    if type(sampler) is SeedableRandomSampler:
-        return _seeded(sampler, world)
-    return _shuffled(sampler, sampler, lambda shared: shared, world)
-
-
-def _agreed_batches(batches: BatchSampler, world: World) -> Iterator[list[int]]:
-    if type(batches.sampler) is SequentialSampler:
-        return iter(batches)
-    size, drop_last = batches.batch_size, batches.drop_last
-    if type(batches.sampler) is SeedableRandomSampler:
-        return iter(BatchSampler(_seeded(batches.sampler, world), size, drop_last))
-    return _shuffled(batches.sampler, batches, lambda shared: BatchSampler(shared, size, drop_last), world)
-
-
-def _shuffled(
-    sampler: Any, own: Iterable[Any], around: Callable[[RandomSampler], Iterable[Any]], world: World
-) -> Iterator[Any]:
-    shared = around(_like(sampler, _shared_generator(sampler, world)))
-    if sampler.generator is None:
-        return iter(shared)  # the seed was drawn already; the sampler itself would draw another
-    return _in_step(own, shared, world)
-
-
-def _seeded(sampler: SeedableRandomSampler, world: World) -> Iterator[int]:
-    seed = torch.tensor(sampler.initial_seed + sampler.epoch)
-    broadcast_tensors(world, [seed])
-    return sampler.drawn(int(seed))
-
-
-def _like(sampler: RandomSampler, generator: torch.Generator) -> RandomSampler:
-    """The same sampler over another generator."""
-    return RandomSampler(sampler.data_source, sampler.replacement, sampler.num_samples, generator)
-
-
-def _shared_generator(sampler: RandomSampler, world: World) -> torch.Generator:
-    """A generator that gives every rank the order of rank 0's sampler; draws what the sampler itself would draw."""
-    own = sampler.generator
-    shared = torch.Generator("cpu" if own is None else own.device)
-    if own is None:
+        yield from sequence(len(sampler.data_source))
+    elif type(sampler) is SeedableRandomSampler:
+        seed = torch.tensor(sampler.initial_seed + sampler.epoch)
+        broadcast_tensors(world, [seed])
+        yield from drawn(sampler, torch.Generator().manual_seed(int(seed)))
+        sampler.set_epoch(sampler.epoch + 1)
+    elif type(sampler) is RandomSampler and sampler.generator is None:
         seed = torch.empty((), dtype=torch.int64).random_()  # as RandomSampler.__iter__ does
         broadcast_tensors(world, [seed])
-        shared.manual_seed(int(seed))
+        yield from drawn(sampler, torch.Generator().manual_seed(int(seed)))
     else:
-        state = own.get_state()
-        broadcast_tensors(world, [state])
-        shared.set_state(state)
-    return shared
+        yield from _in_step(sampler, sampler.generator or torch.default_generator, world)
 
 
-def _in_step(own: Iterable[Any], shared: Iterable[Any], world: World) -> Iterator[Any]:
-    """The shared elements, while the own sampler advances beside them and uses its generator as it always did."""
-    if world.rank == 0:
-        yield from own
+def _in_step(sampler: Any, own: torch.Generator, world: World) -> Iterator[Tensor]:
+    """What rank 0's generator gives, while the own one is used as the sampler would use it."""
+    state = own.get_state()
+    shared = state.clone()
+    broadcast_tensors(world, [shared])
+    if torch.equal(state, shared):
+        yield from drawn(sampler, own)
         return
-    advancing = iter(own)
-    for element in shared:
+    advancing = drawn(sampler, own)
+    for piece in drawn(sampler, torch.Generator().set_state(shared)):
         next(advancing, None)
-        yield element
-    next(advancing, None)  # a sampler may draw once more when it finds its end
+        yield piece
+    for _ in advancing:  # a sampler may draw once more when it finds its end
+        pass
 
 
-def _told(own: Iterable[Any], world: World) -> Iterator[Any]:
-    """The elements of rank 0's sampler, told in chunks that grow, so that leaving early costs little.
+def agreed(own: Iterable[Any], world: World) -> Iterator[Any]:
+    """What any other sampler yields (indices or batches of indices): rank 0's.
+
+    Told in chunks that grow, so that leaving early costs little.
 
     Raises:
         AcceleratorError: on the other ranks, when rank 0's sampler raised.

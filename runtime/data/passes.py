@@ -65,12 +65,10 @@ class Passes:
             return Kind.EVALUATION
         return Kind.TRAINING
 
-    def begin(self, steps: int | None) -> Pass:
+    def begin(self, started: Pass) -> None:
         """A new innermost pass."""
-        started = Pass(steps)
         self._going_on.append(started)
         self.weight = 1.0
-        return started
 
     def advance(self, of: Pass, share: Share | None) -> None:
         """The next step of a pass has this share."""

@@ -14,10 +14,12 @@ compute the same `Share`, so nobody has to ask.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
+
+from runtime.data.pieces import Head, Pieces, after, windows
 
 Batch = Sequence[Any]  # what a batch sampler yields: the indices of the samples
 
@@ -70,32 +72,76 @@ def share_out(batches: Iterable[Batch], rank: int, world: int) -> Iterator[tuple
 
 
 def deal_rows(
-    batches: Iterable[Batch], rank: int, world: int, *, size: int, even: bool, drop_last: bool
+    batches: Iterable[Batch], rank: int, world: int, *, size: int, even: bool, drop_last: bool, skip: int = 0
 ) -> Iterator[tuple[Batch, Share]]:
     """Batches of `size` indices dealt in turn; the last round is completed row by row, as Accelerate does.
 
     A short last batch is filled up and the missing ones are made, with the first indices of the epoch, again and again
     if they are fewer. With `drop_last` an incomplete round is left out; without `even` it is handed out as it is, and
-    some ranks take one step less.
+    some ranks take one step less. The first `skip` batches are left out.
     """
     full = Share((size,) * world, (size,) * world, is_one_batch=False)
-    first: list[Any] = []
-    for group in _rounds(batches, world):
-        if not first:
-            first = [index for batch in group for index in batch]
+    source = iter(batches)
+    first = [index for number, batch in enumerate(islice(source, skip)) if number < world for index in batch]
+    for group in _rounds(source, world):
+        first += [index for batch in group for index in batch][: size * world - len(first)]
         if len(group) == world and len(group[-1]) == size:
             yield group[rank], full
             continue
         if drop_last:
             return
-        if not even:
-            if rank < len(group):
-                yield group[rank], _incomplete([len(batch) for batch in group], world)
-            return
-        valid = tuple(len(batch) for batch in group) + (0,) * (world - len(group))
-        filling = cycle(first)
-        whole = [[*batch, *islice(filling, size - len(batch))] for batch in [*group, *[[]] * (world - len(group))]]
-        yield whole[rank], Share((size,) * world, valid, is_one_batch=False)
+        yield from _last_round(group, first, rank, world, size=size, even=even)
+
+
+def _last_round(
+    group: Sequence[Batch], first: Iterable[Any], rank: int, world: int, *, size: int, even: bool
+) -> Iterator[tuple[Batch, Share]]:
+    """The own batch of a round that is not complete, filled up with the first indices of the epoch if `even`."""
+    if not even:
+        if rank < len(group):
+            yield group[rank], _incomplete([len(batch) for batch in group], world)
+        return
+    valid = tuple(len(batch) for batch in group) + (0,) * (world - len(group))
+    filling = cycle(first)
+    whole = [[*batch, *islice(filling, size - len(batch))] for batch in [*group, *[[]] * (world - len(group))]]
+    yield whole[rank], Share((size,) * world, valid, is_one_batch=False)
+
+
+def deal_pieces(
+    pieces: Pieces, rank: int, world: int, *, size: int, even: bool, drop_last: bool, skip: int = 0
+) -> Iterator[tuple[Batch, Share]]:
+    """`deal_rows` of the batches of `size` that the pieces are cut into, without the first `skip` samples.
+
+    A step costs what its own batch costs, at any number of processes.
+    """
+    full = Share((size,) * world, (size,) * world, is_one_batch=False)
+    head = Head(size * world)
+    own = windows(after(head.watch(pieces), skip), size * world, rank * size, (rank + 1) * size)
+    rest = yield from _each_with(own, full)
+    if not rest or drop_last:
+        return
+    group = [rest[start : start + size] for start in range(0, len(rest), size)]
+    yield from _last_round(group, head.numbers(), rank, world, size=size, even=even)
+
+
+def share_pieces(
+    pieces: Pieces, rank: int, world: int, *, size: int, drop_last: bool, skip: int = 0
+) -> Iterator[tuple[Batch, Share]]:
+    """`share_out` of the batches of `size` that the pieces are cut into, without the first `skip` samples."""
+    start, stop = part(size, rank, world)
+    own = windows(after(pieces, skip), size, *((start, stop) if stop > start else (0, 1)))
+    rest = yield from _each_with(own, share_of(size, world))
+    if rest and not drop_last:
+        yield own_rows(rest, rank, world), share_of(len(rest), world)
+
+
+def _each_with(own: Generator[list[int], None, list[int]], share: Share) -> Generator[tuple[Batch, Share], None, Batch]:
+    while True:
+        try:
+            yield next(own), share
+        except StopIteration as end:
+            rest: list[int] = end.value
+            return rest
 
 
 def deal_whole(
@@ -106,22 +152,26 @@ def deal_whole(
     even: bool,
     drop_last: bool = False,
     count: Callable[[Any], int] = len,
+    skip: int = 0,
 ) -> Iterator[tuple[Any, Share]]:
     """Items dealt in turn, whatever they are; the last round is completed with whole items from the start.
 
     For batch samplers whose batches have no fixed size, for streams (of batches or of samples), and for loaders whose
-    inside is not known. `count` says how many rows an item has.
+    inside is not known. `count` says how many rows an item has. The first `skip` items are left out.
     """
     first: list[Any] = []  # the items that this rank may need again at the end
     first_counts: list[int] = []
     counts: list[int] = []  # of the items of this round
     own: Any = None
-    for item in items:
-        counts.append(count(item))
+    for number, item in enumerate(items):
+        rows = count(item)
         if len(first_counts) < world:
-            first_counts.append(counts[-1])
+            first_counts.append(rows)
         if len(first) < min(max(rank, 1), len(first_counts)):
             first.append(item)
+        if number < skip:
+            continue
+        counts.append(rows)
         if len(counts) == rank + 1:
             own = item
         if len(counts) == world:

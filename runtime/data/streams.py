@@ -1,0 +1,102 @@
+"""Feeds whose batches cannot be planned by index: every rank reads what there is and keeps its share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from torch.utils.data import DataLoader
+
+from runtime.data.feeds import Dealing, Feed, Steps, one, settings_of
+from runtime.data.passes import Kind
+from runtime.data.plan import Share, deal_whole, own_rows, part, share_of
+from runtime.data.rows import row_count, rows_of
+from runtime.world import World
+
+
+class Stream(Feed):
+    """An iterable data set, which every rank reads from start to end."""
+
+    def __init__(self, base: DataLoader[Any], world: World, dealing: Dealing) -> None:
+        super().__init__(base, world, dealing)
+        self._inner: dict[bool, DataLoader[Any]] = {}
+
+    def shares_out(self, kind: Kind) -> bool:
+        return self.base.batch_size is not None and super().shares_out(kind)
+
+    def open(self, kind: Kind, since: int = 0) -> Steps:
+        rank, world, even = self.world.rank, self.world.size, self.dealing.even
+        if self.base.batch_size is None:
+            return deal_whole(iter(self.base), rank, world, even=even, count=one, skip=since)
+        cut = self.shares_out(kind)
+        if cut not in self._inner:
+            self._inner[cut] = self._loader(cut)
+        batches = iter(self._inner[cut])
+        if cut:
+            return ((batch, share_of(count, world)) for count, batch in islice(batches, since, None))
+        return self._dealt(batches, since)
+
+    def _dealt(self, batches: Iterator[Any], since: int) -> Steps:
+        dealt = deal_whole(
+            batches,
+            self.world.rank,
+            self.world.size,
+            even=self.dealing.even,
+            drop_last=self.drops_last,
+            count=lambda counted: int(counted[0]),
+            skip=since,
+        )
+        return ((batch, share) for (_, batch), share in dealt)
+
+    def _loader(self, cut: bool) -> DataLoader[Any]:
+        settings = settings_of(self.base)
+        collate = settings.pop("collate_fn")
+        mine = (self.world.rank, self.world.size) if cut else (0, 1)
+        return DataLoader(
+            self.base.dataset,
+            batch_size=self.base.batch_size,
+            drop_last=self.base.drop_last,
+            collate_fn=_CollateRows(collate, *mine),
+            **settings,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _CollateRows:
+    """Collates one rank's rows of a batch, and says how many rows the batch has. Workers pickle it."""
+
+    collate: Callable[[Any], Any]
+    rank: int
+    world: int
+
+    def __call__(self, samples: list[Any]) -> tuple[int, Any]:
+        return len(samples), self.collate(own_rows(samples, self.rank, self.world))
+
+
+class Opaque(Feed):
+    """A loader with an `__iter__` of its own; its batches can only be looked at from outside."""
+
+    def open(self, kind: Kind, since: int = 0) -> Steps:
+        batches = iter(self.base)
+        if self.shares_out(kind):
+            return (self._cut(batch) for batch in islice(batches, since, None))
+        return deal_whole(
+            batches,
+            self.world.rank,
+            self.world.size,
+            even=self.dealing.even,
+            drop_last=self.drops_last,
+            count=lambda batch: row_count(batch) or 1,
+            skip=since,
+        )
+
+    def _cut(self, batch: Any) -> tuple[Any, Share]:
+        """The own rows; where rows cannot be told apart all ranks take the batch, and it counts on rank 0."""
+        world = self.world.size
+        count = row_count(batch)
+        if count is None:
+            return batch, Share((1,) * world, (1, *(0,) * (world - 1)), is_one_batch=True)
+        start, stop = part(count, self.world.rank, world)
+        return rows_of(batch, start, stop) if stop > start else rows_of(batch, 0, 1), share_of(count, world)
