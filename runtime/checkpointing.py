@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader
 from torch.utils.hooks import RemovableHandle
 
 from runtime.accumulation import Accumulation
+from runtime.collectives import all_flags
 from runtime.devices import Device
 from runtime.errors import ConfigurationError
 from runtime.files import Files
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from runtime.checkpoints.choice import Choice
     from runtime.checkpoints.crew import Crew
     from runtime.checkpoints.saver import Content, Saver
+    from runtime.checkpoints.sharded import Sharded
 
 SaveHook = Callable[[list[nn.Module], list[dict[str, Any]], str], None]
 LoadHook = Callable[[list[nn.Module], str], None]
@@ -115,6 +117,7 @@ class Checkpointing(Files):
             )
         project = self.project_configuration
         target, iteration = self._target(output_dir)
+        all_flags(self._world, True, "save_state")  # named, with the line, where only some processes come here
         if not self._accumulation.is_due and self.is_main_process:
             warnings.warn(
                 "save_state() between two optimizer steps: gradients accumulated so far are not saved. "
@@ -166,6 +169,7 @@ class Checkpointing(Files):
         from runtime.checkpoints.choice import choose, next_number
 
         self.wait_for_save()
+        all_flags(self._world, True, "load_state")
         place = self._source(input_dir)
         options = dict(load_kwargs or {})
         if options.pop("weights_only", True) is not True:
@@ -234,21 +238,47 @@ class Checkpointing(Files):
         from runtime.checkpoints.saver import Content
         from runtime.checkpoints.snapshot import collected
 
-        weights = [unwrapped(model, keep_torch_compile=False).state_dict() for model in self._models]
+        models, optimizers, sharded = self._in_shards(
+            lambda _, model: self._strategy.writes_shards and self._strategy.is_sharded(model)
+        )
+        weights = [self._strategy.state_dict(model) for model in models]
         for hook in list(self._save_hooks.values()):
             hook([unwrapped(model) for model in self._models], weights, str(folder))
         positions = [_position(loader) for loader in self._dataloaders]
         parts = collected(
-            weights=weights, safe=safe, optimizers=self._optimizers, schedulers=self._schedulers, scaler=self.scaler,
-            positions=positions, customs=self._custom_objects, device=self._device, world=self._world,
-            is_leader=self._crew.is_leader,
+            weights=weights, safe=safe, optimizers=[self._strategy.optimizer_state(None, o) for o in optimizers],
+            schedulers=self._schedulers, scaler=self.scaler, positions=positions, customs=self._custom_objects,
+            device=self._device, world=self._world, is_leader=self._crew.is_leader,
+            shards=[part for item in sharded for part in item.parts(self.process_index)],
         )  # fmt: skip
         facts = {"processes": self.num_processes, "iteration": iteration, "data": [_readable(p) for p in positions]}
-        return Content(parts, facts, [])
+        return Content(parts, facts)
+
+    def _in_shards(
+        self, is_chosen: Callable[[int, nn.Module], bool]
+    ) -> tuple[list[nn.Module], list[Optimizer], list[Sharded]]:
+        """Models and optimizers whose state is whole, and those that are chosen to be in shards.
+
+        An optimizer goes with the model that it has parameters of.
+        """
+        models, optimizers, sharded = list(self._models), list(self._optimizers), []
+        for index, model in enumerate(self._models):
+            inner = unwrapped(model, keep_torch_compile=False)
+            if not is_chosen(index, inner):
+                continue
+            from runtime.checkpoints.sharded import Sharded
+
+            own = set(map(id, inner.parameters()))
+            mine = [o for o in optimizers if any(id(p) in own for group in o.param_groups for p in group["params"])]
+            models = [other for other in models if other is not model]
+            optimizers = [other for other in optimizers if all(other is not one for one in mine)]
+            sharded.append(Sharded(inner, mine, index, self._crew.group))
+        return models, optimizers, sharded
 
     def _restore(
-        self, choice: Choice, models: list[nn.Module], options: dict[str, Any], model_options: dict[str, Any]
+        self, choice: Choice, kept: list[nn.Module], options: dict[str, Any], model_options: dict[str, Any]
     ) -> None:
+        from runtime.checkpoints.layout import SHARDED_MODEL
         from runtime.checkpoints.restore import Restored
 
         location = model_options.pop("map_location", None)
@@ -256,9 +286,14 @@ class Checkpointing(Files):
         if location not in known:
             raise ConfigurationError(f"map_location={location!r} is not known. Known: 'cpu', 'on_device'.")
         manifest = choice.manifest
+        models, optimizers, sharded = self._in_shards(
+            lambda index, _: (choice.folder / SHARDED_MODEL.format(index)).is_dir()
+        )
+        still = set(map(id, kept))
         Restored(
-            models=models, optimizers=self._optimizers, schedulers=self._schedulers, loaders=self._dataloaders,
-            customs=self._custom_objects, scaler=self.scaler, device=self._device, world=self._world,
+            models=[model for model in models if id(unwrapped(model)) in still], optimizers=optimizers, sharded=sharded,
+            schedulers=self._schedulers, loaders=self._dataloaders, customs=self._custom_objects, scaler=self.scaler,
+            device=self._device, world=self._world, strategy=self._strategy,
             is_foreign=manifest is None, processes=None if manifest is None else manifest.processes,
             load_options=options, model_options=model_options, map_location=known[location],
         ).load_from(choice.folder)  # fmt: skip

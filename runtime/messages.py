@@ -45,7 +45,8 @@ _SAME_CALL = (
 #: What may be called; the number in the message is the place in this list.
 CALLS = (
     "gather", "gather_for_metrics", "reduce", "pad_across_processes", "wait_for_everyone", "gather_object", "broadcast",
-    "broadcast_object_list", "check_trigger", "synchronize_rng_states", "an exchange of the runtime",
+    "broadcast_object_list", "check_trigger", "synchronize_rng_states", "save_state",
+    "load_state", "an exchange of the runtime",
 )  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(CALLS)}
 _OTHER = len(CALLS) - 1

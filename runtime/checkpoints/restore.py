@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from runtime.checkpoints import randomness
 from runtime.checkpoints.formats import read_object, read_safetensors
@@ -28,9 +28,10 @@ from runtime.checkpoints.layout import (
     numbered,
     random_states,
 )  # fmt: skip
+from runtime.checkpoints.sharded import Sharded
 from runtime.devices import Device
 from runtime.errors import LoadError
-from runtime.strategies import unwrapped
+from runtime.strategies import Strategy, unwrapped
 from runtime.world import World
 
 _WRAPPERS = ("module.", "_orig_mod.")  # what wrappers put before the names of a model
@@ -42,12 +43,14 @@ class Restored:
 
     models: list[nn.Module]
     optimizers: list[Any]
+    sharded: list[Sharded]  # models and optimizers whose state is in shards
     schedulers: list[Any]
     loaders: list[Any]
     customs: list[Any]
     scaler: Any
     device: Device
     world: World
+    strategy: Strategy
     is_foreign: bool = False  # written by another library
     processes: int | None = None  # that saved; None: not known
     load_options: Mapping[str, Any] = field(default_factory=dict)  # of torch.load
@@ -68,9 +71,12 @@ class Restored:
         positions = self._positions(folder)
         states, seed = self._random_states(folder)
         for index, (model, state) in enumerate(zip(self.models, weights, strict=True)):
-            _load_model(folder, index, model, state, self.model_options)
+            self._load_model(folder, index, model, state)
+        for optimizer, state in zip(self.optimizers, optimizers, strict=True):
+            self.strategy.load_optimizer_state(None, optimizer, state)
+        for item in self.sharded:
+            item.load_from(folder)
         for item, state in [
-            *zip(self.optimizers, optimizers, strict=True),
             *zip(self.schedulers, schedulers, strict=True),
             *zip(self.customs, customs, strict=True),
             *positions,
@@ -90,6 +96,18 @@ class Restored:
             weights: dict[str, Any] = read_object(plain)
             return weights
         raise self._missing(folder, safe.name, len(self.models), "models")
+
+    def _load_model(self, folder: Path, index: int, model: nn.Module, state: dict[str, Any]) -> None:
+        inner = unwrapped(model, keep_torch_compile=False)
+        fitting = _with_aliases(_plain(state, inner), inner)
+        try:
+            if self.strategy.is_sharded(inner):
+                self.strategy.load_state_dict(inner, fitting, self.model_options.get("strict", True))
+            else:
+                inner.load_state_dict(fitting, **self.model_options)
+        except RuntimeError as error:
+            told = " ".join(str(error).split())
+            raise LoadError(f"checkpoint {folder}: the weights are not those of model {index}: {told}") from error
 
     def _objects(self, folder: Path, name: str, count: int, kind: str) -> list[Any]:
         result = []
@@ -152,15 +170,6 @@ class Restored:
         return None, None
 
 
-def _load_model(folder: Path, index: int, model: nn.Module, state: dict[str, Any], options: Mapping[str, Any]) -> None:
-    inner = unwrapped(model, keep_torch_compile=False)
-    try:
-        inner.load_state_dict(_with_aliases(_plain(state, inner), inner), **options)
-    except RuntimeError as error:
-        told = " ".join(str(error).split())
-        raise LoadError(f"checkpoint {folder}: the weights are not those of model {index}: {told}") from error
-
-
 def _plain(state: dict[str, Any], model: nn.Module) -> dict[str, Any]:
     """`state` without the names of wrappers, which Accelerate keeps in some versions."""
     own = model.state_dict().keys()
@@ -172,13 +181,10 @@ def _plain(state: dict[str, Any], model: nn.Module) -> dict[str, Any]:
 
 def _with_aliases(state: dict[str, Any], model: nn.Module) -> dict[str, Any]:
     """`state` with the names of tied weights that were left out, because what is shared was written once."""
-    own = model.state_dict()
-    if own.keys() <= state.keys():
-        return state
-    names: dict[tuple[Any, ...], list[str]] = {}
-    for name, value in own.items():
-        if isinstance(value, Tensor) and value.numel():
-            names.setdefault((value.data_ptr(), value.shape, value.dtype), []).append(name)
+    own = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
+    names: dict[int, list[str]] = {}
+    for name, value in own:
+        names.setdefault(id(value), []).append(name)
     result = dict(state)
     for group in names.values():
         present = next((name for name in group if name in state), None)

@@ -31,8 +31,6 @@ from runtime.checkpoints.sink import Sink, to_disk
 from runtime.checkpoints.snapshot import Part, Staging
 from runtime.errors import SaveError
 
-Write = Callable[[Path], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Content:
@@ -40,7 +38,6 @@ class Content:
 
     parts: list[Part]
     facts: dict[str, Any]  # of the manifest
-    writers: list[Write]  # write into the folder in the way of their own, together with the other processes
 
 
 class Saver:
@@ -81,7 +78,7 @@ class Saver:
         try:
             content = build(folder)
             if behind:
-                content = Content(self._staging.copied(content.parts), content.facts, content.writers)
+                content = Content(self._staging.copied(content.parts), content.facts)
         except Exception as problem:  # noqa: BLE001  the other processes are waiting and must hear of it
             error = problem
         if not behind:
@@ -206,13 +203,11 @@ def _written(content: Content, folder: Path) -> dict[str, FileRecord]:
             f"{folder} is not there on this machine. Use a file system that all machines share, or "
             "ProjectConfiguration(save_on_each_node=True)."
         )
-    for write in content.writers:
-        write(folder)
     with ThreadPoolExecutor(1) as behind:
         records = {}
         for part in content.parts:
-            path = part.into(folder)
-            records[part.name] = behind.submit(_sealed, path)
+            for path in part.into(folder):
+                records[path.relative_to(folder).as_posix()] = behind.submit(_sealed, path)
         return {name: record.result() for name, record in records.items()}
 
 

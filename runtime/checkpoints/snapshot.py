@@ -30,6 +30,7 @@ from runtime.checkpoints.layout import (
 )  # fmt: skip
 from runtime.checkpoints.sink import Sink
 from runtime.devices import Device
+from runtime.strategies.base import is_distributed_tensor
 from runtime.world import World
 
 
@@ -42,8 +43,8 @@ class Part:
     what: str  # for messages
     write: Callable[[Sink, Any], None] = write_object
 
-    def into(self, folder: Path) -> Path:
-        """Write the file; it is complete, but need not be on the disk yet.
+    def into(self, folder: Path) -> list[Path]:
+        """Write it, and give back the files that are this process's; they need not be on the disk yet.
 
         Raises:
             OSError: the disk is full, or the folder is gone.
@@ -54,7 +55,7 @@ class Part:
             self.write(sink, self.content)
         if self.write is write_object:
             check_readable(path, self.what)
-        return path
+        return [path]
 
 
 def model_part(index: int, weights: dict[str, Any], safe: bool) -> Part:
@@ -84,13 +85,15 @@ class Staging:
     def _copy(self, item: Any, place: tuple[Any, ...]) -> Any:
         if isinstance(item, Tensor):
             return self._tensor(item.detach(), place)
-        if type(item) is dict or isinstance(item, dict):
+        if isinstance(item, dict):
             return {key: self._copy(value, (*place, key)) for key, value in item.items()}
         if type(item) in (list, tuple):
             return type(item)(self._copy(value, (*place, index)) for index, value in enumerate(item))
         return copy.deepcopy(item)
 
     def _tensor(self, tensor: Tensor, place: tuple[Any, ...]) -> Tensor:
+        if is_distributed_tensor(tensor):
+            return self._shard(tensor, place)
         if tensor.layout is not torch.strided:
             return tensor.cpu().clone()
         buffer = self._kept.get(place)
@@ -99,12 +102,21 @@ class Staging:
         self._used[place] = buffer
         return buffer.copy_(tensor, non_blocking=True)
 
+    def _shard(self, tensor: Any, place: tuple[Any, ...]) -> Tensor:
+        """A copy of this process's part; where its device has memory of its own, there."""
+        local = tensor.to_local()
+        copied = self._tensor(local, place) if local.device.type == "cpu" else local.clone()
+        result: Tensor = type(tensor).from_local(
+            copied, tensor.device_mesh, tensor.placements, run_check=False, shape=tensor.shape, stride=tensor.stride()
+        )
+        return result
+
 
 def collected(
     *,
     weights: list[dict[str, Any]],
     safe: bool,
-    optimizers: list[Any],
+    optimizers: list[dict[str, Any]],
     schedulers: list[Any],
     scaler: Any,
     positions: list[Any],
@@ -112,16 +124,18 @@ def collected(
     device: Device,
     world: World,
     is_leader: bool,
+    shards: list[Part],
 ) -> list[Part]:
     """The parts of one process: its random numbers, and on a leader all that is the same everywhere."""
-    own = [Part(random_states(world.rank), randomness.states(device), "the random number generators")]
+    # What all write together comes first, in the same order everywhere.
+    own = [*shards, Part(random_states(world.rank), randomness.states(device), "the random number generators")]
     if not is_leader:
         return own
     parts = [model_part(index, state, safe) for index, state in enumerate(weights)]
-    parts += [Part(numbered(OPTIMIZER, i), o.state_dict(), f"optimizer {i}") for i, o in enumerate(optimizers)]
+    parts += [Part(numbered(OPTIMIZER, i), state, f"optimizer {i}") for i, state in enumerate(optimizers)]
     parts += [Part(numbered(SCHEDULER, i), s.state_dict(), f"scheduler {i}") for i, s in enumerate(schedulers)]
     parts += [Part(numbered(LOADER, i), p, f"data loader {i}") for i, p in enumerate(positions) if p is not None]
     if scaler is not None:
         parts.append(Part(SCALER, scaler.state_dict(), "the gradient scaler"))
     parts += [Part(custom(i), c.state_dict(), f"the registered {type(c).__name__}") for i, c in enumerate(customs)]
-    return parts + own
+    return own + parts

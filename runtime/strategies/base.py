@@ -48,6 +48,11 @@ class Strategy:
         """What the processes of this run are."""
         return self._ground.device.distributed_type if self._world.size > 1 else DistributedType.NO
 
+    @property
+    def writes_shards(self) -> bool:
+        """Whether every process writes its own part of a sharded model into a checkpoint."""
+        return self._ground.sharding is not None and self._ground.sharding.writes_shards
+
     def wrap(self, model: nn.Module) -> nn.Module:
         """The model as the training loop should call it."""
         return model
