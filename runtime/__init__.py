@@ -21,7 +21,9 @@ if TYPE_CHECKING:
         InitProcessGroupKwargs,
         ProfileKwargs,
     )
-    from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig
+    from runtime.local_sgd import LocalSGD
+    from runtime.memory import find_executable_batch_size, release_memory
+    from runtime.plugins import FullyShardedDataParallelPlugin, GradientAccumulationPlugin, ParallelismConfig
     from runtime.progress import tqdm
     from runtime.project import ProjectConfiguration
     from runtime.seed import set_seed
@@ -36,13 +38,17 @@ _HOME = {
     "FullyShardedDataParallelPlugin": "runtime.plugins",
     "GeneralTracker": "runtime.tracking",
     "GradScalerKwargs": "runtime.handlers",
+    "GradientAccumulationPlugin": "runtime.plugins",
     "InitProcessGroupKwargs": "runtime.handlers",
+    "LocalSGD": "runtime.local_sgd",
     "LoggerType": "runtime.tracking",
     "ParallelismConfig": "runtime.plugins",
     "ProfileKwargs": "runtime.handlers",
     "ProjectConfiguration": "runtime.project",
     "broadcast_object_list": "runtime.collectives",
+    "find_executable_batch_size": "runtime.memory",
     "gather_object": "runtime.collectives",
+    "release_memory": "runtime.memory",
     "set_seed": "runtime.seed",
     "skip_first_batches": "runtime.data.loader",
     "tqdm": "runtime.progress",
@@ -57,13 +63,17 @@ __all__ = [
     "FullyShardedDataParallelPlugin",
     "GeneralTracker",
     "GradScalerKwargs",
+    "GradientAccumulationPlugin",
     "InitProcessGroupKwargs",
+    "LocalSGD",
     "LoggerType",
     "ParallelismConfig",
     "ProfileKwargs",
     "ProjectConfiguration",
     "broadcast_object_list",
+    "find_executable_batch_size",
     "gather_object",
+    "release_memory",
     "set_seed",
     "skip_first_batches",
     "tqdm",

@@ -26,7 +26,7 @@ from torch.utils.data import DataLoader
 from runtime import watch
 from runtime.accumulation import Accumulation
 from runtime.checkpointing import Checkpointing
-from runtime.config import data_settings, refuse_unsupported, resolve
+from runtime.config import data_settings, refuse_unsupported, resolve, window_steps
 from runtime.data.feeds import Dealing
 from runtime.data.loader import Prepared, prepared_loader
 from runtime.data.passes import Passes
@@ -37,7 +37,7 @@ from runtime.exchange import Exchange
 from runtime.handlers import DataLoaderConfiguration, Handlers
 from runtime.loaders import Loaders
 from runtime.optimizer import Following, following, hold_back
-from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig
+from runtime.plugins import FullyShardedDataParallelPlugin, GradientAccumulationPlugin, ParallelismConfig
 from runtime.precision import PRECISIONS, Fp16, Unscaled
 from runtime.project import ProjectConfiguration, project_settings
 from runtime.reporting import Reporting
@@ -71,6 +71,7 @@ class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
         parallelism_config: how many replicas there are of a sharded model.
         debug: name processes that wait for each other in vain, with the line of each (`runtime.watch`). None: on the
             CPU, where it costs nothing; also from ACCELERATE_DEBUG_MODE.
+        gradient_accumulation_plugin: how windows of micro-steps end; in the place of `gradient_accumulation_steps`.
 
     Raises:
         ConfigurationError: a value that cannot be used here; `UnsupportedArgument` for what only Accelerate has.
@@ -92,6 +93,7 @@ class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
         fsdp_plugin: FullyShardedDataParallelPlugin | None = None,
         parallelism_config: ParallelismConfig | None = None,
         debug: bool | None = None,
+        gradient_accumulation_plugin: GradientAccumulationPlugin | None = None,
         **unsupported: Any,
     ) -> None:
         refuse_unsupported(unsupported)
@@ -99,7 +101,7 @@ class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
         given = {
             "device_placement": device_placement,
             "mixed_precision": mixed_precision,
-            "gradient_accumulation_steps": gradient_accumulation_steps,
+            "gradient_accumulation_steps": window_steps(gradient_accumulation_plugin, gradient_accumulation_steps),
             "cpu": cpu,
             "step_scheduler_with_optimizer": step_scheduler_with_optimizer,
             "debug": debug,
@@ -117,9 +119,9 @@ class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
         offloads = shards is not None and shards.cpu_offload
         super().__init__(alone.join(self._device, self.device, self._handlers.group, offloads=offloads))
         self._choose_trackers(log_with)
-        self._compose(shards)
+        self._compose(shards, gradient_accumulation_plugin)
 
-    def _compose(self, shards: Sharding | None) -> None:
+    def _compose(self, shards: Sharding | None, windows: GradientAccumulationPlugin | None) -> None:
         world, config = self._world, self.config
         watch.begin(world, config.debug)
         precision = PRECISIONS[config.mixed_precision]
@@ -138,7 +140,8 @@ class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
             )
         )
         self._passes = Passes(world.rank)
-        self._accumulation = Accumulation(config.gradient_accumulation_steps, self._passes)
+        self._accumulation = Accumulation(config.gradient_accumulation_steps, self._passes, windows)
+        self.native_amp = self._precision.dtype is not None
         self.mixed_precision = config.mixed_precision.value
         self.split_batches = config.split_batches
         self.even_batches = config.even_batches
@@ -303,6 +306,8 @@ class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
         gc.collect()
         self._device.empty_cache()
         return [None] * count
+
+    clear = free_memory
 
     def end_training(self) -> None:
         """Wait for the last save, finish the trackers and leave the process group; the script may go on alone.

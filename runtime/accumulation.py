@@ -1,7 +1,8 @@
-"""Gradient accumulation: which micro-steps end with an optimizer step.
+"""Gradient accumulation: which micro-steps end with an optimizer step, and what a loss is divided by.
 
 Every set of models has a counter of its own, so two models trained in turn (a generator and a discriminator) do not
-count each other's micro-steps. The last batch of a pass over a prepared loader always synchronises.
+count each other's micro-steps. The last batch of a pass over a prepared loader always synchronises, unless
+`sync_with_dataloader` is False.
 """
 
 from __future__ import annotations
@@ -12,17 +13,26 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from torch import nn
 
 from runtime.data.passes import Passes
+from runtime.plugins import GradientAccumulationPlugin
 
 
 class Accumulation:
     """The counters of one accelerator, and whether gradients are synchronised now."""
 
-    def __init__(self, steps: int, passes: Passes) -> None:
+    def __init__(self, steps: int, passes: Passes, windows: GradientAccumulationPlugin | None = None) -> None:
         self.steps = steps
         self.is_due = True  # the optimizer may step; True outside of any `accumulate`
+        self._windows = windows or GradientAccumulationPlugin()
         self._passes = passes
         self._counts: dict[frozenset[int], int] = {}
+        self._lengths: dict[frozenset[int], int] = {}  # of windows that the end of a pass cuts short
+        self._length: int | None = None  # of the window that goes on, if it is such a one
         self._nothing = nullcontext()
+
+    @property
+    def divisor(self) -> int:
+        """What `backward` divides a loss by: the micro-steps of a window."""
+        return self._length or self.steps
 
     def window(self, models: tuple[nn.Module, ...], no_sync: NoSync) -> AbstractContextManager[None]:
         """A context for one micro-step of these models."""
@@ -32,20 +42,34 @@ class Accumulation:
         return _MicroStep(self, models, no_sync)
 
     def advance(self, models: tuple[nn.Module, ...]) -> bool:
-        """Count a micro-step; True if it is the last of its window."""
+        """Count a micro-step; True if gradients are exchanged in it."""
         key = frozenset(map(id, models))
+        count = self._counts.get(key, 0)
+        if self._windows.exact_last_window:
+            self._measure(key, count)
         current = self._passes.current
-        if current is not None and current.is_last:
+        if self._windows.sync_with_dataloader and current is not None and current.is_last:
             self._counts[key] = 0
             self.is_due = True
         else:
-            self._counts[key] = self._counts.get(key, 0) + 1
-            self.is_due = self._counts[key] % self.steps == 0
-        return self.is_due
+            self._counts[key] = count + 1
+            self.is_due = (count + 1) % self.steps == 0
+        return self.is_due or self._windows.sync_each_batch
+
+    def _measure(self, key: frozenset[int], count: int) -> None:
+        """At the start of a window: how many micro-steps the pass has left for it, one for each of its batches."""
+        current = self._passes.current
+        if count % self.steps == 0:
+            self._lengths.pop(key, None)
+            if self._windows.sync_with_dataloader and current is not None and current.steps is not None:
+                self._lengths[key] = max(1, min(self.steps, current.steps - current.step + 1))
+        self._length = self._lengths.get(key)
 
     def forget(self) -> None:
         """Start counting anew."""
         self._counts.clear()
+        self._lengths.clear()
+        self._length = None
         self.is_due = True
 
 

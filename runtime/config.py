@@ -13,6 +13,7 @@ from typing import Any
 
 from runtime.errors import ConfigurationError, UnsupportedArgument
 from runtime.handlers import DataLoaderConfiguration
+from runtime.plugins import GradientAccumulationPlugin
 
 
 class DistributedType(str, Enum):
@@ -160,8 +161,10 @@ UNSUPPORTED_ARGUMENTS = {  # arguments of Accelerate's constructor that are not 
     "dynamo_backend": _COMPILER,
     "dynamo_plugin": _COMPILER,
     "rng_types": "The order of samples is agreed on, other random numbers belong to their process: leave it out.",
-    "gradient_accumulation_plugin": "Pass gradient_accumulation_steps=k.",
 }
+
+
+ACCEPTED_VALUES = {"rng_types": [["generator"]]}  # what Accelerate does by default, and is done here
 
 
 def refuse_unsupported(arguments: Mapping[str, object]) -> None:
@@ -174,7 +177,7 @@ def refuse_unsupported(arguments: Mapping[str, object]) -> None:
     for name, value in arguments.items():
         if name not in UNSUPPORTED_ARGUMENTS:
             raise TypeError(f"Accelerator() has no argument {name!r}.")
-        if value is not None:
+        if value is not None and value not in ACCEPTED_VALUES.get(name, ()):
             raise UnsupportedArgument(f"Accelerator({name}=...)", UNSUPPORTED_ARGUMENTS[name])
 
 
@@ -227,3 +230,19 @@ def data_settings(configuration: DataLoaderConfiguration | None, split_batches: 
     split = chosen.split_batches if split_batches is None else split_batches
     kept = ("even_batches", "non_blocking", "use_seedable_sampler", "data_seed")
     return {"split_batches": split, **{name: getattr(chosen, name) for name in kept}}
+
+
+def window_steps(plugin: GradientAccumulationPlugin | None, steps: int) -> int | None:
+    """Micro-steps per optimizer step: the plugin's where there is one; None leaves it to the environment.
+
+    Raises:
+        ConfigurationError: both are given.
+    """
+    if plugin is None:
+        return steps
+    if steps != 1:
+        raise ConfigurationError(
+            f"gradient_accumulation_steps={steps} and gradient_accumulation_plugin contradict. "
+            "Keep GradientAccumulationPlugin(num_steps=...)."
+        )
+    return plugin.num_steps

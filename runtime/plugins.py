@@ -1,6 +1,7 @@
-"""What a script passes to `Accelerator` to shard its models or to compile them: names and meaning as in Accelerate.
+"""What a script passes to `Accelerator` to shard its models, to compile them or to accumulate gradients.
 
-A field that is None is read from the variable that `accelerate launch` sets for it. No torch in here.
+Names and meaning are those of Accelerate. A field that is None is read from the variable that `accelerate launch` sets
+for it. No torch in here.
 """
 
 from __future__ import annotations
@@ -15,6 +16,27 @@ _FULL = "State dictionaries are gathered on the main process's CPU: leave it out
 _START = "Initialise the model before prepare: the main process's values are sent to all others."
 _PREFETCH = "FSDP2 prefetches by itself: leave it out or set it to False."
 _OFFLOAD = "Only whether layers are computed again can be said: leave it out."
+
+
+@dataclass(kw_only=True)
+class GradientAccumulationPlugin(Handler):
+    """How windows of micro-steps end in `accumulate`."""
+
+    only_default: ClassVar[dict[str, str]] = {
+        "adjust_scheduler": "It has no effect in Accelerate, whose default is True: leave it out. "
+        "Schedulers step once for each optimizer step; give their horizon in optimizer steps."
+    }
+
+    num_steps: int | None = None
+    """Micro-steps in a window; None: 1, or what ACCELERATE_GRADIENT_ACCUMULATION_STEPS says."""
+    adjust_scheduler: bool = False
+    sync_with_dataloader: bool = True
+    """The last batch of a pass over a prepared loader ends a window, which may then be a short one."""
+    sync_each_batch: bool = False
+    """Gradients are exchanged in every micro-step: more communication, less memory with sharded models."""
+    exact_last_window: bool = False
+    """Not in Accelerate: in a window that the end of a pass cuts short, `backward` divides by the micro-steps it has,
+    not by `num_steps`, so its step is as large as others. Needs a loader with a length, one `accumulate` a batch."""
 
 
 @dataclass(kw_only=True)

@@ -34,8 +34,8 @@ class Training(Processes):
         The loss is divided by `gradient_accumulation_steps`. Where the processes hold parts of one batch that differ in
         size (`split_batches`), it is weighted so that the average is the gradient of the mean over the batch.
         """
-        if self._accumulation.steps > 1:
-            loss = loss / self._accumulation.steps
+        if (divisor := self._accumulation.divisor) > 1:
+            loss = loss / divisor
         if self._passes.weight != 1.0:
             loss = loss * self._passes.weight
         self._precision.backward(loss, **kwargs)
@@ -52,6 +52,17 @@ class Training(Processes):
     def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
         """A context in which `backward` does not average the model's gradients."""
         return self._strategy.no_sync(model)
+
+    def trigger_sync_in_backward(self, model: nn.Module) -> AbstractContextManager[None]:
+        """A context in which `backward` averages gradients, also through forwards that ran under `no_sync`.
+
+        Gradients that were accumulated under `no_sync` before take part: all of `parameter.grad` is averaged.
+        """
+        return self._strategy.sync_in_backward(model)
+
+    def is_sharded(self, model: nn.Module) -> bool:
+        """Whether this process holds only a part of the model."""
+        return self._strategy.is_sharded(model)
 
     def autocast(self, autocast_handler: AutocastKwargs | None = None) -> AbstractContextManager[Any]:
         """The context for computations outside of a prepared model's forward in the precision in use."""

@@ -35,10 +35,11 @@ LAYERS = {
         {"cli"},
         {"launch"},
         {"accelerator"},
+        {"local_sgd"},
         {"training", "loaders", "exchange", "checkpointing", "reporting"},  # what it is made of
         {"files"},
         {"checkpoints", "strategies", "optimizer", "metrics", "data", "accumulation", "save"},
-        {"precision", "processes", "seed", "tracking", "profiling", "logging", "progress"},
+        {"precision", "processes", "seed", "tracking", "profiling", "logging", "progress", "memory"},
         {"collectives", "split"},
         {"messages"},
         {"watch"},

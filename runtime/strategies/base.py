@@ -67,6 +67,13 @@ class Strategy:
         """A context in which backward does not exchange gradients."""
         return nullcontext()
 
+    def sync_in_backward(self, model: nn.Module) -> AbstractContextManager[None]:
+        """A context in which backward exchanges gradients, whatever was said when the forward ran.
+
+        Nothing to do where that is looked at in backward itself.
+        """
+        return nullcontext()
+
     def clip_grad_norm_(self, parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float) -> Tensor:
         """Clip gradients by their total norm over all processes, and give it back as it was before."""
         return nn.utils.clip_grad_norm_(parameters, max_norm, norm_type=norm_type)
