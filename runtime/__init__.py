@@ -23,13 +23,19 @@ if TYPE_CHECKING:
     )
     from runtime.local_sgd import LocalSGD
     from runtime.memory import find_executable_batch_size, release_memory
-    from runtime.plugins import FullyShardedDataParallelPlugin, GradientAccumulationPlugin, ParallelismConfig
+    from runtime.plugins import (
+        FullyShardedDataParallelPlugin,
+        GradientAccumulationPlugin,
+        ParallelismConfig,
+        TorchDynamoPlugin,
+    )
     from runtime.progress import tqdm
     from runtime.project import ProjectConfiguration
     from runtime.seed import set_seed
     from runtime.tracking import GeneralTracker, LoggerType
 
 _HOME = {
+    "TorchDynamoPlugin": "runtime.plugins",
     "Accelerator": "runtime.accelerator",
     "AutocastKwargs": "runtime.handlers",
     "DataLoaderConfiguration": "runtime.handlers",
@@ -70,6 +76,7 @@ __all__ = [
     "ParallelismConfig",
     "ProfileKwargs",
     "ProjectConfiguration",
+    "TorchDynamoPlugin",
     "broadcast_object_list",
     "find_executable_batch_size",
     "gather_object",

@@ -26,6 +26,7 @@ from torch.utils.data import DataLoader
 from runtime import watch
 from runtime.accumulation import Accumulation
 from runtime.checkpointing import Checkpointing
+from runtime.compilation import compilation
 from runtime.config import data_settings, refuse_unsupported, resolve, window_steps
 from runtime.data.feeds import Dealing
 from runtime.data.loader import Prepared, prepared_loader
@@ -37,7 +38,12 @@ from runtime.exchange import Exchange
 from runtime.handlers import DataLoaderConfiguration, Handlers
 from runtime.loaders import Loaders
 from runtime.optimizer import Following, following, hold_back
-from runtime.plugins import FullyShardedDataParallelPlugin, GradientAccumulationPlugin, ParallelismConfig
+from runtime.plugins import (
+    FullyShardedDataParallelPlugin,
+    GradientAccumulationPlugin,
+    ParallelismConfig,
+    TorchDynamoPlugin,
+)
 from runtime.precision import PRECISIONS, Fp16, Unscaled
 from runtime.project import ProjectConfiguration, project_settings
 from runtime.reporting import Reporting
@@ -69,6 +75,8 @@ class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
         project_config: the folders of the run, and how its checkpoints are named.
         fsdp_plugin: shard models over the processes; also from ACCELERATE_USE_FSDP and the variables FSDP_*.
         parallelism_config: how many replicas there are of a sharded model.
+        dynamo_backend: compile models when they are prepared; also from ACCELERATE_DYNAMO_BACKEND.
+        dynamo_plugin: the same with more to say; also from the variables ACCELERATE_DYNAMO_*.
         debug: name processes that wait for each other in vain, with the line of each (`runtime.watch`). None: on the
             CPU, where it costs nothing; also from ACCELERATE_DEBUG_MODE.
         gradient_accumulation_plugin: how windows of micro-steps end; in the place of `gradient_accumulation_steps`.
@@ -92,6 +100,8 @@ class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
         project_config: ProjectConfiguration | None = None,
         fsdp_plugin: FullyShardedDataParallelPlugin | None = None,
         parallelism_config: ParallelismConfig | None = None,
+        dynamo_backend: str | Callable[..., Any] | None = None,
+        dynamo_plugin: TorchDynamoPlugin | None = None,
         debug: bool | None = None,
         gradient_accumulation_plugin: GradientAccumulationPlugin | None = None,
         **unsupported: Any,
@@ -118,6 +128,7 @@ class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
         shards = sharding(fsdp_plugin, parallelism_config, os.environ, alone.size)
         offloads = shards is not None and shards.cpu_offload
         super().__init__(alone.join(self._device, self.device, self._handlers.group, offloads=offloads))
+        self._compilation = compilation(dynamo_plugin, dynamo_backend, os.environ)
         self._choose_trackers(log_with)
         self._compose(shards, gradient_accumulation_plugin)
 
@@ -209,6 +220,8 @@ class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
             self._follow(model)
         inner = unwrapped(model)
         self._precision.apply(inner)
+        if self._compilation is not None:
+            self._compilation.apply(inner)
         result = self._strategy.wrap(model) if is_wrapped else model
         for optimizer in self._optimizers:
             self._strategy.rebind(optimizer)

@@ -147,10 +147,8 @@ OPTIONS = (
 UNSUPPORTED_VARIABLES = {  # set by `accelerate launch`; a run that asks for them must not silently do without
     "ACCELERATE_USE_DEEPSPEED": "Launch without DeepSpeed.",
     "ACCELERATE_USE_MEGATRON_LM": "Launch without Megatron-LM.",
-    "ACCELERATE_DYNAMO_BACKEND": "Compile the model in the script: model = torch.compile(model).",
 }
 
-_COMPILER = "Compile the model yourself: model = torch.compile(model)."
 _ENGINE = "Models are replicated, or sharded with FSDP2: leave it out, or pass fsdp_plugin=..."
 
 UNSUPPORTED_ARGUMENTS = {  # arguments of Accelerate's constructor that are not here, each with the way out
@@ -158,8 +156,6 @@ UNSUPPORTED_ARGUMENTS = {  # arguments of Accelerate's constructor that are not 
     "deepspeed_plugins": _ENGINE,
     "megatron_lm_plugin": _ENGINE,
     "torch_tp_plugin": _ENGINE,
-    "dynamo_backend": _COMPILER,
-    "dynamo_plugin": _COMPILER,
     "rng_types": "The order of samples is agreed on, other random numbers belong to their process: leave it out.",
 }
 

@@ -119,3 +119,18 @@ class ParallelismConfig(Handler):
             if getattr(self, name) == 1:  # one process is none beside itself
                 setattr(self, name, None)
         super().__post_init__()
+
+
+@dataclass(kw_only=True)
+class TorchDynamoPlugin(Handler):
+    """Arguments of `torch.compile`, with which `prepare` compiles models in place."""
+
+    backend: str | Callable[..., Any] | None = None
+    """The name of a backend ("inductor", "eager", "aot_eager", ...) in any case, or a function; "no": no compiling."""
+    mode: str | None = None
+    fullgraph: bool | None = None
+    dynamic: bool | None = None
+    options: dict[str, Any] | None = None
+    disable: bool = False
+    use_regional_compilation: bool | None = None
+    """Compile layers that are repeated, and what stands beside them, each by itself: one block is compiled once."""

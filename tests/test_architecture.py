@@ -45,7 +45,7 @@ LAYERS = {
         {"watch"},
         {"world"},
         {"devices"},
-        {"config", "sharding"},
+        {"config", "sharding", "compilation"},
         {"plugins"},
         {"handlers", "project", "tree", "log"},
         {"errors"},

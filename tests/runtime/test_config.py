@@ -59,7 +59,7 @@ def test_cpu_is_read_from_the_environment(text, expected):
         ({}, {"ACCELERATE_GRADIENT_ACCUMULATION_STEPS": "auto"}, "'auto' is not a whole number"),
         ({}, {"ACCELERATE_USE_CPU": "maybe"}, "'maybe' is neither yes nor no"),
         ({}, {"ACCELERATE_USE_DEEPSPEED": "true"}, "ACCELERATE_USE_DEEPSPEED=true is not supported"),
-        ({}, {"ACCELERATE_DYNAMO_BACKEND": "INDUCTOR"}, "torch.compile"),
+        ({}, {"ACCELERATE_USE_MEGATRON_LM": "true"}, "Launch without Megatron-LM"),
     ],
 )
 def test_bad_values_are_refused_with_their_origin(arguments, environ, says):
@@ -67,7 +67,7 @@ def test_bad_values_are_refused_with_their_origin(arguments, environ, says):
         resolve(arguments, environ)
 
 
-@pytest.mark.parametrize("variable", ["ACCELERATE_USE_DEEPSPEED", "ACCELERATE_DYNAMO_BACKEND"])
+@pytest.mark.parametrize("variable", ["ACCELERATE_USE_DEEPSPEED", "ACCELERATE_USE_MEGATRON_LM"])
 def test_engines_that_are_off_are_accepted(variable):
     assert resolve({}, {variable: "NO"}).mixed_precision is MixedPrecision.NO
 
