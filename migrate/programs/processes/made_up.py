@@ -28,6 +28,12 @@ _ENDS = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.CRITERION, R
 
 #: By these a call is given a stream or a seed of its own.
 _SEEDED = frozenset({"generator", "random_state", "seed", "rng", None})
+#: What gives random values, by the library from whose stream they are drawn.
+_DRAWING = {
+    "torch": ("torch.rand", "torch.normal", "torch.bernoulli", "torch.multinomial", "torch.poisson"),
+    "numpy": ("numpy.random.", "sklearn.datasets.make_"),
+    "random": ("random.",),
+}
 _SIGNS = (ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop)  # one object stands in many places
 
 
@@ -51,10 +57,12 @@ def _library(facts: Facts, draws: Draws, call: ast.Call) -> str | None:
     names = facts.called(call)
     if names & known.STREAMS:
         return None if is_given(call) else GENERATOR
-    if not draws.draws(call) or any(keyword.arg in _SEEDED for keyword in call.keywords):
+    if any(keyword.arg in _SEEDED for keyword in call.keywords) or not draws.draws(call):
         return None
-    drawn = (each for each in ("numpy", "random") if any(known.draws_from(each, name) for name in names))
-    return next(drawn, "torch")
+    if not names:  # a method: `x.normal_()`, `frame.sample(frac=1)`
+        return "numpy" if {"frac", "n"} & {keyword.arg for keyword in call.keywords} else "torch"
+    found = (library for library, drawing in _DRAWING.items() if any(name.startswith(drawing) for name in names))
+    return next(found, None)
 
 
 class _Walk:
