@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from runtime.accelerator import Accelerator
-    from runtime.collectives import broadcast_object_list, gather_object
     from runtime.config import DistributedType
     from runtime.data.loader import skip_first_batches
     from runtime.handlers import (
@@ -23,6 +22,30 @@ if TYPE_CHECKING:
     )
     from runtime.local_sgd import LocalSGD
     from runtime.memory import find_executable_batch_size, release_memory
+    from runtime.operations import (
+        RNGType,
+        broadcast,
+        broadcast_object_list,
+        concatenate,
+        convert_to_fp32,
+        copy_tensor_to_devices,
+        extract_model_from_parallel,
+        find_batch_size,
+        gather,
+        gather_object,
+        is_compiled_module,
+        is_torch_tensor,
+        listify,
+        load,
+        pad_across_processes,
+        recursively_apply,
+        reduce,
+        send_to_device,
+        slice_tensors,
+        synchronize_rng_state,
+        synchronize_rng_states,
+        wait_for_everyone,
+    )
     from runtime.plugins import (
         FullyShardedDataParallelPlugin,
         GradientAccumulationPlugin,
@@ -32,11 +55,13 @@ if TYPE_CHECKING:
     from runtime.progress import tqdm
     from runtime.project import ProjectConfiguration
     from runtime.seed import set_seed
+    from runtime.state import AcceleratorState, GradientState, PartialState
     from runtime.tracking import GeneralTracker, LoggerType
+    from runtime.variables import patch_environment
 
 _HOME = {
-    "TorchDynamoPlugin": "runtime.plugins",
     "Accelerator": "runtime.accelerator",
+    "AcceleratorState": "runtime.state",
     "AutocastKwargs": "runtime.handlers",
     "DataLoaderConfiguration": "runtime.handlers",
     "DistributedDataParallelKwargs": "runtime.handlers",
@@ -45,23 +70,48 @@ _HOME = {
     "GeneralTracker": "runtime.tracking",
     "GradScalerKwargs": "runtime.handlers",
     "GradientAccumulationPlugin": "runtime.plugins",
+    "GradientState": "runtime.state",
     "InitProcessGroupKwargs": "runtime.handlers",
     "LocalSGD": "runtime.local_sgd",
     "LoggerType": "runtime.tracking",
     "ParallelismConfig": "runtime.plugins",
+    "PartialState": "runtime.state",
     "ProfileKwargs": "runtime.handlers",
     "ProjectConfiguration": "runtime.project",
-    "broadcast_object_list": "runtime.collectives",
+    "RNGType": "runtime.operations",
+    "TorchDynamoPlugin": "runtime.plugins",
+    "broadcast": "runtime.operations",
+    "broadcast_object_list": "runtime.operations",
+    "concatenate": "runtime.operations",
+    "convert_to_fp32": "runtime.operations",
+    "copy_tensor_to_devices": "runtime.operations",
+    "extract_model_from_parallel": "runtime.operations",
+    "find_batch_size": "runtime.operations",
     "find_executable_batch_size": "runtime.memory",
-    "gather_object": "runtime.collectives",
+    "gather": "runtime.operations",
+    "gather_object": "runtime.operations",
+    "is_compiled_module": "runtime.operations",
+    "is_torch_tensor": "runtime.operations",
+    "listify": "runtime.operations",
+    "load": "runtime.operations",
+    "pad_across_processes": "runtime.operations",
+    "patch_environment": "runtime.variables",
+    "recursively_apply": "runtime.operations",
+    "reduce": "runtime.operations",
     "release_memory": "runtime.memory",
+    "send_to_device": "runtime.operations",
     "set_seed": "runtime.seed",
     "skip_first_batches": "runtime.data.loader",
+    "slice_tensors": "runtime.operations",
+    "synchronize_rng_state": "runtime.operations",
+    "synchronize_rng_states": "runtime.operations",
     "tqdm": "runtime.progress",
+    "wait_for_everyone": "runtime.operations",
 }
 
 __all__ = [
     "Accelerator",
+    "AcceleratorState",
     "AutocastKwargs",
     "DataLoaderConfiguration",
     "DistributedDataParallelKwargs",
@@ -70,20 +120,43 @@ __all__ = [
     "GeneralTracker",
     "GradScalerKwargs",
     "GradientAccumulationPlugin",
+    "GradientState",
     "InitProcessGroupKwargs",
     "LocalSGD",
     "LoggerType",
     "ParallelismConfig",
+    "PartialState",
     "ProfileKwargs",
     "ProjectConfiguration",
+    "RNGType",
     "TorchDynamoPlugin",
+    "broadcast",
     "broadcast_object_list",
+    "concatenate",
+    "convert_to_fp32",
+    "copy_tensor_to_devices",
+    "extract_model_from_parallel",
+    "find_batch_size",
     "find_executable_batch_size",
+    "gather",
     "gather_object",
+    "is_compiled_module",
+    "is_torch_tensor",
+    "listify",
+    "load",
+    "pad_across_processes",
+    "patch_environment",
+    "recursively_apply",
+    "reduce",
     "release_memory",
+    "send_to_device",
     "set_seed",
     "skip_first_batches",
+    "slice_tensors",
+    "synchronize_rng_state",
+    "synchronize_rng_states",
     "tqdm",
+    "wait_for_everyone",
 ]
 
 

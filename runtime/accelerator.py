@@ -48,6 +48,7 @@ from runtime.precision import PRECISIONS, Fp16, Unscaled
 from runtime.project import ProjectConfiguration, project_settings
 from runtime.reporting import Reporting
 from runtime.sharding import Sharding, sharding
+from runtime.state import Owner
 from runtime.strategies import Ground, strategy_for, unwrapped
 from runtime.training import Training
 from runtime.world import World, leave
@@ -55,7 +56,7 @@ from runtime.world import World, leave
 T = TypeVar("T")
 
 
-class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
+class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
     """Runs a training script on one device or on many.
 
     Args:
@@ -168,6 +169,7 @@ class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
             int, tuple[Any, Any]
         ] = {}  # id of what was prepared, or came out → (that object, the result)
         self._undo: list[Callable[[], None]] = []
+        self._become_current()
 
     # prepare
 
@@ -183,6 +185,7 @@ class Accelerator(Training, Loaders, Exchange, Checkpointing, Reporting):
         Raises:
             PrepareError: a container with objects to prepare; it would have been left as it is.
         """
+        self._refuse_retired()
         if device_placement is not None and len(device_placement) != len(args):
             raise ConfigurationError(
                 f"device_placement has {len(device_placement)} entries for {len(args)} objects. Give one for each."

@@ -20,7 +20,7 @@ from runtime.errors import CollectiveError, ConfigurationError
 from runtime.messages import agreed, aligned_bytes_of, announce, exchange, is_small, run
 from runtime.tree import leaves, map_leaves, with_leaves
 from runtime.watch import is_on
-from runtime.world import World, current_world
+from runtime.world import World
 
 
 def tensor_leaves(data: Any, action: str) -> list[Tensor] | None:
@@ -126,17 +126,13 @@ def flattened(objects: list[Any]) -> list[Any]:
     return result
 
 
-def gather_object(object: Any) -> Any:  # noqa: A002  the name in Accelerate
+def gather_object(world: World, item: Any) -> Any:
     """The objects of all processes in one list (lists are joined); the input itself on one process."""
-    world = current_world()
-    if world.size == 1:
-        return object
-    return flattened(all_objects(world, object))
+    return item if world.size == 1 else flattened(all_objects(world, item))
 
 
-def broadcast_object_list(object_list: list[Any], from_process: int = 0) -> list[Any]:
+def broadcast_object_list(world: World, object_list: list[Any], from_process: int = 0) -> list[Any]:
     """One process' objects (pickled) in the list of every process: the list is changed, and given back."""
-    world = current_world()
     if world.size > 1:
         object_list[:] = _told(world, object_list, from_process, "broadcast_object_list")
     return object_list
@@ -185,19 +181,20 @@ def broadcast(world: World, data: Any, from_process: int = 0) -> Any:
     return on_tensors(data, told, "broadcast")
 
 
-_REDUCTIONS = ("sum", "mean", "none")
+_ON_TWO = {"max": torch.maximum}
+_REDUCTIONS = ("sum", "mean", "max", "none")
 
 
 def reduce(
     world: World, data: Any, reduction: str = "sum", scale: float = 1.0, *, is_checked: bool | None = None
 ) -> Any:
-    """`data` summed or averaged over the processes; new tensors, also on one process.
+    """`data` summed, averaged, or as its largest values over the processes; new tensors, also on one process.
 
     Python numbers keep their type: an int stays exact (int64), a float is reduced in float64. The mean of whole
     numbers is a floating-point number. Numbers and arrays of NumPy come back as such. With "none" nothing is exchanged.
 
     Raises:
-        ConfigurationError: `reduction` is none of "sum", "mean" and "none".
+        ConfigurationError: `reduction` is none of "sum", "mean", "max" and "none".
         CollectiveError: the processes bring different numbers of tensors, dtypes or shapes (on gloo, or in debug mode).
     """
     if reduction not in _REDUCTIONS:
@@ -205,7 +202,7 @@ def reduce(
     own = list(leaves(data))
     tensors = [_as_summand(leaf) for leaf in own]
     if world.size > 1 and reduction != "none":
-        _all_reduce(world, [t for t in tensors if t is not None], _REDUCTIONS.index(reduction), is_checked)
+        _all_reduce(world, [t for t in tensors if t is not None], reduction, is_checked)
     results = [_finished(t, leaf, reduction, world.size, scale) for t, leaf in zip(tensors, own, strict=True)]
     return with_leaves(data, iter(results))
 
@@ -236,7 +233,8 @@ def _finished(tensor: Tensor | None, leaf: Any, reduction: str, size: int, scale
         tensor = tensor * scale
     if isinstance(leaf, Tensor):
         weight = scale / size if reduction == "mean" else scale
-        return _Joined.apply(leaf, tensor, weight) if leaf.requires_grad else tensor  # type: ignore[no-untyped-call]
+        joins = leaf.requires_grad and reduction != "max"  # the largest has no gradient to hand on
+        return _Joined.apply(leaf, tensor, weight) if joins else tensor  # type: ignore[no-untyped-call]
     return tensor.numpy()[()] if _is_numpy(leaf) and not isinstance(leaf, float) else tensor.item()
 
 
@@ -255,26 +253,24 @@ class _Joined(torch.autograd.Function):
         return gradients[0] if ctx.weight == 1.0 else gradients[0] * ctx.weight, None, None
 
 
-def _all_reduce(world: World, tensors: list[Tensor], detail: int, is_checked: bool | None) -> None:
-    """Sum in place: what is small in the message that also says what it is, the rest in one collective per dtype."""
+def _all_reduce(world: World, tensors: list[Tensor], reduction: str, is_checked: bool | None) -> None:
+    """In place: what is small in the message that also says what it is, the rest in one collective per dtype."""
+    detail = _REDUCTIONS.index(reduction)
     if is_checked is None:
         is_checked = world.device.type == "cpu" or is_on()  # elsewhere it would make the device wait
     if is_checked and is_small(tensors):
         received = agreed(world, tensors, "reduce", detail=detail)
         for index, tensor in enumerate(tensors):
-            tensor.copy_(fold(torch.add, received.pieces(index)))  # in rank order, so the same everywhere
+            pieces = received.pieces(index)  # joined in rank order, so the result is the same everywhere
+            tensor.copy_(fold(_ON_TWO.get(reduction, torch.add), pieces))
         return
     if is_checked:
         announce(world, tensors, "reduce", detail)
-    sum_in_place(world, tensors)
-
-
-def sum_in_place(world: World, tensors: list[Tensor]) -> None:
-    """The sum over the processes in every tensor, one collective per dtype; nothing is checked."""
+    kind = dist.ReduceOp.MAX if reduction == "max" else dist.ReduceOp.SUM
     for dtype in dict.fromkeys(tensor.dtype for tensor in tensors):
         group = [tensor for tensor in tensors if tensor.dtype is dtype]
         flat = torch.cat([tensor.reshape(-1).to(world.device) for tensor in group])
-        run(dist.all_reduce, "reduce", torch.view_as_real(flat) if dtype.is_complex else flat)
+        run(dist.all_reduce, "reduce", torch.view_as_real(flat) if dtype.is_complex else flat, op=kind)
         at = 0
         for tensor in group:
             tensor.copy_(flat[at : at + tensor.numel()].view(tensor.shape))

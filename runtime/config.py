@@ -17,12 +17,24 @@ from runtime.plugins import GradientAccumulationPlugin
 
 
 class DistributedType(str, Enum):
-    """What the processes of this run are."""
+    """What the processes of this run are; scripts also ask for those below the line, which no run has."""
 
     NO = "NO"
     MULTI_CPU = "MULTI_CPU"
     MULTI_GPU = "MULTI_GPU"
     FSDP = "FSDP"
+    # ---
+    DEEPSPEED = "DEEPSPEED"
+    MEGATRON_LM = "MEGATRON_LM"
+    XLA = "XLA"
+    TPU = XLA
+    MULTI_HPU = "MULTI_HPU"
+    MULTI_MLU = "MULTI_MLU"
+    MULTI_MUSA = "MULTI_MUSA"
+    MULTI_NEURON = "MULTI_NEURON"
+    MULTI_NPU = "MULTI_NPU"
+    MULTI_SDAA = "MULTI_SDAA"
+    MULTI_XPU = "MULTI_XPU"
 
 
 class MixedPrecision(str, Enum):

@@ -29,7 +29,9 @@ class Exchange(Processes):
         return gather_for_metrics(self._world, input_data, share, use_gather_object)
 
     def reduce(self, tensor: Any, reduction: str = "sum", scale: float = 1.0) -> Any:
-        """Tensors and numbers summed ("sum") or averaged ("mean") over the processes, and multiplied by `scale`."""
+        """Tensors and numbers summed ("sum"), averaged ("mean") or as the largest ("max") over the processes,
+        and multiplied by `scale`.
+        """
         return collectives.reduce(self._world, tensor, reduction, scale)
 
     def pad_across_processes(self, tensor: Any, dim: int = 0, pad_index: int = 0, pad_first: bool = False) -> Any:

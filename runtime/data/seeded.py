@@ -7,7 +7,7 @@ asked for numbers.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import Any
 
 import torch
@@ -15,11 +15,25 @@ from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 
 
 class SeedableRandomSampler(RandomSampler):
-    """Shuffles with a generator that is seeded with `seed + epoch`; a whole pass takes it to the next epoch."""
+    """Shuffles with a generator that is seeded with `data_seed + epoch`; a whole pass takes it to the next epoch.
 
-    def __init__(self, like: RandomSampler, seed: int | None) -> None:
-        super().__init__(like.data_source, like.replacement, like.num_samples, torch.Generator())
-        self.initial_seed = torch.random.initial_seed() if seed is None else seed
+    Args:
+        generator: the one that is seeded; None: a new one for every pass.
+        data_seed: None: the seed that PyTorch's generator started with.
+    """
+
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Any = None,
+        *,
+        data_seed: int | None = None,
+    ) -> None:
+        super().__init__(data_source, replacement, num_samples, generator or torch.Generator())
+        self._given = generator
+        self.initial_seed = torch.random.initial_seed() if data_seed is None else data_seed
         self.epoch = 0
 
     def __iter__(self) -> Iterator[int]:
@@ -27,7 +41,7 @@ class SeedableRandomSampler(RandomSampler):
 
     def drawn(self, seed: int) -> Iterator[int]:
         """The order that a seed gives; then comes the next epoch."""
-        generator = torch.Generator().manual_seed(seed)
+        generator = (torch.Generator() if self._given is None else self._given).manual_seed(seed)
         yield from RandomSampler(self.data_source, self.replacement, self.num_samples, generator)
         self.set_epoch(self.epoch + 1)
 
@@ -42,7 +56,7 @@ def seeded(loader: DataLoader[Any], seed: int | None) -> DataLoader[Any]:
     sampler = loader.sampler if batches is None else getattr(batches, "sampler", None)
     if type(sampler) is not RandomSampler or (batches is not None and type(batches) is not BatchSampler):
         return loader
-    new = SeedableRandomSampler(sampler, seed)
+    new = SeedableRandomSampler(sampler.data_source, sampler.replacement, sampler.num_samples, data_seed=seed)
     result = copy.copy(loader)
     vars(result)["sampler"] = new  # a loader does not let these be set once it is made
     if batches is not None:

@@ -45,6 +45,7 @@ class Watch:
         self._thread_id = threading.get_ident()
         self._store = PrefixStore(_KEY, dist.distributed_c10d._get_default_store())  # noqa: SLF001  no public name
         self._server, self.address = listen(os.environ)
+        self._server.settimeout(LOOK_EVERY_S)
         self._others: dict[int, Address] = {}
         self._failures: dict[int, Report] = {}
         self._call = ""
@@ -201,7 +202,6 @@ class Watch:
     # the thread
 
     def _serve(self) -> None:
-        self._server.settimeout(LOOK_EVERY_S)
         with contextlib.suppress(Exception):
             self._learn_addresses()
         while True:

@@ -10,12 +10,10 @@ import pytest
 import torch
 from ranks import run_ranks
 
-from runtime import Accelerator, broadcast_object_list, gather_object
-from runtime.collectives import broadcast as broadcast_in
+from runtime import Accelerator, broadcast, broadcast_object_list, gather_object
 from runtime.data.plan import Share
 from runtime.messages import DTYPES
 from runtime.split import split
-from runtime.world import current_world
 
 Pair = namedtuple("Pair", "a b")  # noqa: PYI024  the untyped kind, too
 
@@ -24,10 +22,6 @@ Pair = namedtuple("Pair", "a b")  # noqa: PYI024  the untyped kind, too
 class Result:
     scores: torch.Tensor
     nothing: None = None
-
-
-def broadcast(data, from_process=0):
-    return broadcast_in(current_world(), data, from_process)
 
 
 def message(call):
@@ -158,7 +152,10 @@ def reduces():
     assert (type(single), single, array.tolist()) == (np.float32, 2.0, [1, 4])
     assert a.reduce(torch.ones(2, dtype=torch.bfloat16)).tolist() == [2, 2]
     assert a.reduce(torch.ones(2, dtype=torch.float16)).tolist() == [2, 2]
-    return message(lambda: a.reduce(own, "max")), message(lambda: a.reduce("text"))
+    assert a.reduce(torch.tensor([1.0 - r, r]), "max").tolist() == [1, 1]
+    assert a.reduce(torch.full((3000,), r), "max").sum() == 3000
+    assert a.reduce(own, "none").tolist() == [1, r]
+    return message(lambda: a.reduce(own, "min")), message(lambda: a.reduce("text"))
 
 
 def summed_with_gradient(start):
@@ -188,7 +185,7 @@ def test_what_is_reduced_hands_its_gradient_to_each_summand():
 
 def test_reduce_sums_and_averages():
     for kind, text in run_ranks(reduces, 2):
-        assert kind == "ConfigurationError: reduction='max' is not known. Known: sum, mean, none."
+        assert kind == "ConfigurationError: reduction='min' is not known. Known: sum, mean, max, none."
         assert text == "TypeError: reduce takes tensors and numbers, and got a str."
 
 
@@ -238,5 +235,5 @@ def test_on_one_process_data_come_back_as_they_are():
     assert reduced is not own
     assert torch.equal(reduced, own)
     assert a.reduce(3) == 3
-    with pytest.raises(ValueError, match="reduction='max'"):
-        a.reduce(own, "max")
+    with pytest.raises(ValueError, match="reduction='min'"):
+        a.reduce(own, "min")
