@@ -343,6 +343,7 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
             if self.num_processes > 1:
                 self.wait_for_everyone()
                 leave()
+            self._termination.stop()  # last: a signal that comes again while processes leave ends none of them
 
 
 def _refuse_container(item: Any, position: int) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from runtime.devices import Device
 from runtime.errors import ConfigurationError
 from runtime.files import Files
 from runtime.strategies import unwrapped
+from runtime.termination import Termination
 from runtime.world import World
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ class Checkpointing(Files):
         self._custom_objects: list[Any] = []
         self._save_hooks: OrderedDict[int, SaveHook] = OrderedDict()
         self._load_hooks: OrderedDict[int, LoadHook] = OrderedDict()
+        self._termination = Termination()
 
     def register_for_checkpointing(self, *objects: Any) -> None:
         """Keep the state of these objects in checkpoints, too.
@@ -189,6 +192,40 @@ class Checkpointing(Files):
             told = self._crew.tell(max(after, 0 if own is None else own + 1))
             project.iteration = max(item.value for item in told)
         return choice.folder
+
+    def on_termination(
+        self, hook: Callable[[], Any] | None = None, signals: Iterable[int] = (signal.SIGTERM,)
+    ) -> RemovableHandle:
+        """From now on these signals do not end the process: `check_termination` says that they came, on all processes.
+
+            accelerator.on_termination(lambda: accelerator.save_state("checkpoints/last"))
+            for batch in loader:
+                ...
+                if accelerator.check_termination():
+                    break
+            accelerator.end_training()
+
+        Args:
+            hook: called once, on all processes, by the `check_termination` that says True.
+
+        Returns:
+            A handle; `remove()` takes the hook back.
+
+        Raises:
+            ConfigurationError: not called in the main thread.
+        """
+        return self._termination.listen(hook, signals)
+
+    def check_termination(self) -> bool:
+        """Whether any process has got such a signal; True from then on. Every process must call it.
+
+        One small exchange; call it every so many steps if steps are short. A scheduler waits some seconds (the launcher
+        30) between the signal and the end.
+        """
+        if any(all_flags(self._world, self._termination.is_asked, "check_termination")):
+            self._termination.is_asked = True
+            self._termination.run_hooks()
+        return self._termination.is_asked
 
     # parts of these
 

@@ -40,7 +40,7 @@ LAYERS = {
         {"state", "operations", "loading", "variables"},  # what scripts ask for beside it
         {"files"},
         {"checkpoints", "strategies", "optimizer", "metrics", "data", "accumulation", "save"},
-        {"precision", "processes", "seed", "tracking", "profiling", "logging", "progress", "memory"},
+        {"precision", "processes", "seed", "termination", "tracking", "profiling", "logging", "progress", "memory"},
         {"collectives", "split"},
         {"messages"},
         {"watch"},

@@ -70,7 +70,7 @@ def all_digests(places: Iterable[tuple[str | os.PathLike[str], int]]) -> list[tu
         return list(pool.map(lambda place: (*place, digest(*place)), chosen))
 
 
-def _fill(file: object, data: bytearray) -> int:
+def _fill(file: object, data: bytearray | memoryview) -> int:
     """Read until `data` is full or the file ends: the number of bytes."""
     view, count = memoryview(data), 0
     while count < len(data):
@@ -79,3 +79,111 @@ def _fill(file: object, data: bytearray) -> int:
             break
         count += more
     return count
+
+
+class Sums:
+    """What the digests are made of, for a file whose bytes come in any order, each once."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._bytes = bytearray(max(-(-size // _ROW), 1) * _WORD)
+        self._sums = torch.frombuffer(self._bytes, dtype=torch.int64)
+
+    def add(self, start: int, words: torch.Tensor) -> None:
+        """Count words (int64) that begin at a byte which is a multiple of 8."""
+        per_row = _ROW // _WORD
+        first = start // _WORD
+        head = min(-first % per_row, words.numel())
+        if head:
+            self._sums[first // per_row] += words[:head].sum()
+        rows, rest = divmod(words.numel() - head, per_row)
+        row = (first + head) // per_row
+        if rows:
+            self._sums[row : row + rows] += words[head : head + rows * per_row].view(-1, per_row).sum(1)
+        if rest:
+            self._sums[row + rows] += words[-rest:].sum()
+
+    def digests(self) -> tuple[str, ...]:
+        """The digests of all segments."""
+        view, step = memoryview(self._bytes), SEGMENT // _ROW * _WORD
+        used = -(-self._size // _ROW) * _WORD
+        starts = range(0, max(used, 1), step)
+        return tuple(hashlib.sha256(view[start : min(start + step, used)]).hexdigest()[:16] for start in starts)
+
+
+class CheckedFile:
+    """A file that is read once, into where its content is wanted, and checked on the way."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115  closed by close()
+        self._size = os.path.getsize(path)
+        self._sums = Sums(self._size)
+        self._counted: list[tuple[int, int]] = []
+
+    def readinto(self, target: memoryview) -> int:
+        """Fill `target` from where the file stands: the number of bytes."""
+        view, done = memoryview(target).cast("B"), 0
+        while done < len(view):
+            start = self._file.tell()
+            part = view[done : done + _CHUNK]
+            count = _fill(self._file, part)
+            if count >= _ROW and start % _WORD == 0 and self._is_new(start, start + count):
+                whole = count // _WORD * _WORD
+                self._sums.add(start, torch.frombuffer(part[:whole], dtype=torch.int64))
+                self._note(start, start + whole)
+            done += count
+            if count < len(part):
+                break
+        return done
+
+    def read(self, size: int = -1) -> bytes:
+        """As of a file."""
+        return self._file.read(size) or b""
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        """As of a file."""
+        return self._file.seek(place, whence)
+
+    def tell(self) -> int:
+        """As of a file."""
+        return self._file.tell()
+
+    def close(self) -> None:
+        """As of a file."""
+        self._file.close()
+
+    def digests(self) -> tuple[str, ...]:
+        """The digests of the file; what nobody has asked for is read now."""
+        at = 0
+        for start, end in [*sorted(self._counted), (self._size, self._size)]:
+            while at < start:
+                data = bytearray(_CHUNK)
+                size = min(_CHUNK, start - at)
+                self._file.seek(at)
+                if _fill(self._file, memoryview(data)[:size]) < size:
+                    return ()  # the file has become shorter
+                self._sums.add(at, torch.frombuffer(data, dtype=torch.int64)[: -(-size // _WORD)])
+                at += size
+            at = max(at, end)
+        return self._sums.digests()
+
+    def _is_new(self, start: int, end: int) -> bool:
+        return all(end <= other or start >= until for other, until in self._counted)
+
+    def _note(self, start: int, end: int) -> None:
+        if self._counted and self._counted[-1][1] == start:
+            start = self._counted.pop()[0]
+        self._counted.append((start, end))
+
+
+def digests_of(content: torch.Tensor) -> tuple[str, ...]:
+    """The digests of a file whose bytes are in memory, or mapped into it (uint8)."""
+    size = content.numel()
+    sums, words = Sums(size), content[: size // _WORD * _WORD].view(torch.int64)
+    for start in range(0, words.numel(), _CHUNK // _WORD):
+        sums.add(start * _WORD, words[start : start + _CHUNK // _WORD])
+    rest = bytearray(_WORD)
+    rest[: size % _WORD] = bytes(content[size // _WORD * _WORD :].tolist())
+    if size % _WORD:
+        sums.add(size // _WORD * _WORD, torch.frombuffer(rest, dtype=torch.int64))
+    return sums.digests()

@@ -146,16 +146,19 @@ def check_readable(path: Path, what: str) -> None:
 
 
 def read_object(path: Path, map_location: Any = "cpu", **options: Any) -> Any:
-    """What `torch.save` wrote, with its tensors mapped into memory where the format allows it; always weights_only.
+    """What `torch.save` wrote; always weights_only.
+
+    Args:
+        options: of `torch.load`; `mmap` is left out for files in the format of before torch 1.6.
 
     Raises:
         LoadError: it cannot be read.
     """
+    if options.get("mmap") and not zipfile.is_zipfile(path):
+        del options["mmap"]
     try:
         with torch.serialization.safe_globals(_numpy_globals()):
-            return torch.load(
-                path, **{"mmap": zipfile.is_zipfile(path), **options}, map_location=map_location, weights_only=True
-            )
+            return torch.load(path, map_location=map_location, weights_only=True, **options)
     except Exception as error:
         raise LoadError(f"{path} cannot be read: {type(error).__name__}: {error}") from error
 

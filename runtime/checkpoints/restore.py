@@ -70,6 +70,8 @@ class Restored:
         scaler = self._scaler(folder)
         positions = self._positions(folder)
         states, seed = self._random_states(folder)
+        for loader, position in positions:  # first, because they refuse those of other data
+            loader.load_state_dict(position)
         for index, (model, state) in enumerate(zip(self.models, weights, strict=True)):
             self._load_model(folder, index, model, state)
         for optimizer, state in zip(self.optimizers, optimizers, strict=True):
@@ -79,7 +81,6 @@ class Restored:
         for item, state in [
             *zip(self.schedulers, schedulers, strict=True),
             *zip(self.customs, customs, strict=True),
-            *positions,
             *([(self.scaler, scaler)] if scaler else []),
         ]:
             item.load_state_dict(state)
@@ -93,7 +94,7 @@ class Restored:
         if safe.exists():
             return read_safetensors(safe)
         if plain.exists():
-            weights: dict[str, Any] = read_object(plain)
+            weights: dict[str, Any] = read_object(plain, mmap=True)
             return weights
         raise self._missing(folder, safe.name, len(self.models), "models")
 
@@ -115,7 +116,10 @@ class Restored:
             path = folder / numbered(name, index)
             if not path.exists():
                 raise self._missing(folder, path.name, count, kind)
-            result.append(read_object(path, self.map_location, **self.load_options))
+            # Where the state stays in host memory it is read: mapped pages would be copied one by one when they are
+            # written first. On the way to another device they are never written.
+            options = {"mmap": self.device.needs_copies, **self.load_options}
+            result.append(read_object(path, self.map_location, **options))
         return result
 
     def _missing(self, folder: Path, name: str, count: int, kind: str) -> LoadError:
@@ -164,9 +168,9 @@ class Restored:
             )
         own, first = folder / random_states(self.world.rank), folder / random_states(0)
         if own.exists():
-            return read_object(own, mmap=False), None
+            return read_object(own), None
         if first.exists():
-            return None, randomness.derived(read_object(first, mmap=False), self.world.rank)
+            return None, randomness.derived(read_object(first), self.world.rank)
         return None, None
 
 

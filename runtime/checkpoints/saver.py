@@ -203,17 +203,19 @@ def _written(content: Content, folder: Path) -> dict[str, FileRecord]:
             f"{folder} is not there on this machine. Use a file system that all machines share, or "
             "ProjectConfiguration(save_on_each_node=True)."
         )
-    with ThreadPoolExecutor(1) as behind:
-        records = {}
+    with ThreadPoolExecutor(2) as behind:
+        records, flushes = {}, []
         for part in content.parts:
             for path in part.into(folder):
-                records[path.relative_to(folder).as_posix()] = behind.submit(_sealed, path)
+                flushes.append(behind.submit(to_disk, path))
+                records[path.relative_to(folder).as_posix()] = behind.submit(_record, path)
+        for flush in flushes:
+            flush.result()
         return {name: record.result() for name, record in records.items()}
 
 
-def _sealed(path: Path) -> FileRecord:
-    """Have a file on the disk, and take down what it is."""
-    to_disk(path)
+def _record(path: Path) -> FileRecord:
+    """What a file is."""
     return FileRecord(path.stat().st_size, digests(path))
 
 
@@ -222,7 +224,8 @@ def _complete(folder: Path, known: dict[str, FileRecord], facts: dict[str, Any])
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
         if name not in known:
-            known[name] = _sealed(path)
+            to_disk(path)
+            known[name] = _record(path)
     manifest = Manifest(files=dict(sorted(known.items())), torch=torch.__version__, **facts)
     with Sink(folder / MANIFEST) as sink:
         sink.write(manifest.text().encode())

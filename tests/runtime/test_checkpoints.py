@@ -18,7 +18,7 @@ from torch import nn
 
 from runtime import Accelerator, ProjectConfiguration
 from runtime.checkpoints import digest, manifest
-from runtime.checkpoints.digest import digests
+from runtime.checkpoints.digest import CheckedFile, digests, digests_of
 from runtime.checkpoints.formats import read_safetensors, write_safetensors
 from runtime.checkpoints.sink import Sink
 from runtime.errors import ConfigurationError, LoadError, SaveError
@@ -133,13 +133,26 @@ def test_a_flipped_bit_is_found_and_named_and_nothing_is_loaded(tmp_path, name):
     training.accelerator.load_state(folder)
 
 
+def read_in_pieces(path, draws):
+    """The digests of a file that was read in any order, some of it twice, some of it never."""
+    file = CheckedFile(path)
+    for _ in range(8):
+        file.seek(draws.randrange(path.stat().st_size + 1))
+        file.readinto(memoryview(bytearray(draws.randrange(1, 100_000))))
+    result = file.digests()
+    file.close()
+    return result
+
+
 def test_every_bit_of_a_digest_counts(tmp_path):
     path = tmp_path / "x"
     draws = random.Random(0)  # noqa: S311
-    for size in (0, 1, 1023, 1025, 300_000):
+    for size in (0, 1, 1023, 1025, 300_003):
         path.write_bytes(draws.randbytes(size))
         whole = digests(path)
-        assert whole == digests(path)
+        assert whole == digests(path) == read_in_pieces(path, draws)
+        if size:
+            assert whole == digests_of(torch.from_file(str(path), size=size, dtype=torch.uint8))
         for _ in range(5 if size else 0):
             place, bit = draws.randrange(size), draws.randrange(8)
             flip(path, place, bit)

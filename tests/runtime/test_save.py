@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 from pathlib import Path
@@ -13,8 +14,9 @@ from ranks import run_ranks
 from torch import nn
 
 from runtime import Accelerator
+from runtime.checkpoints.formats import without_aliases
 from runtime.errors import SaveError
-from runtime.save import in_bytes, save, without_aliases
+from runtime.save import in_bytes, save
 
 
 def test_save_writes_what_torch_load_reads(tmp_path):
@@ -51,23 +53,50 @@ def test_a_link_is_followed_and_a_missing_folder_named(tmp_path):
         save([1], tmp_path / "nowhere" / "x.pt")
 
 
-def test_save_model_without_safetensors_names_the_way_out(tmp_path, monkeypatch):
+def test_save_model_needs_no_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
     monkeypatch.setitem(sys.modules, "safetensors.torch", None)
-    accelerator = Accelerator(cpu=True)
-    with pytest.raises(SaveError, match="safe_serialization=False"):
-        accelerator.save_model(nn.Linear(1, 1), tmp_path)
-    accelerator.save_model(nn.Linear(1, 1), tmp_path / "new", safe_serialization=False)
-    assert set(torch.load(tmp_path / "new" / "pytorch_model.bin")) == {"weight", "bias"}
-    assert not list(tmp_path.glob("*.safetensors"))
-
-
-def test_save_model_with_safetensors(tmp_path):
-    safetensors = pytest.importorskip("safetensors.torch")
     model = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
     model[1].weight = model[0].weight
     Accelerator(cpu=True).save_model(model, tmp_path)
+    Accelerator(cpu=True).save_model(model, tmp_path / "new", safe_serialization=False)
+    assert set(torch.load(tmp_path / "new" / "pytorch_model.bin")) == set(model.state_dict())
+    monkeypatch.undo()
+    safetensors = pytest.importorskip("safetensors.torch")
     assert set(safetensors.load_file(tmp_path / "model.safetensors")) == {"0.weight", "0.bias", "1.bias"}
+
+
+@pytest.mark.parametrize(("safe", "stem", "ending"), [(True, "model", "safetensors"), (False, "pytorch_model", "bin")])
+def test_large_models_are_written_into_several_files(tmp_path, safe, stem, ending):
+    safetensors = pytest.importorskip("safetensors.torch")
+    read = safetensors.load_file if safe else torch.load
+    model = nn.Sequential(nn.Linear(10, 10), nn.Linear(10, 10), nn.Linear(10, 10), nn.Linear(10, 300))
+    model[2].weight = model[0].weight
+    accelerator = Accelerator(cpu=True)
+    accelerator.save_model(model, tmp_path, max_shard_size="800B", safe_serialization=safe)
+    index = json.loads((tmp_path / f"{stem}.{ending}.index.json").read_text())
+    files = sorted(set(index["weight_map"].values()))
+    assert files == [f"{stem}-{number:05d}-of-00004.{ending}" for number in range(1, 5)]
+    assert sorted(os.listdir(tmp_path)) == sorted([*files, f"{stem}.{ending}.index.json"])
+    assert index["metadata"]["total_size"] == sum(p.numel() * 4 for p in model.parameters())
+    found = {}
+    for file in files:
+        shard = read(tmp_path / file)
+        assert all(index["weight_map"][name] == file for name in shard)
+        found |= shard
+    left_out = {"2.weight"} if safe else set()
+    assert found.keys() == model.state_dict().keys() - left_out
+    assert all(torch.equal(value, model.state_dict()[name]) for name, value in found.items())
+
+    (tmp_path / "other.bin").write_text("")
+    accelerator.save_model(model, tmp_path, safe_serialization=safe)
+    assert sorted(os.listdir(tmp_path)) == sorted([f"{stem}.{ending}", "other.bin"])
+
+
+def test_what_safetensors_cannot_hold_is_told(tmp_path):
+    with pytest.raises(SaveError, match="safe_serialization=False"):
+        Accelerator(cpu=True).save({"a": 1}, tmp_path / "x", safe_serialization=True)
+    assert os.listdir(tmp_path) == []
 
 
 def test_shared_tensors_are_written_once():
@@ -84,10 +113,7 @@ def test_sizes_are_read(text, size):
     assert in_bytes(text) == size
 
 
-def test_sizes_that_are_too_small_or_not_understood_are_refused(tmp_path):
-    accelerator = Accelerator(cpu=True)
-    with pytest.raises(SaveError, match="8 bytes, more than max_shard_size=4"):
-        accelerator.save_model(nn.Linear(1, 1), tmp_path, max_shard_size=4, safe_serialization=False)
+def test_sizes_that_are_not_understood_are_refused():
     with pytest.raises(SaveError, match="'many' is not understood"):
         in_bytes("many")
 
