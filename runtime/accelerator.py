@@ -16,42 +16,40 @@ import gc
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader
 
-from runtime import watch
 from runtime.accumulation import Accumulation
 from runtime.checkpointing import Checkpointing
-from runtime.compilation import compilation
 from runtime.config import data_settings, refuse_unsupported, resolve, window_steps
-from runtime.data.feeds import Dealing
-from runtime.data.loader import Prepared, prepared_loader
 from runtime.data.passes import Passes
-from runtime.data.seeded import seeded
 from runtime.devices import pick
 from runtime.errors import ConfigurationError, PrepareError
 from runtime.exchange import Exchange
 from runtime.handlers import DataLoaderConfiguration, Handlers
 from runtime.loaders import Loaders
 from runtime.optimizer import Following, following, hold_back
-from runtime.plugins import (
-    FullyShardedDataParallelPlugin,
-    GradientAccumulationPlugin,
-    ParallelismConfig,
-    TorchDynamoPlugin,
-)
 from runtime.precision import PRECISIONS, Fp16, Unscaled
 from runtime.project import ProjectConfiguration, project_settings
 from runtime.reporting import Reporting
-from runtime.sharding import Sharding, sharding
 from runtime.state import Owner
 from runtime.strategies import Ground, strategy_for, unwrapped
 from runtime.training import Training
 from runtime.world import World, leave
+
+if TYPE_CHECKING:
+    from runtime.compilation import Compilation
+    from runtime.plugins import (
+        FullyShardedDataParallelPlugin,
+        GradientAccumulationPlugin,
+        ParallelismConfig,
+        TorchDynamoPlugin,
+    )
+    from runtime.sharding import Sharding
 
 T = TypeVar("T")
 
@@ -126,16 +124,27 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
         if refusal is not None:
             raise ConfigurationError(f"{refusal} It came from: {self.config.origin['mixed_precision']}.")
         self.device = self._device.own(alone.local_rank, alone.size)
-        shards = sharding(fsdp_plugin, parallelism_config, os.environ, alone.size)
+        shards = None
+        if _is_asked_for("FSDP", "PARALLELISM", given=(fsdp_plugin, parallelism_config)):
+            from runtime.sharding import sharding
+
+            shards = sharding(fsdp_plugin, parallelism_config, os.environ, alone.size)
         offloads = shards is not None and shards.cpu_offload
         super().__init__(alone.join(self._device, self.device, self._handlers.group, offloads=offloads))
-        self._compilation = compilation(dynamo_plugin, dynamo_backend, os.environ)
+        self._compilation: Compilation | None = None
+        if _is_asked_for("DYNAMO", given=(dynamo_plugin, dynamo_backend)):
+            from runtime.compilation import compilation
+
+            self._compilation = compilation(dynamo_plugin, dynamo_backend, os.environ)
         self._choose_trackers(log_with)
         self._compose(shards, gradient_accumulation_plugin)
 
     def _compose(self, shards: Sharding | None, windows: GradientAccumulationPlugin | None) -> None:
         world, config = self._world, self.config
-        watch.begin(world, config.debug)
+        if world.size > 1:
+            from runtime import watch  # late, as all that one process alone does not need
+
+            watch.begin(world, config.debug)
         precision = PRECISIONS[config.mixed_precision]
         if precision is Fp16 and not self._device.scales:
             warnings.warn("mixed_precision='fp16' needs a GPU: computing in full precision.", stacklevel=3)
@@ -249,6 +258,10 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
         self, data_loader: DataLoader[Any], device_placement: bool | None = None
     ) -> DataLoader[Any]:
         """A loader that gives each process its share, on its device; see `runtime.data.loader`."""
+        from runtime.data.feeds import Dealing
+        from runtime.data.loader import Prepared, prepared_loader
+        from runtime.data.seeded import seeded
+
         if isinstance(data_loader, Prepared):
             return data_loader
         if (known := self._known(data_loader)) is not None:
@@ -344,6 +357,11 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
                 self.wait_for_everyone()
                 leave()
             self._termination.stop()  # last: a signal that comes again while processes leave ends none of them
+
+
+def _is_asked_for(*topics: str, given: tuple[object, ...]) -> bool:
+    """Whether an argument or a variable has to do with these topics; what reads them is imported only then."""
+    return any(item is not None for item in given) or any(topic in name for name in os.environ for topic in topics)
 
 
 def _refuse_container(item: Any, position: int) -> None:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import TYPE_CHECKING
 
 from torch import nn
 
 from runtime.data.passes import Passes
-from runtime.plugins import GradientAccumulationPlugin
+
+if TYPE_CHECKING:
+    from runtime.plugins import GradientAccumulationPlugin
 
 
 class Accumulation:
@@ -22,7 +25,9 @@ class Accumulation:
     def __init__(self, steps: int, passes: Passes, windows: GradientAccumulationPlugin | None = None) -> None:
         self.steps = steps
         self.is_due = True  # the optimizer may step; True outside of any `accumulate`
-        self._windows = windows or GradientAccumulationPlugin()
+        self._ends_with_pass = windows is None or windows.sync_with_dataloader
+        self._exchanges_always = windows is not None and windows.sync_each_batch
+        self._is_exact = windows is not None and windows.exact_last_window
         self._passes = passes
         self._counts: dict[frozenset[int], int] = {}
         self._lengths: dict[frozenset[int], int] = {}  # of windows that the end of a pass cuts short
@@ -45,23 +50,23 @@ class Accumulation:
         """Count a micro-step; True if gradients are exchanged in it."""
         key = frozenset(map(id, models))
         count = self._counts.get(key, 0)
-        if self._windows.exact_last_window:
+        if self._is_exact:
             self._measure(key, count)
         current = self._passes.current
-        if self._windows.sync_with_dataloader and current is not None and current.is_last:
+        if self._ends_with_pass and current is not None and current.is_last:
             self._counts[key] = 0
             self.is_due = True
         else:
             self._counts[key] = count + 1
             self.is_due = (count + 1) % self.steps == 0
-        return self.is_due or self._windows.sync_each_batch
+        return self.is_due or self._exchanges_always
 
     def _measure(self, key: frozenset[int], count: int) -> None:
         """At the start of a window: how many micro-steps the pass has left for it, one for each of its batches."""
         current = self._passes.current
         if count % self.steps == 0:
             self._lengths.pop(key, None)
-            if self._windows.sync_with_dataloader and current is not None and current.steps is not None:
+            if self._ends_with_pass and current is not None and current.steps is not None:
                 self._lengths[key] = max(1, min(self.steps, current.steps - current.step + 1))
         self._length = self._lengths.get(key)
 

@@ -19,7 +19,6 @@ from torch.utils.data import DataLoader
 from torch.utils.hooks import RemovableHandle
 
 from runtime.accumulation import Accumulation
-from runtime.collectives import all_flags
 from runtime.devices import Device
 from runtime.errors import ConfigurationError
 from runtime.files import Files
@@ -120,7 +119,7 @@ class Checkpointing(Files):
             )
         project = self.project_configuration
         target, iteration = self._target(output_dir)
-        all_flags(self._world, True, "save_state")  # named, with the line, where only some processes come here
+        self._meet("save_state")
         if not self._accumulation.is_due and self.is_main_process:
             warnings.warn(
                 "save_state() between two optimizer steps: gradients accumulated so far are not saved. "
@@ -172,7 +171,7 @@ class Checkpointing(Files):
         from runtime.checkpoints.choice import choose, next_number
 
         self.wait_for_save()
-        all_flags(self._world, True, "load_state")
+        self._meet("load_state")
         place = self._source(input_dir)
         options = dict(load_kwargs or {})
         if options.pop("weights_only", True) is not True:
@@ -228,6 +227,13 @@ class Checkpointing(Files):
         return self._termination.is_asked
 
     # parts of these
+
+    def _meet(self, call: str) -> None:
+        """Let processes that wait for others in `call` be named, with the line of each."""
+        if self.use_distributed:
+            from runtime.collectives import all_flags
+
+            all_flags(self._world, True, call)
 
     @cached_property
     def _crew(self) -> Crew:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.errors import ConfigurationError, UnsupportedArgument
 from runtime.handlers import DataLoaderConfiguration
-from runtime.plugins import GradientAccumulationPlugin
+
+if TYPE_CHECKING:
+    from runtime.plugins import GradientAccumulationPlugin
 
 
 class DistributedType(str, Enum):

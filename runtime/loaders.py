@@ -6,7 +6,6 @@ from typing import Any
 
 from torch.utils.data import DataLoader
 
-from runtime.data.loader import skip_first_batches
 from runtime.processes import Processes
 
 
@@ -15,4 +14,6 @@ class Loaders(Processes):
 
     def skip_first_batches(self, dataloader: DataLoader[Any], num_batches: int = 0) -> DataLoader[Any]:
         """A loader that leaves out the first `num_batches` steps; see `runtime.skip_first_batches`."""
+        from runtime.data.loader import skip_first_batches
+
         return skip_first_batches(dataloader, num_batches)

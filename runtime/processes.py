@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
-from runtime.collectives import barrier
-from runtime.split import split
 from runtime.world import World
 
 P = ParamSpec("P")
@@ -30,7 +28,10 @@ class Processes:
 
     def wait_for_everyone(self) -> None:
         """Return when every process has called this."""
-        barrier(self._world)
+        if self.use_distributed:
+            from runtime.collectives import barrier
+
+            barrier(self._world)
 
     def print(self, *values: Any, **options: Any) -> None:
         """`print`, once per machine."""
@@ -64,6 +65,8 @@ class Processes:
     @contextmanager
     def split_between_processes(self, inputs: Any, apply_padding: bool = False) -> Iterator[Any]:
         """This process's part of a list, tuple, tensor, data set, or dictionary of these; see `runtime.split`."""
+        from runtime.split import split
+
         yield split(inputs, self.process_index, self.num_processes, apply_padding)
 
     @contextmanager

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from runtime import watch
 from runtime.accumulation import Accumulation
 from runtime.config import DistributedType, flag, flag_or_none
 from runtime.data.passes import Passes
@@ -98,10 +97,14 @@ class PartialState(Processes):
     @property
     def debug(self) -> bool:
         """Whether processes that wait in vain are found; can be set."""
+        from runtime import watch
+
         return watch.is_on()
 
     @debug.setter
     def debug(self, value: bool) -> None:
+        from runtime import watch
+
         if value:
             watch.begin(self._world, True)
         else:
@@ -137,6 +140,8 @@ def _joined(cpu: bool, options: dict[str, Any]) -> tuple[World, Device, torch.de
     kind = pick(cpu or flag(environ.get("ACCELERATE_USE_CPU", False)), alone.size)
     device = kind.own(alone.local_rank, alone.size)
     world = alone.join(kind, device, InitProcessGroupKwargs(**options))
+    from runtime import watch
+
     watch.begin(world, flag_or_none(environ.get("ACCELERATE_DEBUG_MODE")))
     return world, kind, device
 

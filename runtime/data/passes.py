@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 
-from runtime.data.plan import Share
+if TYPE_CHECKING:
+    from runtime.data.plan import Share
 
 _WRAPPERS = (DataParallel, DistributedDataParallel)
 

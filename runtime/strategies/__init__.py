@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch.distributed as dist
 
 from runtime.strategies.base import Ground, Strategy, unwrapped
-from runtime.strategies.ddp import Ddp
 
 __all__ = ["Ground", "Strategy", "strategy_for", "unwrapped"]
 
@@ -20,4 +19,8 @@ def strategy_for(ground: Ground) -> Strategy:
         from runtime.strategies.fsdp import Fsdp  # here, because few runs shard
 
         return Fsdp(ground)
-    return Strategy(ground) if ground.world.size == 1 else Ddp(ground)
+    if ground.world.size == 1:
+        return Strategy(ground)
+    from runtime.strategies.ddp import Ddp  # here, because one process needs none of it
+
+    return Ddp(ground)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +15,10 @@ from torch.optim import Optimizer
 from runtime.config import DistributedType
 from runtime.devices import Device
 from runtime.handlers import DistributedDataParallelKwargs
-from runtime.sharding import Sharding
 from runtime.world import World
+
+if TYPE_CHECKING:
+    from runtime.sharding import Sharding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
