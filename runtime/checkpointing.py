@@ -221,6 +221,8 @@ class Checkpointing(Files):
         One small exchange; call it every so many steps if steps are short. A scheduler waits some seconds (the launcher
         30) between the signal and the end.
         """
+        from runtime.collectives import all_flags
+
         if any(all_flags(self._world, self._termination.is_asked, "check_termination")):
             self._termination.is_asked = True
             self._termination.run_hooks()
