@@ -169,6 +169,7 @@ class Checkpointing(Files):
             LoadError: it is damaged, or was saved by a program that prepared other objects.
         """
         from runtime.checkpoints.choice import choose, next_number
+        from runtime.checkpoints.contents import Reading
 
         self.wait_for_save()
         self._meet("load_state")
@@ -179,11 +180,12 @@ class Checkpointing(Files):
                 "load_state(load_kwargs={'weights_only': False}) would run what a file says. Allow the classes that it "
                 "holds instead: torch.serialization.add_safe_globals([...])."
             )
-        choice = choose(place, self._crew)
+        location = self._location(load_model_func_kwargs.pop("map_location", None))
+        choice = choose(place, self._crew, Reading(rank=self.process_index, location=location, options=options))
         models = [unwrapped(model) for model in self._models]
         for hook in list(self._load_hooks.values()):
             hook(models, str(choice.folder))
-        self._restore(choice, models, options, load_model_func_kwargs)
+        self._restore(choice, models, load_model_func_kwargs)
         project = self.project_configuration
         if project.automatic_checkpoint_naming:
             own = choice.manifest.iteration if choice.manifest is not None else None
@@ -320,27 +322,28 @@ class Checkpointing(Files):
             sharded.append(Sharded(inner, mine, index, self._crew.group))
         return models, optimizers, sharded
 
-    def _restore(
-        self, choice: Choice, kept: list[nn.Module], options: dict[str, Any], model_options: dict[str, Any]
-    ) -> None:
+    def _location(self, name: str | None) -> Any:
+        """Where files in PyTorch's format are read to: at once to where their state is used, unless told otherwise."""
+        known = {None: self.device if self._device.needs_copies else "cpu", "cpu": "cpu", "on_device": self.device}
+        if name not in known:
+            raise ConfigurationError(f"map_location={name!r} is not known. Known: 'cpu', 'on_device'.")
+        return known[name]
+
+    def _restore(self, choice: Choice, kept: list[nn.Module], model_options: dict[str, Any]) -> None:
         from runtime.checkpoints.layout import SHARDED_MODEL
         from runtime.checkpoints.restore import Restored
 
-        location = model_options.pop("map_location", None)
-        known = {None: "cpu", "cpu": "cpu", "on_device": self.device}
-        if location not in known:
-            raise ConfigurationError(f"map_location={location!r} is not known. Known: 'cpu', 'on_device'.")
         manifest = choice.manifest
         models, optimizers, sharded = self._in_shards(
             lambda index, _: (choice.folder / SHARDED_MODEL.format(index)).is_dir()
         )
         still = set(map(id, kept))
         Restored(
-            models=[model for model in models if id(unwrapped(model)) in still], optimizers=optimizers, sharded=sharded,
-            schedulers=self._schedulers, loaders=self._dataloaders, customs=self._custom_objects, scaler=self.scaler,
-            device=self._device, world=self._world, strategy=self._strategy,
-            is_foreign=manifest is None, processes=None if manifest is None else manifest.processes,
-            load_options=options, model_options=model_options, map_location=known[location],
+            items=choice.items, models=[model for model in models if id(unwrapped(model)) in still],
+            optimizers=optimizers, sharded=sharded, schedulers=self._schedulers, loaders=self._dataloaders,
+            customs=self._custom_objects, scaler=self.scaler, device=self._device, world=self._world,
+            strategy=self._strategy, is_foreign=manifest is None,
+            processes=None if manifest is None else manifest.processes, model_options=model_options,
         ).load_from(choice.folder)  # fmt: skip
 
 

@@ -9,10 +9,12 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runtime.checkpoints.aside import recover
+from runtime.checkpoints.contents import Reading, read
 from runtime.checkpoints.crew import Crew
-from runtime.checkpoints.layout import MANIFEST, is_checkpoint, number_of
+from runtime.checkpoints.layout import MANIFEST, is_checkpoint, is_whole_state, number_of
 from runtime.checkpoints.manifest import Manifest, problems
 from runtime.errors import LoadError
 
@@ -23,10 +25,13 @@ class Choice:
 
     folder: Path
     manifest: Manifest | None  # None: another library's, which cannot be checked
+    items: dict[str, Any]  # what this process loads, by the names of the files
 
 
-def choose(place: Path, crew: Crew) -> Choice:
-    """The checkpoint at `place`, or the newest good one in it; the processes share the work of checking.
+def choose(place: Path, crew: Crew, reading: Reading) -> Choice:
+    """The checkpoint at `place`, or the newest good one in it.
+
+    Each process reads what it loads; they share the work of checking the rest.
 
     Raises:
         LoadError: it is damaged, on all processes, or there is none.
@@ -35,10 +40,10 @@ def choose(place: Path, crew: Crew) -> Choice:
     candidates, is_folder_of_them = _candidates(place, crew)
     passed_over: list[str] = []
     for folder in candidates:
-        manifest, wrong = _checked(folder, crew)
+        manifest, items, wrong = _checked(folder, crew, reading)
         if not wrong:
             _tell(folder, manifest, passed_over, crew)
-            return Choice(folder, manifest)
+            return Choice(folder, manifest, items)
         if not is_folder_of_them:
             raise LoadError(f"checkpoint {folder} cannot be loaded: {'; '.join(wrong)}. {_way_out(folder)}")
         passed_over.append(f"{folder} ({'; '.join(wrong)})")
@@ -83,19 +88,22 @@ def _candidates(place: Path, crew: Crew) -> tuple[list[Path], bool]:
     return [Path(name) for name in names], is_folder_of_them
 
 
-def _checked(folder: Path, crew: Crew) -> tuple[Manifest | None, list[str]]:
-    """The manifest, and what is wrong, found by all processes together."""
+def _checked(folder: Path, crew: Crew, reading: Reading) -> tuple[Manifest | None, dict[str, Any], list[str]]:
+    """The manifest, what this process loads, and what is wrong, found by all processes together."""
     manifest, found = None, []
+    items: dict[str, Any] = {}
     try:
         manifest = Manifest.read(folder) if (folder / MANIFEST).exists() else None
         if manifest is not None:
-            found = problems(folder, manifest, crew.share, crew.shares)
+            found = problems(folder, manifest, is_whole_state, crew.share, crew.shares)
         elif crew.is_leader:
             found = list(_incomplete(folder))
+        if not found:
+            items, found = read(folder, manifest, reading)
     except (LoadError, OSError) as error:
         found = [str(error)]
     told = crew.tell(found)
-    return manifest, list(dict.fromkeys(line for item in told for line in item.value))
+    return manifest, items, list(dict.fromkeys(line for item in told for line in item.value))
 
 
 def _incomplete(folder: Path) -> Iterator[str]:

@@ -23,6 +23,7 @@ import torch
 
 SEGMENT = 64 * 2**20  # bytes
 _CHUNK = 256 * 2**10  # bytes; stays in the cache, and is below what torch shares out over threads of its own
+_PIECE = 2**20  # bytes that are read and then summed
 _ROW = 1024  # bytes
 _WORD = 8  # bytes
 _THREADS = 4
@@ -99,7 +100,8 @@ class Sums:
         rows, rest = divmod(words.numel() - head, per_row)
         row = (first + head) // per_row
         if rows:
-            self._sums[row : row + rows] += words[head : head + rows * per_row].view(-1, per_row).sum(1)
+            whole = words[head : head + rows * per_row].view(-1, per_row)
+            torch.sum(whole, 1, out=self._sums[row : row + rows])
         if rest:
             self._sums[row + rows] += words[-rest:].sum()
 
@@ -122,18 +124,18 @@ class CheckedFile:
 
     def readinto(self, target: memoryview) -> int:
         """Fill `target` from where the file stands: the number of bytes."""
-        view, done = memoryview(target).cast("B"), 0
+        view, done, start = memoryview(target).cast("B"), 0, self._file.tell()
+        is_counted = len(view) >= _ROW and start % _WORD == 0 and self._is_new(start, start + len(view))
         while done < len(view):
-            start = self._file.tell()
-            part = view[done : done + _CHUNK]
+            part = view[done : done + _PIECE - (start + done) % _ROW]  # pieces end where rows do
             count = _fill(self._file, part)
-            if count >= _ROW and start % _WORD == 0 and self._is_new(start, start + count):
-                whole = count // _WORD * _WORD
-                self._sums.add(start, torch.frombuffer(part[:whole], dtype=torch.int64))
-                self._note(start, start + whole)
+            if is_counted and count >= _WORD:
+                self._sums.add(start + done, torch.frombuffer(part[: count // _WORD * _WORD], dtype=torch.int64))
             done += count
             if count < len(part):
                 break
+        if is_counted:
+            self._counted.append((start, start + done // _WORD * _WORD))
         return done
 
     def read(self, size: int = -1) -> bytes:
@@ -170,18 +172,13 @@ class CheckedFile:
     def _is_new(self, start: int, end: int) -> bool:
         return all(end <= other or start >= until for other, until in self._counted)
 
-    def _note(self, start: int, end: int) -> None:
-        if self._counted and self._counted[-1][1] == start:
-            start = self._counted.pop()[0]
-        self._counted.append((start, end))
-
 
 def digests_of(content: torch.Tensor) -> tuple[str, ...]:
     """The digests of a file whose bytes are in memory, or mapped into it (uint8)."""
     size = content.numel()
     sums, words = Sums(size), content[: size // _WORD * _WORD].view(torch.int64)
-    for start in range(0, words.numel(), _CHUNK // _WORD):
-        sums.add(start * _WORD, words[start : start + _CHUNK // _WORD])
+    for start in range(0, words.numel(), _PIECE // _WORD):
+        sums.add(start * _WORD, words[start : start + _PIECE // _WORD])
     rest = bytearray(_WORD)
     rest[: size % _WORD] = bytes(content[size // _WORD * _WORD :].tolist())
     if size % _WORD:

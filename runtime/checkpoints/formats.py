@@ -77,8 +77,13 @@ def _write_tensor(sink: Sink, tensor: Tensor) -> None:
         sink.write(memoryview((ctypes.c_char * size).from_address(here.data_ptr())))
 
 
-def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file, mapped into memory: they are read when they are used. Names left out are there again.
+def mapped(path: Path) -> Tensor:
+    """The bytes of a file, mapped into memory: they are read when they are used."""
+    return torch.from_file(str(path), shared=False, size=path.stat().st_size, dtype=torch.uint8)
+
+
+def read_safetensors(path: Path, content: Tensor) -> dict[str, Tensor]:
+    """The tensors of a file, of which `content` are the bytes. Names left out are there again.
 
     Raises:
         LoadError: it is not such a file.
@@ -90,14 +95,13 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
             header = json.loads(file.read(min(length, size)))
         aliases = header.pop("__metadata__", None) or {}
         base = _LENGTH.size + length
-        content = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8)
-        state = {name: _mapped(content, base, row) for name, row in header.items()}
+        state = {name: _placed(content, base, row) for name, row in header.items()}
     except (ValueError, KeyError, TypeError, struct.error, RuntimeError) as error:
         raise LoadError(f"{path} is not a whole safetensors file: {error}.") from error
     return state | {alias: state[name] for alias, name in aliases.items() if name in state}
 
 
-def _mapped(content: Tensor, base: int, row: Mapping[str, Any]) -> Tensor:
+def _placed(content: Tensor, base: int, row: Mapping[str, Any]) -> Tensor:
     start, end = row["data_offsets"]
     dtype = _DTYPES[row["dtype"]]
     own = content[base + start : base + end]
@@ -145,10 +149,11 @@ def check_readable(path: Path, what: str) -> None:
         )
 
 
-def read_object(path: Path, map_location: Any = "cpu", **options: Any) -> Any:
+def read_object(path: Path, map_location: Any = "cpu", file: Any = None, **options: Any) -> Any:
     """What `torch.save` wrote; always weights_only.
 
     Args:
+        file: what is read in the place of `path`.
         options: of `torch.load`; `mmap` is left out for files in the format of before torch 1.6.
 
     Raises:
@@ -158,7 +163,7 @@ def read_object(path: Path, map_location: Any = "cpu", **options: Any) -> Any:
         del options["mmap"]
     try:
         with torch.serialization.safe_globals(_numpy_globals()):
-            return torch.load(path, map_location=map_location, weights_only=True, **options)
+            return torch.load(file or path, map_location=map_location, weights_only=True, **options)
     except Exception as error:
         raise LoadError(f"{path} cannot be read: {type(error).__name__}: {error}") from error
 

@@ -15,6 +15,9 @@ SCHEDULER = "scheduler.bin"
 LOADER = "dl_state_dict.bin"
 SHARDED_MODEL = "pytorch_model_fsdp_{}"
 SHARDED_OPTIMIZER = "optimizer_{}"
+_WHOLE = re.compile(
+    r"(model|pytorch_model|optimizer|scheduler|dl_state_dict)(_\d+)?\.(safetensors|bin)|scaler\.pt|custom_checkpoint_\d+\.pkl"
+)
 _CUSTOM = re.compile(r"custom_checkpoint_\d+\.pkl")
 _MARKS = (MANIFEST, SAFE_MODEL, MODEL, OPTIMIZER, "random_states_0.pkl", SHARDED_MODEL.format(0))
 
@@ -34,9 +37,14 @@ def custom(index: int) -> str:
     return f"custom_checkpoint_{index}.pkl"
 
 
-def count_custom(folder: Path) -> int:
-    """How many registered objects a checkpoint holds."""
-    return sum(1 for path in folder.iterdir() if _CUSTOM.fullmatch(path.name))
+def is_custom(name: str) -> bool:
+    """Whether a file is that of a registered object."""
+    return _CUSTOM.fullmatch(name) is not None
+
+
+def is_whole_state(name: str) -> bool:
+    """Whether every process reads a file of this name."""
+    return _WHOLE.fullmatch(name) is not None
 
 
 def automatic(iteration: int) -> str:

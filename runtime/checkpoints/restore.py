@@ -1,6 +1,4 @@
-"""What is loaded from a checkpoint, after it was found to be good: everything is read and counted before anything is
-changed.
-"""
+"""What is loaded from a checkpoint, after it was found to be good: everything is counted before anything is changed."""
 
 from __future__ import annotations
 
@@ -15,7 +13,6 @@ import torch
 from torch import nn
 
 from runtime.checkpoints import randomness
-from runtime.checkpoints.formats import read_object, read_safetensors
 from runtime.checkpoints.layout import (
     LOADER,
     MODEL,
@@ -23,8 +20,8 @@ from runtime.checkpoints.layout import (
     SAFE_MODEL,
     SCALER,
     SCHEDULER,
-    count_custom,
     custom,
+    is_custom,
     numbered,
     random_states,
 )  # fmt: skip
@@ -41,6 +38,7 @@ _WRAPPERS = ("module.", "_orig_mod.")  # what wrappers put before the names of a
 class Restored:
     """The objects whose state is loaded, in the order that they were prepared or registered in."""
 
+    items: Mapping[str, Any]  # what was read, by the names of the files
     models: list[nn.Module]
     optimizers: list[Any]
     sharded: list[Sharded]  # models and optimizers whose state is in shards
@@ -53,9 +51,7 @@ class Restored:
     strategy: Strategy
     is_foreign: bool = False  # written by another library
     processes: int | None = None  # that saved; None: not known
-    load_options: Mapping[str, Any] = field(default_factory=dict)  # of torch.load
     model_options: Mapping[str, Any] = field(default_factory=dict)  # of Module.load_state_dict
-    map_location: Any = "cpu"
 
     def load_from(self, folder: Path) -> None:
         """Load all of it.
@@ -68,7 +64,7 @@ class Restored:
         schedulers = self._objects(folder, SCHEDULER, len(self.schedulers), "schedulers")
         customs = self._customs(folder)
         scaler = self._scaler(folder)
-        positions = self._positions(folder)
+        positions = self._positions()
         states, seed = self._random_states(folder)
         for loader, position in positions:  # first, because they refuse those of other data
             loader.load_state_dict(position)
@@ -90,13 +86,11 @@ class Restored:
             _seed(seed)
 
     def _weights(self, folder: Path, index: int) -> dict[str, Any]:
-        safe, plain = folder / numbered(SAFE_MODEL, index), folder / numbered(MODEL, index)
-        if safe.exists():
-            return read_safetensors(safe)
-        if plain.exists():
-            weights: dict[str, Any] = read_object(plain, mmap=True)
-            return weights
-        raise self._missing(folder, safe.name, len(self.models), "models")
+        for name in (numbered(SAFE_MODEL, index), numbered(MODEL, index)):
+            if name in self.items:
+                weights: dict[str, Any] = self.items[name]
+                return weights
+        raise self._missing(folder, numbered(SAFE_MODEL, index), len(self.models), "models")
 
     def _load_model(self, folder: Path, index: int, model: nn.Module, state: dict[str, Any]) -> None:
         inner = unwrapped(model, keep_torch_compile=False)
@@ -111,16 +105,11 @@ class Restored:
             raise LoadError(f"checkpoint {folder}: the weights are not those of model {index}: {told}") from error
 
     def _objects(self, folder: Path, name: str, count: int, kind: str) -> list[Any]:
-        result = []
-        for index in range(count):
-            path = folder / numbered(name, index)
-            if not path.exists():
-                raise self._missing(folder, path.name, count, kind)
-            # Where the state stays in host memory it is read: mapped pages would be copied one by one when they are
-            # written first. On the way to another device they are never written.
-            options = {"mmap": self.device.needs_copies, **self.load_options}
-            result.append(read_object(path, self.map_location, **options))
-        return result
+        names = [numbered(name, index) for index in range(count)]
+        for wanted in names:
+            if wanted not in self.items:
+                raise self._missing(folder, wanted, count, kind)
+        return [self.items[wanted] for wanted in names]
 
     def _missing(self, folder: Path, name: str, count: int, kind: str) -> LoadError:
         return LoadError(
@@ -129,31 +118,31 @@ class Restored:
         )
 
     def _customs(self, folder: Path) -> list[Any]:
-        found, wanted = count_custom(folder), len(self.customs)
+        found, wanted = sum(map(is_custom, self.items)), len(self.customs)
         if found != wanted:
             raise LoadError(
                 f"checkpoint {folder} holds {found} registered objects, and {wanted} are registered. "
                 "Register the same objects, in the same order, before load_state()."
             )
-        return [read_object(folder / custom(index), self.map_location) for index in range(wanted)]
+        return [self.items[custom(index)] for index in range(wanted)]
 
     def _scaler(self, folder: Path) -> Any:
         if self.scaler is None or not self.scaler.is_enabled():
             return None
-        if not (folder / SCALER).exists():
+        if SCALER not in self.items:
             warnings.warn(f"checkpoint {folder} has no gradient scaler: the scale starts anew.", stacklevel=5)
             return None
-        return read_object(folder / SCALER)
+        return self.items[SCALER]
 
-    def _positions(self, folder: Path) -> list[tuple[Any, Any]]:
+    def _positions(self) -> list[tuple[Any, Any]]:
         """Loaders with the positions of theirs. What other libraries mean by a position is another thing."""
         if self.is_foreign:
             return []
         found = []
         for index, loader in enumerate(self.loaders):
-            path = folder / numbered(LOADER, index)
-            if path.exists() and callable(getattr(loader, "load_state_dict", None)):
-                found.append((loader, read_object(path)))
+            name = numbered(LOADER, index)
+            if name in self.items and callable(getattr(loader, "load_state_dict", None)):
+                found.append((loader, self.items[name]))
         return found
 
     def _random_states(self, folder: Path) -> tuple[Any, int | None]:
@@ -166,11 +155,11 @@ class Restored:
                 + " random numbers derived from those of rank 0.",
                 stacklevel=5,
             )
-        own, first = folder / random_states(self.world.rank), folder / random_states(0)
-        if own.exists():
-            return read_object(own), None
-        if first.exists():
-            return None, randomness.derived(read_object(first), self.world.rank)
+        own, first = random_states(self.world.rank), random_states(0)
+        if own in self.items:
+            return self.items[own], None
+        if first in self.items:
+            return None, randomness.derived(self.items[first], self.world.rank)
         return None, None
 
 
