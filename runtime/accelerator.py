@@ -276,6 +276,7 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
             dealing=Dealing(self.split_batches, self.even_batches),
             device=self.device if moves and self._device.needs_copies else None,
             non_blocking=config.non_blocking,
+            streams=self._device.streams(self.device),
         )
         self._dataloaders.append(result)
         return self._remember(data_loader, result)

@@ -37,7 +37,6 @@ class DataLoaderConfiguration(Handler):
 
     only_default: ClassVar[dict[str, str]] = {
         "dispatch_batches": "Every process reads its own share: leave dispatch_batches out or set it to False.",
-        "use_stateful_dataloader": "Leave it out.",
     }
 
     split_batches: bool = False
@@ -55,6 +54,7 @@ class DataLoaderConfiguration(Handler):
     non_blocking: bool = False
     """Copy batches to the device without waiting (use with pin_memory=True)."""
     use_stateful_dataloader: bool = False
+    """Changes nothing: every prepared loader has an exact `state_dict` and `load_state_dict`, without torchdata."""
 
     def __post_init__(self) -> None:
         if self.dispatch_batches is False:

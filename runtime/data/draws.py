@@ -29,7 +29,7 @@ class Draws:
         inside: list[Any] = [base, base.sampler, base.batch_sampler, getattr(base.batch_sampler, "sampler", None)]
         if isinstance(base.dataset, IterableDataset):
             inside.append(base.dataset)  # is gone through again; one of another kind augments with its generator
-        found = (getattr(part, "generator", None) for part in inside)
+        found = (getattr(part, "generator", None) for part in inside if not isinstance(part, SeedableRandomSampler))
         own = {id(g): g for g in found if isinstance(g, torch.Generator) and g is not torch.default_generator}
         self._own: list[torch.Generator] = list(own.values())
         self._seeded = next((part for part in inside if isinstance(part, SeedableRandomSampler)), None)

@@ -69,8 +69,10 @@ class Feed:
 
     def place(self, kind: Kind, steps: int, since: int = 0) -> int:
         """The place that this many steps lead to."""
-        at = since + steps * self.unit * (1 if self.shares_out(kind) else self.world.size)
-        return at if self.total is None else min(at, self.total)
+        if steps == 0:
+            return since
+        at, total = since + steps * self.unit * (1 if self.shares_out(kind) else self.world.size), self.total
+        return at if total is None else min(at, total)
 
     def steps(self, kind: Kind, since: int = 0) -> int | None:
         """The number of steps of a pass from a place on; None if the loader has no length."""
@@ -271,9 +273,13 @@ class Started:
 def named(plan: Iterable[tuple[Any, Share]], sampler: Any, *, is_single: bool) -> Iterator[tuple[Any, Share]]:
     """The plan of a known sampler with the indices that its numbers stand for; single ones without batches."""
     names = names_of(sampler)
-    for numbers, share in plan:
-        indices = numbers if names is None else [names[number] for number in numbers]
-        yield (indices[0] if is_single else indices), share
+    if names is None and not is_single:
+        return iter(plan)
+    if names is None:
+        return ((numbers[0], share) for numbers, share in plan)
+    if is_single:
+        return ((names[numbers[0]], share) for numbers, share in plan)
+    return (([names[number] for number in numbers], share) for numbers, share in plan)
 
 
 def one(sample: Any) -> int:

@@ -33,8 +33,9 @@ from runtime.accumulation import Accumulation
 from runtime.data.feeds import Dealing, Feed, Local, Planned, Steps, has_own_iteration
 from runtime.data.passes import Kind, Pass, Passes
 from runtime.data.place import Place, Restored
+from runtime.data.prefetch import Stay, transfer
 from runtime.data.streams import Opaque, Stream
-from runtime.devices import moved
+from runtime.devices import Streams
 from runtime.errors import ConfigurationError
 from runtime.world import World
 
@@ -46,8 +47,7 @@ class Source:
     feed: Feed
     passes: Passes
     accumulation: Accumulation
-    device: torch.device | None  # None: batches stay where they are
-    non_blocking: bool
+    transfer: Stay
     place: Place
     skip: int | None = None  # steps that every pass leaves out, where the script says so
     last_kind: Kind | None = None
@@ -77,14 +77,14 @@ class Source:
         """Whether nothing has to be moved, counted or left out: iterating is iterating the original."""
         feed = self.feed
         is_counted = self.accumulation.steps > 1 or feed.base.persistent_workers or has_own_iteration(feed.base)
-        return feed.world.size == 1 and self.device is None and not is_counted and not self.skip
+        return feed.world.size == 1 and type(self.transfer) is Stay and not is_counted and not self.skip
 
     def _run(self, steps: Steps, going_on: Pass) -> Iterator[Any]:
         self.passes.begin(going_on)
         try:
-            for batch, share in steps:
+            for batch, share in self.transfer.through(steps):
                 self.passes.advance(going_on, share)
-                yield batch if self.device is None else moved(batch, self.device, self.non_blocking)
+                yield batch
         finally:
             self.passes.end(going_on)
 
@@ -183,10 +183,18 @@ def prepared_loader(
     dealing: Dealing,
     device: torch.device | None,
     non_blocking: bool,
+    streams: Streams | None = None,
 ) -> DataLoader[Any]:
-    """`base` prepared: an instance of its class that shares its attributes."""
+    """`base` prepared: an instance of its class that shares its attributes.
+
+    Args:
+        device: where batches are moved to; None: they stay where they are.
+        streams: what copies a batch beside the computation.
+    """
     feed = feed_for(base, world, dealing)
-    return _around(base, Source(feed, passes, accumulation, device, non_blocking, Place(feed)))
+    may_look_ahead = base.num_workers > 0 and feed.sampler is not None
+    way = transfer(device, streams, non_blocking=non_blocking, may_look_ahead=may_look_ahead)
+    return _around(base, Source(feed, passes, accumulation, way, Place(feed)))
 
 
 def _around(base: DataLoader[Any], source: Source) -> DataLoader[Any]:
@@ -222,7 +230,7 @@ def skip_first_batches(dataloader: DataLoader[Any], num_batches: int = 0) -> Dat
         skip = (source.skip or 0) + num_batches
         return _around(source.feed.base, replace(source, skip=skip, last_kind=None))
     passes, feed = Passes(0), Local(dataloader, World(), Dealing())
-    source = Source(feed, passes, Accumulation(1, passes), None, False, Place(feed), skip=num_batches)
+    source = Source(feed, passes, Accumulation(1, passes), Stay(), Place(feed), skip=num_batches)
     return _around(dataloader, source)
 
 

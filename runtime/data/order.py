@@ -43,9 +43,8 @@ def agreed_pieces(sampler: Any, world: World) -> Pieces:
     if type(sampler) is SequentialSampler:
         yield from sequence(len(sampler.data_source))
     elif type(sampler) is SeedableRandomSampler:
-        seed = torch.tensor(sampler.initial_seed + sampler.epoch)
-        broadcast_tensors(world, [seed])
-        yield from drawn(sampler, torch.Generator().manual_seed(int(seed)))
+        sampler.agree(world)
+        yield from drawn(sampler, sampler.drawing())
         sampler.set_epoch(sampler.epoch + 1)
     elif type(sampler) is RandomSampler and sampler.generator is None:
         seed = torch.empty((), dtype=torch.int64).random_()  # as RandomSampler.__iter__ does

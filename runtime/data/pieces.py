@@ -8,7 +8,7 @@ processes, and skipping samples costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -75,11 +75,15 @@ def names_of(sampler: object) -> Sequence[Any] | None:
     return sampler.indices if type(sampler) is SubsetRandomSampler else None
 
 
-def after(pieces: Iterable[Tensor], skip: int) -> Pieces:
+def after(pieces: Pieces, skip: int) -> Pieces:
     """The pieces without the first `skip` numbers."""
+    return _after(pieces, skip) if skip else pieces
+
+
+def _after(pieces: Pieces, skip: int) -> Pieces:
     for piece in pieces:
-        if skip >= len(piece):
-            skip -= len(piece)
+        if skip >= piece.numel():
+            skip -= piece.numel()
         elif skip:
             yield piece[skip:]
             skip = 0
@@ -90,40 +94,57 @@ def after(pieces: Iterable[Tensor], skip: int) -> Pieces:
 class Head:
     """Keeps the first numbers of the pieces that pass by."""
 
-    def __init__(self, count: int) -> None:
-        self._missing = count
+    __slots__ = ("_count", "_kept", "_pieces")
+
+    def __init__(self, pieces: Pieces, count: int) -> None:
+        self._pieces = pieces
+        self._count = count
         self._kept: list[Tensor] = []
 
-    def watch(self, pieces: Iterable[Tensor]) -> Pieces:
+    def __iter__(self) -> Pieces:
         """The pieces, as they are."""
-        for piece in pieces:
-            if self._missing > 0:
-                self._kept.append(piece[: self._missing])
-                self._missing -= len(piece)
+        missing = self._count
+        for piece in self._pieces:
+            if missing > 0:
+                self._kept.append(piece)
+                missing -= piece.numel()
             yield piece
 
     def numbers(self) -> list[int]:
         """The first numbers, as many as have passed."""
-        return [number for piece in self._kept for number in piece.tolist()]
+        return torch.cat(self._kept)[: self._count].tolist()
 
 
-def windows(pieces: Iterable[Tensor], size: int, start: int, stop: int) -> Generator[list[int], None, list[int]]:
-    """The rows from `start` to `stop` of every `size` numbers; returns the rest, which is less than `size`."""
-    held: list[Tensor] = []
-    count = 0
-    for piece in pieces:
-        held.append(piece)
-        count += len(piece)
-        if count < size:
-            continue
-        joined = piece if len(held) == 1 else torch.cat(held)
-        whole = count // size
-        own = joined[: whole * size].view(whole, size)[:, start:stop]
-        at, some, most = 0, 4, max(AT_ONCE // max(stop - start, 1), 1)
-        while at < whole:
-            yield from own[at : at + some].tolist()
-            at += some
-            some = min(2 * some, most)
-        count -= whole * size
-        held = [joined[whole * size :]]
-    return [number for piece in held for number in piece.tolist()]
+class Windows:
+    """The rows from `start` to `stop` of every `size` numbers, some windows at a time."""
+
+    __slots__ = ("_bounds", "_pieces", "_size", "rest")
+
+    def __init__(self, pieces: Iterable[Tensor], size: int, start: int, stop: int) -> None:
+        self._pieces = pieces
+        self._size = size
+        self._bounds = (start, stop)
+        self.rest: list[int] = []  # after the last window: all numbers that are left, fewer than `size`
+
+    def __iter__(self) -> Iterator[list[list[int]]]:
+        size, (start, stop) = self._size, self._bounds
+        held: list[Tensor] = []
+        count = 0
+        for piece in self._pieces:
+            held.append(piece)
+            count += piece.numel()
+            if count < size:
+                continue
+            joined = piece if len(held) == 1 else torch.cat(held)
+            whole = count // size
+            own = joined[: whole * size].view(whole, size)
+            if stop - start < size:
+                own = own[:, start:stop]
+            at, some, most = 0, 4, max(AT_ONCE // (stop - start), 1)
+            while at < whole:
+                yield own[at : at + some].tolist()
+                at += some
+                some = min(2 * some, most)
+            count -= whole * size
+            held = [joined[whole * size :]]
+        self.rest = [number for piece in held for number in piece.tolist()]

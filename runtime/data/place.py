@@ -23,7 +23,7 @@ FORMAT = 1
 KEYS = {"format", "is_in_epoch", "unit", "place", "batch_size", "total", "shared_by", "epoch", "draws"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Begun:
     """A pass: where the generators stood at its epoch's start, and the place in the epoch where it began."""
 
@@ -82,7 +82,9 @@ class Place:
 
     def now(self) -> State:
         """Where the generators stand."""
-        return {**self._draws.state(), "starts_workers": self._feed.starts_workers}
+        draws = self._draws.state()
+        draws["starts_workers"] = self._feed.starts_workers
+        return draws
 
     def begin(self, draws: State, kind: Kind, since: int, batches: Iterator[Any], going_on: Pass | None = None) -> None:
         """A pass begins; it is what the loader stands in until it is over."""

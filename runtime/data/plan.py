@@ -14,12 +14,12 @@ compute the same `Share`, so nobody has to ask.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
-from runtime.data.pieces import Head, Pieces, after, windows
+from runtime.data.pieces import Head, Pieces, Windows, after
 
 Batch = Sequence[Any]  # what a batch sampler yields: the indices of the samples
 
@@ -115,12 +115,14 @@ def deal_pieces(
     A step costs what its own batch costs, at any number of processes.
     """
     full = Share((size,) * world, (size,) * world, is_one_batch=False)
-    head = Head(size * world)
-    own = windows(after(head.watch(pieces), skip), size * world, rank * size, (rank + 1) * size)
-    rest = yield from _each_with(own, full)
-    if not rest or drop_last:
+    head = Head(pieces, size * world)
+    own = Windows(after(iter(head), skip), size * world, rank * size, (rank + 1) * size)
+    for some in own:
+        for batch in some:
+            yield batch, full
+    if not own.rest or drop_last:
         return
-    group = [rest[start : start + size] for start in range(0, len(rest), size)]
+    group = [own.rest[start : start + size] for start in range(0, len(own.rest), size)]
     yield from _last_round(group, head.numbers(), rank, world, size=size, even=even)
 
 
@@ -129,19 +131,13 @@ def share_pieces(
 ) -> Iterator[tuple[Batch, Share]]:
     """`share_out` of the batches of `size` that the pieces are cut into, without the first `skip` samples."""
     start, stop = part(size, rank, world)
-    own = windows(after(pieces, skip), size, *((start, stop) if stop > start else (0, 1)))
-    rest = yield from _each_with(own, share_of(size, world))
-    if rest and not drop_last:
-        yield own_rows(rest, rank, world), share_of(len(rest), world)
-
-
-def _each_with(own: Generator[list[int], None, list[int]], share: Share) -> Generator[tuple[Batch, Share], None, Batch]:
-    while True:
-        try:
-            yield next(own), share
-        except StopIteration as end:
-            rest: list[int] = end.value
-            return rest
+    own = Windows(after(pieces, skip), size, *((start, stop) if stop > start else (0, 1)))
+    full = share_of(size, world)
+    for some in own:
+        for batch in some:
+            yield batch, full
+    if own.rest and not drop_last:
+        yield own_rows(own.rest, rank, world), share_of(len(own.rest), world)
 
 
 def deal_whole(

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 
+from runtime.world import World
+
 
 class SeedableRandomSampler(RandomSampler):
     """Shuffles with a generator that is seeded with `data_seed + epoch`; a whole pass takes it to the next epoch.
@@ -35,14 +37,26 @@ class SeedableRandomSampler(RandomSampler):
         self._given = generator
         self.initial_seed = torch.random.initial_seed() if data_seed is None else data_seed
         self.epoch = 0
+        self._is_agreed = False
+
+    def agree(self, world: World) -> None:
+        """Take rank 0's seed. After that nothing is exchanged: every process counts the epochs by itself."""
+        if world.size == 1 or self._is_agreed:
+            return
+        from runtime.collectives import broadcast_tensors  # one process does without
+
+        seed = torch.tensor([self.initial_seed >> 32, self.initial_seed & 0xFFFFFFFF])  # up to 64 bits, no sign
+        broadcast_tensors(world, [seed])
+        high, low = seed.tolist()
+        self.initial_seed, self._is_agreed = (high << 32) + low, True
+
+    def drawing(self) -> torch.Generator:
+        """The generator that this epoch's order is drawn from."""
+        generator = torch.Generator() if self._given is None else self._given
+        return generator.manual_seed(self.initial_seed + self.epoch)
 
     def __iter__(self) -> Iterator[int]:
-        return self.drawn(self.initial_seed + self.epoch)
-
-    def drawn(self, seed: int) -> Iterator[int]:
-        """The order that a seed gives; then comes the next epoch."""
-        generator = (torch.Generator() if self._given is None else self._given).manual_seed(seed)
-        yield from RandomSampler(self.data_source, self.replacement, self.num_samples, generator)
+        yield from RandomSampler(self.data_source, self.replacement, self.num_samples, self.drawing())
         self.set_epoch(self.epoch + 1)
 
     def set_epoch(self, epoch: int) -> None:

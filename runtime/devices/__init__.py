@@ -6,8 +6,9 @@ from runtime.devices.base import Device, moved
 from runtime.devices.cpu import Cpu
 from runtime.devices.cuda import Cuda
 from runtime.devices.mps import Mps
+from runtime.devices.streams import Streams
 
-__all__ = ["DEVICES", "Device", "moved", "pick"]
+__all__ = ["DEVICES", "Device", "Streams", "moved", "pick"]
 
 DEVICES: tuple[type[Device], ...] = (Cuda, Mps, Cpu)
 

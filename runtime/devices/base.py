@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import torch
 
 from runtime.config import DistributedType, MixedPrecision
+from runtime.devices.streams import Streams
 from runtime.tree import children, rebuilt
 
 
@@ -36,6 +37,10 @@ class Device:
     def ddp_arguments(self, device: torch.device) -> dict[str, Any]:
         """Arguments of DistributedDataParallel that depend on the device."""
         return {}
+
+    def streams(self, device: torch.device) -> Streams | None:
+        """What copies batches beside the computation; None where that cannot be."""
+        return None
 
     def empty_cache(self) -> None:
         """Give cached memory back."""

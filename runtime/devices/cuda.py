@@ -8,6 +8,7 @@ import torch
 
 from runtime.config import DistributedType, MixedPrecision
 from runtime.devices.base import Device
+from runtime.devices.streams import CudaStreams, Streams
 from runtime.errors import WorldError
 
 _STATES = "torch_cuda_manual_seed"
@@ -45,6 +46,9 @@ class Cuda(Device):
 
     def ddp_arguments(self, device: torch.device) -> dict[str, Any]:
         return {"device_ids": [device.index], "output_device": device.index}
+
+    def streams(self, device: torch.device) -> Streams:
+        return CudaStreams(device)
 
     def empty_cache(self) -> None:
         torch.cuda.empty_cache()

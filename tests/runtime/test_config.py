@@ -84,7 +84,7 @@ def test_unknown_arguments_are_a_type_error():
         Accelerator(mixed_precison="bf16")
 
 
-@pytest.mark.parametrize("field", ["dispatch_batches", "use_stateful_dataloader"])
+@pytest.mark.parametrize("field", ["dispatch_batches"])
 def test_fields_that_are_not_here_are_refused(field):
     with pytest.raises(UnsupportedArgument, match=rf"DataLoaderConfiguration\({field}=\.\.\.\)"):
         DataLoaderConfiguration(**{field: True})

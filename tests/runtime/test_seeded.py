@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 from ranks import run_ranks
@@ -77,9 +79,10 @@ def test_the_loader_itself_keeps_its_sampler():
     assert loader.sampler is sampler
 
 
-def own_shares():
-    torch.manual_seed(torch.distributed.get_rank() if torch.distributed.is_initialized() else 0)
-    loader = prepared(split=True)
+def own_shares(seed=0):
+    rank = int(os.environ["RANK"])
+    torch.manual_seed(rank if seed == 0 else 2**64 - 100 - rank)  # as large as that of an unseeded program may be
+    loader = prepared(seed, split=True)
     loader.set_epoch(2)
     return batches(loader)
 
@@ -87,3 +90,8 @@ def own_shares():
 def test_two_processes_share_that_order():
     first, second = run_ranks(own_shares, 2)
     assert [[*a, *b] for a, b in zip(first[:-1], second[:-1], strict=True)] == by_hand(0, 2)[:-1]
+
+
+def test_two_processes_share_the_seed_that_rank_0_started_with():
+    first, second = run_ranks(own_shares, 2, None)
+    assert [[*a, *b] for a, b in zip(first[:-1], second[:-1], strict=True)] == by_hand(2**64 - 100, 2)[:-1]
