@@ -2,18 +2,21 @@
 #   make demo   convert a training script, run it before and after, compare the losses
 #   make test   lint, types and tests
 # Both create .venv when it is missing. Another interpreter: make PYTHON=python3.12 test
+#   make bench  run the benchmarks and write docs/performance.md (takes long; pip install accelerate lightning to compare)
 
 PYTHON ?= python3
 FIXTURE ?= fixtures/classifier/before.py
 # For the run on two processes: half the batch on each, so that a step sees the samples it saw on one.
 HALF ?= --batch-size 16
 WORKERS ?= 2
+# Only some benchmarks: make bench BENCH="step start"
+BENCH ?=
 
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: demo test lint types unit format clean help
+.PHONY: demo bench test lint types unit format clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -33,6 +36,9 @@ types: $(VENV)/.dev
 # One thread a process: the tests start processes of their own, and sums must not depend on the machine.
 unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS)
+
+bench: $(VENV)/.dev
+	$(PY) bench/report.py $(BENCH)
 
 format: $(VENV)/.dev
 	$(PY) -m ruff format .

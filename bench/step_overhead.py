@@ -1,4 +1,5 @@
-"""What a training step costs through the runtime, next to the raw loop (and to accelerate, where it is installed).
+"""What a training step costs through the runtime, next to the raw loop (and to accelerate and Lightning Fabric, where
+they are installed).
 
     python bench/step_overhead.py                            one process
     torchrun --nproc_per_node 2 bench/step_overhead.py       two processes: the training thread's time, raw DDP as base
@@ -15,6 +16,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -26,7 +28,7 @@ from torch.utils.data import DataLoader, TensorDataset, default_collate
 
 from runtime import Accelerator
 
-STEPS = 256
+STEPS = 64
 Chunk = Callable[[], float]  # does its work once and returns the seconds per unit
 
 
@@ -35,6 +37,9 @@ class Raw:
 
     sync_gradients = True
 
+    def __init__(self, precision: str = "no") -> None:
+        self.forward: Any = low if precision == "bf16" else call
+
     def prepare(self, model: nn.Module, *others: Any) -> tuple[Any, ...]:
         if dist.is_initialized():
             model = nn.parallel.DistributedDataParallel(model)
@@ -42,6 +47,48 @@ class Raw:
 
     def backward(self, loss: torch.Tensor) -> None:
         loss.backward()
+
+
+class Fabric:
+    """Lightning Fabric behind the names of an accelerator, used as its documentation shows."""
+
+    sync_gradients = True
+    forward = staticmethod(lambda model, x: model(x))
+
+    def __init__(self, precision: str = "no") -> None:
+        from lightning.fabric import Fabric as Engine
+        from lightning.fabric.plugins.environments import LightningEnvironment, TorchElasticEnvironment
+
+        size = dist.get_world_size() if dist.is_initialized() else 1
+        self.engine = Engine(
+            accelerator="cpu",
+            devices=size,
+            strategy="ddp" if size > 1 else "auto",
+            precision="bf16-mixed" if precision == "bf16" else "32-true",
+            plugins=TorchElasticEnvironment() if size > 1 else LightningEnvironment(),
+        )
+        self.engine.launch()
+        self.backward = self.engine.backward
+
+    def prepare(self, model: nn.Module, optimizer: Any, loader: Any, scheduler: Any) -> tuple[Any, ...]:
+        self.model, self.optimizer = self.engine.setup(model, optimizer)
+        return self.model, self.optimizer, self.engine.setup_dataloaders(loader), scheduler
+
+    def accumulate(self, model: nn.Module) -> Any:
+        return self.engine.no_backward_sync(model, enabled=False)
+
+    def clip_grad_norm_(self, parameters: Any, max_norm: float) -> None:
+        self.engine.clip_gradients(self.model, self.optimizer, max_norm=max_norm)
+
+
+def call(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    return model(x)
+
+
+def low(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = model(x)
+    return output.float()
 
 
 def parts() -> tuple[Any, ...]:
@@ -65,10 +112,11 @@ def per_step(loop: Callable[[], int]) -> Chunk:
 
 def plain_loop(engine: Any) -> Chunk:
     model, optimizer, loader, _ = engine.prepare(*parts())
+    forward = getattr(engine, "forward", call)
 
     def loop() -> int:
         for step, (x, y) in enumerate(loader, 1):
-            engine.backward(nn.functional.mse_loss(model(x), y))
+            engine.backward(nn.functional.mse_loss(forward(model, x), y))
             optimizer.step()
             optimizer.zero_grad()
             if step == STEPS:
@@ -144,34 +192,42 @@ def measured(variants: dict[str, Chunk], rounds: int) -> dict[str, list[float]]:
 def show(title: str, times: dict[str, list[float]]) -> None:
     if dist.is_initialized() and dist.get_rank():
         return
-    print(f"\n{title:44s} {'us':>9s} {'ratio to raw':>13s}")
+    print(f"\n{title:48s} {'us':>9s} {'ratio to raw':>13s}")
     for name, own in times.items():
         ratio = statistics.median(a / b for a, b in zip(own, times["raw"], strict=True))
-        print(f"{name:44s} {statistics.median(own) * 1e6:9.1f} {ratio:13.3f}")
+        print(f"{name:48s} {statistics.median(own) * 1e6:9.1f} {ratio:13.3f}")
 
 
-def engines() -> dict[str, Any]:
-    found = {"raw": Raw(), "runtime": Accelerator(cpu=True)}  # the second joins the processes for all
-    try:
+def engines(precision: str) -> dict[str, Any]:
+    os.environ["ACCELERATE_USE_CPU"] = "1"  # Accelerate takes several processes on the CPU for one without it
+    runtime = Accelerator(cpu=True, mixed_precision=precision)  # joins the processes for all
+    found = {"raw": Raw(precision), "runtime": runtime}
+    if find_spec("accelerate"):
         from accelerate import Accelerator as Other
-    except ImportError:
-        return found
-    os.environ["ACCELERATE_USE_CPU"] = "1"
-    return {**found, "accelerate": Other(cpu=True)}
+        from accelerate.state import AcceleratorState
+
+        AcceleratorState._reset_state()  # noqa: SLF001  another precision
+        found["accelerate"] = Other(cpu=True, mixed_precision=precision)
+    if find_spec("lightning"):
+        found["fabric"] = Fabric(precision)
+    return found
+
+
+TASKS = (
+    ("data, forward, backward, step, zero_grad", plain_loop, "no"),
+    ("the same, accumulate, clip, scheduler", full_loop, "no"),
+    ("bf16: data, forward, backward, step, zero_grad", plain_loop, "bf16"),
+    ("start of an epoch", epoch_start, "no"),
+)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=61)
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
-    found = engines()
-    tasks = {
-        "data, forward, backward, step, zero_grad": plain_loop,
-        "the same, accumulate, clip, scheduler": full_loop,
-        "start of an epoch": epoch_start,
-    }
-    for title, make in tasks.items():
+    for title, make, precision in TASKS:
+        found = engines(precision)
         show(title, measured({name: make(engine) for name, engine in found.items()}, rounds))
 
 

@@ -43,7 +43,7 @@ class Replica(DistributedDataParallel):
         if not torch.is_grad_enabled():
             return self.module(*inputs, **kwargs)
         output = super().forward(*inputs, **kwargs)  # type: ignore[no-untyped-call]
-        if self.module.training and self.require_backward_grad_sync:
+        if self._kept_equal and self.require_backward_grad_sync and self.module.training:
             self._send_buffers()
         return output
 
