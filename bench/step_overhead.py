@@ -126,15 +126,23 @@ def plain_loop(engine: Any) -> Chunk:
     return per_step(loop)
 
 
+def scheduler_steps(engine: Any) -> int:
+    """A schedule counts samples: prepared ones step once for each process in one call, others are called as often."""
+    by_hand = isinstance(engine, (Raw, Fabric)) and dist.is_initialized()
+    return dist.get_world_size() if by_hand else 1
+
+
 def full_raw_loop(engine: Any) -> Chunk:
     model, optimizer, loader, scheduler = engine.prepare(*parts())
+    times = scheduler_steps(engine)
 
     def loop() -> int:
         for step, (x, y) in enumerate(loader, 1):
             nn.functional.mse_loss(model(x), y).backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
-            scheduler.step()
+            for _ in range(times):
+                scheduler.step()
             optimizer.zero_grad()
             if step == STEPS:
                 break
@@ -147,6 +155,7 @@ def full_loop(engine: Any) -> Chunk:
     if isinstance(engine, Raw):
         return full_raw_loop(engine)
     model, optimizer, loader, scheduler = engine.prepare(*parts())
+    times = scheduler_steps(engine)
 
     def loop() -> int:
         for step, (x, y) in enumerate(loader, 1):
@@ -155,7 +164,8 @@ def full_loop(engine: Any) -> Chunk:
                 if engine.sync_gradients:
                     engine.clip_grad_norm_(model.parameters(), 1.0)
                 optimizer.step()
-                scheduler.step()
+                for _ in range(times):
+                    scheduler.step()
                 optimizer.zero_grad()
             if step == STEPS:
                 break

@@ -70,8 +70,11 @@ class Following:
 
     def step(self, *arguments: Any, **options: Any) -> None:
         """Step as often as the data of all processes ask for; not between optimizer steps, nor after a skipped one."""
-        if not self._accumulation.is_due or any(getattr(o, "step_was_skipped", False) for o in self._optimizers):
+        if not self._accumulation.is_due:
             return
+        for optimizer in self._optimizers:
+            if getattr(optimizer, "step_was_skipped", False):
+                return
         scheduler: Any = self.scheduler
         for _ in range(self._times):
             total = getattr(scheduler, "total_steps", None)  # OneCycleLR raises when it is stepped further
