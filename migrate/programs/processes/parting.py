@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.programs.processes.sameness import Sameness
 
+    Loop = ast.For | ast.AsyncFor | ast.While
+
 
 def parting(
     facts: Facts, sameness: Sameness, node: ast.AST, *, deep: bool = True, seen: frozenset[int] = frozenset()
@@ -77,16 +79,32 @@ def _is_decided_alike(facts: Facts, sameness: Sameness, test: ast.expr) -> bool:
 _TRUTH = ("__bool__", "__len__")
 
 
-def _leaving(facts: Facts, sameness: Sameness, loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[ast.AST]:
+def _leaving(facts: Facts, sameness: Sameness, loop: Loop) -> Iterator[ast.AST]:
     """What decides whether a loop is left before its end, or a round of it."""
-    tree = facts.tree(loop)
-    for inner in own_nodes(loop):
+    for inner in facts.once(_Exits).of(loop):
+        yield from _around(facts, sameness, inner, loop)
+        yield from _stopped_by_file(facts, inner, loop)
+
+
+class _Exits:
+    """The places by which loops are left, or a round of them."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._known: dict[Loop, tuple[ast.AST, ...]] = {}
+
+    def of(self, loop: Loop) -> tuple[ast.AST, ...]:
+        """Those of one loop: `break`, `continue`, `return`, `sys.exit()`."""
+        if loop not in self._known:
+            self._known[loop] = tuple(inner for inner in own_nodes(loop) if self._leaves(inner, loop))
+        return self._known[loop]
+
+    def _leaves(self, inner: ast.AST, loop: Loop) -> bool:
         if isinstance(inner, (ast.Break, ast.Continue)):
-            if next(tree.loops(inner), None) is loop:
-                yield from _around(facts, sameness, inner, loop)
-                yield from _stopped_by_file(facts, inner, loop)
-        elif isinstance(inner, ast.Return) or (isinstance(inner, ast.Call) and bool(facts.called(inner) & known.EXITS)):
-            yield from _around(facts, sameness, inner, loop)
+            return next(self._facts.tree(loop).loops(inner), None) is loop
+        if isinstance(inner, ast.Call):
+            return bool(self._facts.called(inner) & known.EXITS)
+        return isinstance(inner, ast.Return)
 
 
 def _stopped_by_file(facts: Facts, inner: ast.AST, loop: ast.AST) -> Iterator[ast.AST]:

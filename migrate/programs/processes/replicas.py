@@ -17,6 +17,7 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Class, Module
 from migrate.programs.argument import Argument
 from migrate.programs.marker import is_main
+from migrate.programs.processes.asked import sameness_of
 from migrate.programs.processes.draws import Draws
 from migrate.programs.processes.first_batch import first_runs, set_by_batch
 from migrate.programs.processes.one_seed import OneSeed, possible, seed_of_splits
@@ -43,12 +44,12 @@ def decide_seed(facts: Facts, loops: Loops, program: Program) -> OneSeed | None:
     """The seed that all processes of a program take, where it has none of its own and needs one."""
     if program.training_loaders:
         apart = splits_apart(facts, loops, program)
-        return seed_of_splits(facts, program, Sameness(facts, program, trusting=True), apart) if apart else None
+        return seed_of_splits(facts, program, sameness_of(facts, program, trusting=True), apart) if apart else None
     replicas = without_loader(program)
     missing = chance(facts, loops, program) if replicas else []
     if not missing:
         return None
-    seed = possible(facts, program, Sameness(facts, program, trusting=True), missing)
+    seed = possible(facts, program, sameness_of(facts, program, trusting=True), missing)
     if seed is None or any(loop.whole for loop in replicas) or Draws(facts, program).must_agree(loops):
         return seed
     return seed if any(_parting(facts, loops, program, replicas, trusting=False)) else None
@@ -75,7 +76,7 @@ def differs(facts: Facts, loops: Loops, program: Program) -> bool:
 
 def chance(facts: Facts, loops: Loops, program: Program) -> list[str]:
     """What a program draws without having seeded it."""
-    sameness, clocks = (Sameness(facts, program, trusting=trusting) for trusting in (False, True))
+    sameness, clocks = (sameness_of(facts, program, trusting=trusting) for trusting in (False, True))
     return unseeded(facts, loops, program, sameness, clocks)
 
 
@@ -204,7 +205,7 @@ def _parting(
     facts: Facts, loops: Loops, program: Program, replicas: tuple[LoopFact, ...], *, trusting: bool
 ) -> Iterator[ast.AST]:
     """The places where processes would part; `trusting`: all of them draw the same."""
-    sameness = Sameness(facts, program, trusting=trusting)
+    sameness = sameness_of(facts, program, trusting=trusting)
     told: set[ast.AST] = set()
     for node in _together(facts, loops, program, replicas):
         for test in sameness.parting(node):
@@ -278,7 +279,7 @@ def _learning_rates(facts: Facts, program: Program) -> Iterator[ast.Assign | ast
 
 def _own(facts: Facts, program: Program, node: ast.AST) -> ast.expr | None:
     """What of a clock or the system a decision goes back to; None: it is not known where from."""
-    sameness = Sameness(facts, program, trusting=True)
+    sameness = Sameness(facts, program, trusting=True)  # one of its own, which meets all anew
     if isinstance(node, (ast.If, ast.IfExp, ast.While)):
         sameness.same(node.test)
     elif isinstance(node, (ast.For, ast.AsyncFor)):

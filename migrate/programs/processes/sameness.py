@@ -16,6 +16,7 @@ from migrate.analysis.roles import PLACE, Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.marker import asks_accelerator, is_of_all
+from migrate.programs.processes.answers import Answers
 from migrate.programs.processes.films import is_recorder
 from migrate.programs.processes.parting import parting
 from migrate.programs.processes.seeds import forward_draws
@@ -25,7 +26,7 @@ from migrate.programs.values.fillings import Fillings, shares
 from migrate.programs.values.sources import Sources, called_by_name, hidden, parts_given, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -53,7 +54,7 @@ class Sameness:
         self.own: ast.expr | None = None  # the last such thing that was met
         self._sources = facts.once(Sources)
         self._fillings = facts.once(Fillings)
-        self._known: dict[tuple[ast.AST, str], bool] = {}
+        self._answers = Answers[tuple[ast.AST, str]]()
 
     # --- values -----------------------------------------------------------------------------------------------------
 
@@ -61,23 +62,7 @@ class Sameness:
         """Whether an expression has the same value on all processes."""
         if node is None or isinstance(node, ast.Constant):
             return True
-        return self._asked((node, "same"), lambda: self._is_same(node))
-
-    def _asked(self, key: tuple[ast.AST, str], answer: Callable[[], bool]) -> bool:
-        """An answer, found once. While it is being asked it is taken for yes: `i += 1` is the same if all the rest is.
-
-        What rested on that is forgotten if it turns out to be no.
-        """
-        if key in self._known:
-            return self._known[key]
-        before = len(self._known)
-        self._known[key] = True
-        found = answer()
-        if not found:
-            for later in [each for each, yes in list(self._known.items())[before:] if yes]:
-                del self._known[later]
-            self._known[key] = False
-        return found
+        return self._answers.to((node, "same"), lambda: self._is_same(node))
 
     def _is_same(self, node: ast.AST) -> bool:
         if asks_accelerator(node):
@@ -160,7 +145,7 @@ class Sameness:
         """Whether something has equally many items on all processes."""
         if self.trusting and Role.INSTANCE not in roles(self._facts.values(node)) and self.same(node):
             return True
-        return self._asked((node, "even"), lambda: self._is_even(node))
+        return self._answers.to((node, "even"), lambda: self._is_even(node))
 
     def _is_even(self, node: ast.expr) -> bool:
         values = self._facts.values(node)
@@ -382,7 +367,7 @@ class Sameness:
     def alike(self, node: ast.AST, *, deep: bool) -> bool:
         """Whether all processes run a node equally often; `deep`: in all, not for one call of its function."""
         key = (node, "deep" if deep else "here")
-        return self._asked(key, lambda: next(self.parting(node, deep=deep), None) is None)
+        return self._answers.to(key, lambda: next(self.parting(node, deep=deep), None) is None)
 
     def parting(self, node: ast.AST, *, deep: bool = True) -> Iterator[ast.AST]:
         """The tests and loops by which one process may come to a node, and another not."""
