@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce as fold
 from typing import Any
 
 import torch
@@ -181,7 +180,6 @@ def broadcast(world: World, data: Any, from_process: int = 0) -> Any:
     return on_tensors(data, told, "broadcast")
 
 
-_ON_TWO = {"max": torch.maximum}
 _REDUCTIONS = ("sum", "mean", "max", "none")
 
 
@@ -261,8 +259,8 @@ def _all_reduce(world: World, tensors: list[Tensor], reduction: str, is_checked:
     if is_checked and is_small(tensors):
         received = agreed(world, tensors, "reduce", detail=detail)
         for index, tensor in enumerate(tensors):
-            pieces = received.pieces(index)  # joined in rank order, so the result is the same everywhere
-            tensor.copy_(fold(_ON_TWO.get(reduction, torch.add), pieces))
+            everywhere = received.stacked(index)  # in rank order, so the result is the same on all
+            tensor.copy_(everywhere.amax(0) if reduction == "max" else everywhere.sum(0, dtype=tensor.dtype))
         return
     if is_checked:
         announce(world, tensors, "reduce", detail)

@@ -11,8 +11,10 @@ Large tensors of one shape travel without being copied together.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import torch
@@ -31,7 +33,8 @@ _CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
 MAX_DIMS = 12
 SMALL = 2048  # bytes of the first message
 ALIGN = 16  # bytes; complex128 is the largest element
-_PREFIX = 48  # bytes of its five numbers, aligned
+_HEAD = struct.Struct("<5q8x")  # five numbers, aligned
+_PREFIX = _HEAD.size
 
 # torch 2.13 renamed it
 _GATHER: Callable[..., Any] = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
@@ -62,6 +65,10 @@ class _Head:
     head_bytes: int
     payload_bytes: int
 
+    def packed(self) -> bytes:
+        """As it travels."""
+        return _HEAD.pack(self.call, self.detail, self.count, self.head_bytes, self.payload_bytes)
+
     @property
     def fits(self) -> bool:
         return _PREFIX + self.head_bytes + self.payload_bytes <= SMALL
@@ -71,61 +78,54 @@ class _Head:
         return _PREFIX + self.head_bytes <= SMALL
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """Dtype and shape of one tensor."""
-
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-
-    @property
-    def nbytes(self) -> int:
-        return torch.Size(self.shape).numel() * self.dtype.itemsize
+_Form = tuple[torch.dtype, tuple[int, ...]]  # of one tensor
 
 
 class Received:
     """What came of every process: its tensors, in rank order, on the device each came from."""
 
-    def __init__(self, forms: list[list[_Form]], rows: list[Tensor], devices: list[torch.device]) -> None:
+    def __init__(self, forms: list[list[_Form]], rows: Tensor, starts: list[int], devices: list[torch.device]) -> None:
         self._forms = forms  # of rank, of tensor
-        self._rows = rows  # the values of a rank, as bytes
+        self._rows = rows  # of rank, bytes
+        self._starts = starts  # of rank: where its values begin
         self._devices = devices
-        self._starts: list[int] = []
-        self._whole: Tensor | None = None
-
-    @classmethod
-    def whole(cls, forms: list[list[_Form]], values: Tensor, device: torch.device) -> Received:
-        """One tensor of the same shape on every process; its values stand in one piece."""
-        result = cls(forms, [], [device])
-        result._whole = values
-        return result
+        self.is_even = all(own is forms[0] or own == forms[0] for own in forms)
 
     def shapes(self, index: int) -> list[tuple[int, ...]]:
         """The shape of one tensor on every rank."""
-        return [own[index].shape for own in self._forms]
+        return [own[index][1] for own in self._forms]
 
     def pieces(self, index: int) -> list[Tensor]:
         """One tensor of every rank."""
-        if self._whole is not None:
-            return list(self._whole.view(len(self._forms), *self._forms[0][0].shape).to(self._devices[0]).unbind())
-        return [self._piece(rank, index) for rank in range(len(self._forms))]
+        return [self.of(rank, index) for rank in range(len(self._forms))]
 
     def of(self, rank: int, index: int) -> Tensor:
         """One tensor of one rank."""
-        return self._piece(rank, index) if self._whole is None else self.pieces(index)[rank]
+        dtype, shape = self._forms[rank][index]
+        start, stop = self._span(rank, index)
+        return self._rows[rank, start:stop].view(dtype).reshape(shape).to(self._devices[index])
+
+    def stacked(self, index: int) -> Tensor:
+        """One tensor of every rank, along a new first dimension. Only if `is_even`."""
+        dtype, shape = self._forms[0][index]
+        start, stop = self._span(0, index)
+        values = self._rows[:, start:stop].view(dtype).reshape(len(self._forms), *shape)
+        return values.to(self._devices[index])
 
     def joined(self, index: int) -> Tensor | None:
-        """One tensor of every rank, joined along the first dimension without a copy; None where that takes one."""
-        if self._whole is None or not self._forms[0][0].shape:
+        """One tensor of every rank, joined along the first dimension; None where the shapes differ."""
+        if not self.is_even:
             return None
-        rows, *others = self._forms[0][0].shape
-        return self._whole.view(len(self._forms) * rows, *others).to(self._devices[0])
+        stacked = self.stacked(index)
+        return stacked if stacked.ndim == 1 else stacked.flatten(0, 1)
 
-    def _piece(self, rank: int, index: int) -> Tensor:
-        form = self._forms[rank][index]
-        start = sum(_aligned(other.nbytes) for other in self._forms[rank][:index])
-        values = self._rows[rank][start : start + form.nbytes]
-        return values.view(form.dtype).reshape(form.shape).to(self._devices[index])
+    def _span(self, rank: int, index: int) -> tuple[int, int]:
+        start = self._starts[rank] + sum(_aligned(_nbytes(form)) for form in self._forms[rank][:index])
+        return start, start + _nbytes(self._forms[rank][index])
+
+
+def _nbytes(form: _Form) -> int:
+    return prod(form[1]) * form[0].itemsize
 
 
 def exchange(
@@ -143,14 +143,25 @@ def exchange(
     """
     sends = source is None or source == world.rank
     parts = [bytes_of(tensor, world.device) for tensor in tensors] if sends else []
-    forms = torch.tensor(_numbers_of(tensors), dtype=torch.int64).view(torch.uint8)
-    own = _Head(
-        _NUMBERS.get(call, _OTHER), detail, len(tensors), forms.numel(), sum(_aligned(p.numel()) for p in parts)
-    )
-    first = _gathered(world, _first(world, own, forms, parts), call)
-    heads = [_Head(*numbers) for numbers in _as_numbers(first[:, :_PREFIX], 5)]
-    _check_calls(world, heads)
-    return _received(world, _Own(tensors, forms, parts), heads, first, call, source)
+    forms = [(tensor.dtype, tuple(tensor.shape)) for tensor in tensors]
+    packed = _packed(forms)
+    head = _Head(_NUMBERS.get(call, _OTHER), detail, len(forms), len(packed), sum(_aligned(p.numel()) for p in parts))
+    said = head.packed() + (packed if head.shapes_fit else b"")
+    first = _gathered(world, _first(world, head, said, parts), call)
+    own = _Own([tensor.device for tensor in tensors], packed, parts)
+    told = _table_of(first)
+    if all(told[at : at + len(said)] == said for at in range(0, len(told), SMALL)):
+        heads, everyone = [head] * world.size, [forms] * world.size if head.shapes_fit else None
+    else:
+        heads = [_Head(*_HEAD.unpack_from(told, at)) for at in range(0, len(told), SMALL)]
+        _check_calls(world, heads)
+        everyone = None
+        if all(other.shapes_fit for other in heads):
+            everyone = [_unpacked(told, SMALL * rank + _PREFIX, other.count) for rank, other in enumerate(heads)]
+            _check_dtypes(world, everyone)
+    if everyone is not None and all(other.fits for other in heads):
+        return Received(everyone, first, [_PREFIX + other.head_bytes for other in heads], own.devices)
+    return _rest(world, own, heads, everyone, call, source)
 
 
 def announce(world: World, tensors: list[Tensor], call: str, detail: int = 0) -> None:
@@ -190,7 +201,10 @@ def bytes_of(tensor: Tensor, device: torch.device) -> Tensor:
             f"a tensor of dtype {tensor.dtype}, layout {tensor.layout} and {tensor.ndim} dimensions cannot be "
             f"exchanged. Make it dense, of a plain dtype, and of at most {MAX_DIMS} dimensions."
         )
-    return tensor.detach().resolve_conj().resolve_neg().to(device).contiguous().reshape(-1).view(torch.uint8)
+    tensor = tensor.detach()
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    return tensor.to(device).contiguous().view(-1).view(torch.uint8)
 
 
 def aligned_bytes_of(tensor: Tensor, device: torch.device) -> Tensor:
@@ -204,27 +218,33 @@ def _aligned(count: int) -> int:
     return -(-count // ALIGN) * ALIGN
 
 
-def _numbers_of(tensors: list[Tensor]) -> list[int]:
+def _packed(forms: list[_Form]) -> bytes:
     numbers: list[int] = []
-    for tensor in tensors:
-        numbers += (_CODES.get(tensor.dtype, -1), tensor.ndim, *tensor.shape)
-    return numbers + [0] * (len(numbers) % 2)
+    for dtype, shape in forms:
+        numbers += (_CODES.get(dtype, -1), len(shape), *shape)
+    return struct.pack(f"<{len(numbers) + len(numbers) % 2}q", *numbers, *[0] * (len(numbers) % 2))
 
 
-def _as_numbers(rows: Tensor, count: int) -> list[list[int]]:
-    numbers: list[list[int]] = rows.contiguous().view(torch.int64)[:, :count].tolist()
-    return numbers
+def _unpacked(data: memoryview | bytes, at: int, count: int) -> list[_Form]:
+    forms = []
+    for _ in range(count):
+        code, dims = struct.unpack_from("<2q", data, at)
+        forms.append((DTYPES[code], struct.unpack_from(f"<{dims}q", data, at + 16)))
+        at += 16 + 8 * dims
+    return forms
 
 
-def _first(world: World, own: _Head, forms: Tensor, parts: list[Tensor]) -> Tensor:
-    message = torch.zeros(SMALL, dtype=torch.uint8)
-    numbers = torch.tensor([own.call, own.detail, own.count, own.head_bytes, own.payload_bytes], dtype=torch.int64)
-    message[: 8 * 5] = numbers.view(torch.uint8)
-    if own.shapes_fit:
-        message[_PREFIX : _PREFIX + own.head_bytes] = forms
-    message = message.to(world.device)
-    if own.fits:
-        _fill(message, _PREFIX + own.head_bytes, parts)
+def _table_of(rows: Tensor) -> memoryview:
+    data: memoryview = rows.cpu().numpy().reshape(-1).data
+    return data
+
+
+def _first(world: World, head: _Head, said: bytes, parts: list[Tensor]) -> Tensor:
+    buffer = bytearray(SMALL)
+    buffer[: len(said)] = said
+    message = torch.frombuffer(buffer, dtype=torch.uint8).to(world.device)
+    if head.fits:
+        _fill(message, len(said), parts)
     return message
 
 
@@ -236,58 +256,37 @@ def _fill(message: Tensor, at: int, parts: list[Tensor]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """What this process brings."""
+    """What this process brings: where its tensors are, their forms, their values."""
 
-    tensors: list[Tensor]
-    forms: Tensor
+    devices: list[torch.device]
+    packed: bytes
     parts: list[Tensor]
 
 
-def _received(world: World, own: _Own, heads: list[_Head], first: Tensor, call: str, source: int | None) -> Received:
-    forms, parts = own.forms, own.parts
-    devices = [tensor.device for tensor in own.tensors]
-    told: list[list[_Form]] | None = None
-    if all(head.shapes_fit for head in heads):
-        told = _forms_in(first[:, _PREFIX:], heads)
-        _check_dtypes(world, told)
-        if all(head.fits for head in heads):
-            rows = [first[rank, _PREFIX + head.head_bytes :] for rank, head in enumerate(heads)]
-            return Received(told, rows, devices)
-        is_one = len(parts) == 1 and all(others == told[0] for others in told)
-        if is_one and all(head.payload_bytes == heads[0].payload_bytes for head in heads):
-            everything = torch.empty(world.size * parts[0].numel(), dtype=torch.uint8, device=world.device)
-            run(_GATHER, call, everything, parts[0])
-            return Received.whole(told, everything.view(told[0][0].dtype), devices[0])
-    sizes = [head.payload_bytes + (0 if told else head.head_bytes) for head in heads]
+def _rest(
+    world: World, own: _Own, heads: list[_Head], forms: list[list[_Form]] | None, call: str, source: int | None
+) -> Received:
+    """The second message: what did not fit."""
+    sizes = [head.payload_bytes + (0 if forms else head.head_bytes) for head in heads]
+    if forms and len(own.parts) == 1 and all(other == forms[0] for other in forms) and len(set(sizes)) == 1:
+        everything = torch.empty(world.size * own.parts[0].numel(), dtype=torch.uint8, device=world.device)
+        run(_GATHER, call, everything, own.parts[0])  # nothing is copied together
+        return Received(forms, everything.view(world.size, -1), [0] * world.size, own.devices)
     message = torch.empty(max(sizes), dtype=torch.uint8, device=world.device)
-    start = 0
-    if told is None:
-        start = forms.numel()
-        message[:start] = forms
-    _fill(message, start, parts)
-    if told is not None and source is not None:
+    packed = b"" if forms else own.packed
+    if packed:
+        message[: len(packed)] = torch.frombuffer(bytearray(packed), dtype=torch.uint8).to(world.device)
+    _fill(message, len(packed), own.parts)
+    if forms and source is not None:
         run(dist.broadcast, call, message, src=source)
-        return Received(told, [message] * world.size, devices)
+        return Received(forms, message.expand(world.size, -1), [0] * world.size, own.devices)
     second = _gathered(world, message, call)
-    if told is None:
-        told = _forms_in(second, heads)
-        _check_dtypes(world, told)
-        return Received(told, [second[rank, head.head_bytes :] for rank, head in enumerate(heads)], devices)
-    return Received(told, list(second), devices)
-
-
-def _forms_in(rows: Tensor, heads: list[_Head]) -> list[list[_Form]]:
-    most = max(head.head_bytes for head in heads)
-    result = []
-    for numbers, head in zip(_as_numbers(rows[:, :most], most // 8), heads, strict=True):
-        at = 0
-        forms = []
-        for _ in range(head.count):
-            dims = numbers[at + 1]
-            forms.append(_Form(DTYPES[numbers[at]], tuple(numbers[at + 2 : at + 2 + dims])))
-            at += 2 + dims
-        result.append(forms)
-    return result
+    if forms:
+        return Received(forms, second, [0] * world.size, own.devices)
+    told = _table_of(second)
+    forms = [_unpacked(told, rank * second.shape[1], head.count) for rank, head in enumerate(heads)]
+    _check_dtypes(world, forms)
+    return Received(forms, second, [head.head_bytes for head in heads], own.devices)
 
 
 def _gathered(world: World, message: Tensor, call: str) -> Tensor:
@@ -316,14 +315,14 @@ def _check_calls(world: World, heads: list[_Head]) -> None:
 
 
 def _check_dtypes(world: World, told: list[list[_Form]]) -> None:
-    dtypes = [[form.dtype for form in own] for own in told]
+    dtypes = [[dtype for dtype, _ in own] for own in told]
     if any(own != dtypes[0] for own in dtypes):
         _disagree(world, "bring different dtypes", [", ".join(map(str, own)) for own in dtypes], _SAME)
 
 
 def _check_forms(received: Received, call: str, world: World, count: int) -> None:
-    shapes = [[received.shapes(index)[rank] for index in range(count)] for rank in range(world.size)]
-    if any(own != shapes[0] for own in shapes):
+    if not received.is_even:
+        shapes = [[received.shapes(index)[rank] for index in range(count)] for rank in range(world.size)]
         texts = [", ".join(map(str, own)) for own in shapes]
         _disagree(world, f"bring different shapes to {call}", texts, _SAME)
 

@@ -34,6 +34,7 @@ ASK_AFTER_S = 3.0  # of waiting in a collective of the runtime
 ASK_EVERY_S = 1.0
 LOOK_EVERY_S = 5.0  # whether the process hangs where it cannot be told
 IDLE = 0.1  # of a core: less than this and the process only waits
+SLACK_S = 0.05  # of the clock, and of this thread
 _KEY = "runtime/watch"
 
 
@@ -188,9 +189,11 @@ class Watch:
         frame = self._frame()
         sample = (frame, -1 if frame is None else frame.f_lasti, time.process_time())
         used_s, passed_s = sample[2] - self._sample[2], now - self._sample_at
-        if frame is not self._sample[0] or sample[1] != self._sample[1] or used_s > IDLE * passed_s:
+        is_other = frame is not self._sample[0] or sample[1] != self._sample[1]
+        if is_other or used_s > IDLE * passed_s + SLACK_S:
             self._still_since = now
-        self._sample, self._sample_at = sample, now
+        if is_other or passed_s > ASK_EVERY_S / 2:  # of a shorter time nothing can be said
+            self._sample, self._sample_at = sample, now
         return Report(rank, place.doing, place.text, now - self._still_since, place.call)
 
     def _frame(self) -> FrameType | None:
@@ -249,8 +252,9 @@ class Watch:
             sys.stderr.write(
                 f"[runtime] the processes wait for each other in different places:\n{told(answers)}{_WAY_OUT}\n"
             )
-        time.sleep(1.0)
-        sys.stderr.flush()
+            sys.stderr.flush()
+        else:
+            time.sleep(LOOK_EVERY_S + 2.0)  # it speaks for all, once it has looked; a launcher then stops all
         os._exit(1)
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -20,6 +21,7 @@ from runtime.watch import reports
 from runtime.watch import watch as watching
 from runtime.watch.places import Doing, place_of
 from runtime.watch.reports import Report, Silence, is_deadlock, told
+from runtime.world import World
 
 
 def hurry():
@@ -197,6 +199,33 @@ def test_debug_mode_can_be_switched_off():
         assert "runtime watch" not in names
         assert hook != "runtime.watch.hook"
         assert got == [0, 1]
+
+
+def test_a_report_tells_idle_from_busy(monkeypatch):
+    clock = {"now": 100.0, "used": 5.0}
+    fake = SimpleNamespace(monotonic=lambda: clock["now"], process_time=lambda: clock["used"])
+    monkeypatch.setattr(watching, "time", fake)
+    stop = threading.Event()
+    blocked = threading.Thread(target=stop.wait)
+    blocked.start()
+    alone = object.__new__(watching.Watch)
+    alone.__dict__.update(
+        _world=World(rank=0, size=2),
+        _thread_id=blocked.ident,
+        _failures={},
+        _call="",
+        _sample=(None, -1, 0.0),
+        _sample_at=100.0,
+        _still_since=100.0,
+    )
+    still = []
+    for passed, used in ((0.0, 0.0), (1.0, 0.0), (0.001, 0.001), (2.0, 0.01), (1.0, 0.9), (1.0, 0.0)):
+        clock["now"] += passed
+        clock["used"] += used
+        still.append(round(alone.report().still_s, 1))
+    stop.set()
+    blocked.join()
+    assert still == [0.0, 1.0, 1.0, 3.0, 0.0, 1.0]
 
 
 CALL = Report(0, Doing.CALL, "a.py:1, in main", 20.0, "gather")
