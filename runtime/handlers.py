@@ -35,14 +35,11 @@ class Handler:
 class DataLoaderConfiguration(Handler):
     """How `prepare` shares the data of a loader out over the processes."""
 
-    only_default: ClassVar[dict[str, str]] = {
-        "dispatch_batches": "Every process reads its own share: leave dispatch_batches out or set it to False.",
-    }
-
     split_batches: bool = False
     """True: the loader's batch size is the global one, every batch is cut into one part per process.
     False: it is the size per process, whole batches are dealt to the processes in turn."""
     dispatch_batches: bool | None = None
+    """True: the main process reads all data and sends every other its share. None and False: every process reads."""
     even_batches: bool = True
     """True: the last round of batches is completed with samples from the start of the epoch, so that every process
     takes the same number of steps."""
@@ -55,11 +52,6 @@ class DataLoaderConfiguration(Handler):
     """Copy batches to the device without waiting (use with pin_memory=True)."""
     use_stateful_dataloader: bool = False
     """Changes nothing: every prepared loader has an exact `state_dict` and `load_state_dict`, without torchdata."""
-
-    def __post_init__(self) -> None:
-        if self.dispatch_batches is False:
-            self.dispatch_batches = None
-        super().__post_init__()
 
 
 @dataclass(kw_only=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from torch.utils.data import DataLoader
 
+from runtime.errors import UnsupportedArgument
 from runtime.processes import Processes
 
 
@@ -17,3 +18,16 @@ class Loaders(Processes):
         from runtime.data.loader import skip_first_batches
 
         return skip_first_batches(dataloader, num_batches)
+
+    def join_uneven_inputs(self, joinables: list[Any], even_batches: bool | None = None) -> NoReturn:
+        """Not here: processes take the same number of steps, and a wait for one that is done is found and ended.
+
+        Raises:
+            UnsupportedArgument: always, with the way out.
+        """
+        del joinables, even_batches
+        raise UnsupportedArgument(
+            "join_uneven_inputs()",
+            "With even_batches=True, the default, all processes take the same number of training steps, and an "
+            "evaluation counts every sample once: leave it out.",
+        )

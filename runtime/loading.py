@@ -38,6 +38,7 @@ def prepare_data_loader(
         device: where batches are put, if `put_on_device`; None: the device of the accelerator.
         num_processes: those of this run; another number is an error.
         process_index: that of this process; another one is an error.
+        use_stateful_dataloader: changes nothing, every prepared loader can save its place.
 
     Raises:
         ConfigurationError: the processes are not those of this run.
@@ -51,21 +52,20 @@ def prepare_data_loader(
         )
     for name, value, way_out in (
         ("rng_types", rng_types, "The order of samples is agreed on: leave it out."),
-        ("dispatch_batches", dispatch_batches, "Every process reads its own share: leave it out."),
         ("slice_fn_for_dispatch", slice_fn_for_dispatch, "Leave it out."),
-        ("use_stateful_dataloader", use_stateful_dataloader, "Leave it out."),
     ):
         if value:
             raise UnsupportedArgument(f"prepare_data_loader({name}=...)", way_out)
     passes = Passes(world.rank) if owner is None else owner._passes  # noqa: SLF001  its own function
     accumulation = Accumulation(1, passes) if owner is None else owner._accumulation  # noqa: SLF001  as above
     where = device or (torch.device("cpu") if owner is None else owner.device)
+    del use_stateful_dataloader
     return prepared_loader(
         seeded(dataloader, data_seed) if use_seedable_sampler else dataloader,
         world=world,
         passes=passes,
         accumulation=accumulation,
-        dealing=Dealing(split_batches, even_batches),
+        dealing=Dealing(split_batches, even_batches, bool(dispatch_batches)),
         device=where if put_on_device and where.type != "cpu" else None,
         non_blocking=non_blocking,
     )

@@ -4,6 +4,7 @@
     Planned   a map-style data set: a loader around planned indices, so that only the own samples are read
     Stream    an iterable data set: every rank reads the stream; samples are picked before they are collated
     Opaque    a subclass with its own `__iter__`: every rank iterates it and keeps its share of the batches
+    Dispatch  any loader, where asked for: rank 0 iterates it and sends every other rank its share
 
 Every feed answers how many steps a pass has and opens one, also from the middle. Opening starts the loader's iterator
 at once, as `iter` on the plain loader does, because that is when it draws its seed.
@@ -19,7 +20,7 @@ from itertools import islice
 from typing import Any
 
 import torch
-from torch.utils.data import BatchSampler, DataLoader, IterableDataset
+from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset
 
 from runtime.data.order import agreed, agreed_pieces, known_sampler
 from runtime.data.passes import Kind
@@ -33,10 +34,14 @@ Steps = Iterator[tuple[Any, Share | None]]
 
 @dataclass(frozen=True, slots=True)
 class Dealing:
-    """How training batches are divided: cut (`split`), or dealt with the last round completed (`even`)."""
+    """How training batches are divided: cut (`split`), or dealt with the last round completed (`even`).
+
+    With `dispatch` one process reads all of them.
+    """
 
     split: bool = False
     even: bool = True
+    dispatch: bool = False
 
 
 class Feed:
@@ -99,6 +104,14 @@ class Feed:
         """Whether every batch is cut into parts, one per rank."""
         return kind is Kind.EVALUATION or self.dealing.split
 
+    def counts(self, since: int) -> list[int | None]:
+        """The training steps of every process from a place on; one number where they take the same."""
+        batches = self._batches(since)
+        if batches is None or self.dealing.even or self.shares_out(Kind.TRAINING):
+            return [self.steps(Kind.TRAINING, since)]
+        size, drop_last = self.world.size, self.drops_last
+        return [dealt_steps(batches, size, drop_last=drop_last, even=False, rank=rank) for rank in range(size)]
+
     def open(self, kind: Kind, since: int = 0) -> Steps:
         """The batches of a pass from a place on, each with its share."""
         raise NotImplementedError
@@ -118,6 +131,15 @@ class Local(Feed):
 
     def shares_out(self, kind: Kind) -> bool:
         return True  # every batch is a step
+
+    def counts(self, since: int) -> list[int | None]:
+        own = self.steps(Kind.TRAINING, since)
+        inside = (self.base.sampler, getattr(self.base.batch_sampler, "sampler", None))
+        if self.world.size == 1 or any(isinstance(part, DistributedSampler) for part in inside):
+            return [own]
+        from runtime.collectives import all_objects  # one process does without
+
+        return all_objects(self.world, own, call="")
 
     def open(self, kind: Kind, since: int = 0) -> Steps:
         batches = self._from(since) if since else iter(self.base)

@@ -35,6 +35,7 @@ from runtime.data.passes import Kind, Pass, Passes
 from runtime.data.place import Place, Restored
 from runtime.data.prefetch import Stay, transfer
 from runtime.data.streams import Opaque, Stream
+from runtime.data.uneven import warn_if_uneven
 from runtime.devices import Streams
 from runtime.errors import ConfigurationError
 from runtime.world import World
@@ -67,6 +68,8 @@ class Source:
         else:
             since, draws = restored.since, restored.draws
             steps = self.place.reopen(restored, kind)
+        if kind is Kind.TRAINING and self.passes.models and self.feed.world.size > 1:
+            warn_if_uneven(self.feed, since)
         going_on = Pass(self.feed.steps(kind, since))
         batches = self._run(steps, going_on)
         self.place.begin(draws, kind, since, batches, going_on)
@@ -241,6 +244,10 @@ def feed_for(base: DataLoader[Any], world: World, dealing: Dealing) -> Feed:
         return Planned(base, world, Dealing(split=True))
     if world.size == 1 or is_sharded(base):
         return Local(base, world, dealing)
+    if dealing.dispatch:
+        from runtime.data.dispatch import Dispatch  # late: few programs ask for it
+
+        return Dispatch(base, world, dealing)
     if has_own_iteration(base):
         return Opaque(base, world, dealing)
     if isinstance(base.dataset, IterableDataset):
@@ -254,5 +261,6 @@ def is_sharded(loader: DataLoader[Any]) -> bool:
     sharing = (
         p for p in inside if isinstance(p, DistributedSampler) or (hasattr(p, "num_replicas") and hasattr(p, "rank"))
     )
+    node = getattr(loader.dataset, "_distributed", None)  # datasets.distributed.split_dataset_by_node
     # What is made for one process hands out all samples.
-    return any(getattr(part, "num_replicas", None) != 1 for part in sharing)
+    return getattr(node, "world_size", 1) != 1 or any(getattr(part, "num_replicas", None) != 1 for part in sharing)

@@ -38,6 +38,11 @@ class Stream(Feed):
             return ((batch, share_of(count, world)) for count, batch in islice(batches, since, None))
         return self._dealt(batches, since)
 
+    @property
+    def _collates_late(self) -> bool:
+        """Whether dealt batches are collated by the process that has them, and not by workers, which cannot know it."""
+        return not self.base.num_workers and not self.base.pin_memory
+
     def _dealt(self, batches: Iterator[Any], since: int) -> Steps:
         dealt = deal_whole(
             batches,
@@ -48,11 +53,15 @@ class Stream(Feed):
             count=lambda counted: int(counted[0]),
             skip=since,
         )
+        if self._collates_late:
+            return ((self.base.collate_fn(samples), share) for (_, samples), share in dealt)
         return ((batch, share) for (_, batch), share in dealt)
 
     def _loader(self, cut: bool) -> DataLoader[Any]:
         settings = settings_of(self.base)
         collate = settings.pop("collate_fn")
+        if not cut and self._collates_late:
+            collate = _as_they_are
         mine = (self.world.rank, self.world.size) if cut else (0, 1)
         return DataLoader(
             self.base.dataset,
@@ -61,6 +70,10 @@ class Stream(Feed):
             collate_fn=_CollateRows(collate, *mine),
             **settings,
         )
+
+
+def _as_they_are(samples: Any) -> Any:
+    return samples
 
 
 @dataclass(frozen=True, slots=True)

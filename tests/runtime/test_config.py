@@ -84,13 +84,6 @@ def test_unknown_arguments_are_a_type_error():
         Accelerator(mixed_precison="bf16")
 
 
-@pytest.mark.parametrize("field", ["dispatch_batches"])
-def test_fields_that_are_not_here_are_refused(field):
-    with pytest.raises(UnsupportedArgument, match=rf"DataLoaderConfiguration\({field}=\.\.\.\)"):
-        DataLoaderConfiguration(**{field: True})
-    assert DataLoaderConfiguration(**{field: False}).even_batches
-
-
 def test_communication_hooks_are_refused():
     with pytest.raises(UnsupportedArgument, match="register_comm_hook"):
         DistributedDataParallelKwargs(comm_hook="fp16")

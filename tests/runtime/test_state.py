@@ -88,6 +88,6 @@ def test_a_loader_is_prepared_by_the_function():
     first, second = run_ranks(prepared_by_function, 2)
     assert first == ([[0, 1], [4, 5]], [[0], [2]])
     assert second == ([[2, 3], [6, 7]], [[1], [3]])
-    with pytest.raises(ValueError, match=r"dispatch_batches=\.\.\..*leave it out"):
-        prepare_data_loader(DataLoader(range(4)), dispatch_batches=True)
+    with pytest.raises(ValueError, match=r"slice_fn_for_dispatch=\.\.\..*Leave it out"):
+        prepare_data_loader(DataLoader(range(4)), slice_fn_for_dispatch=max)
     assert "RANK" not in os.environ

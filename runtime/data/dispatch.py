@@ -1,0 +1,179 @@
+"""`dispatch_batches=True`: one process reads the data and sends every other its share, and nothing else.
+
+For sources that can be read once only, or by one process. A step is a message of numbers to all (does it go on, how
+large are the parts), a scatter of the parts, and a description of the batch where that is not what it was in the step
+before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from runtime.collectives import broadcast_object, broadcast_tensors
+from runtime.data.feeds import Dealing, Feed, Local, Steps
+from runtime.data.passes import Kind
+from runtime.data.plan import Share, part, share_of
+from runtime.data.rows import row_count, rows_of
+from runtime.errors import AcceleratorError, ConfigurationError
+from runtime.tree import leaves, with_leaves
+from runtime.world import World
+
+OVER, FAILED, SAME, OTHER = range(4)  # what the next step is: none, none by an error, one (of another form)
+ALIGN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a batch is made of, beside the sizes and values of its tensors."""
+
+    skeleton: Any  # the batch with its tensors replaced by None, and objects in their place
+    dtypes: tuple[torch.dtype | None, ...]  # of the leaves; None: an object
+    dims: tuple[int, ...]
+
+
+class Dispatch(Feed):
+    """Rank 0 goes through the original loader; the others get their parts from it."""
+
+    def __init__(self, base: DataLoader[Any], world: World, dealing: Dealing) -> None:
+        super().__init__(base, world, dealing)
+        self._local = Local(base, World(), dealing)
+
+    def open(self, kind: Kind, since: int = 0) -> Steps:
+        if self.world.rank == 0:
+            return _sending(self._parts(self._local.open(kind, since), self.shares_out(kind)), self.world)
+        torch.empty((), dtype=torch.int64).random_(generator=self.base.generator)  # as the iterator on rank 0 draws
+        return _receiving(self.world)
+
+    def _parts(self, steps: Steps, cut: bool) -> Iterator[tuple[list[Any], Share]]:
+        batches = (batch for batch, _ in steps)
+        return (_cut(batch, self.world.size) for batch in batches) if cut else self._dealt(batches)
+
+    def _dealt(self, batches: Iterator[Any]) -> Iterator[tuple[list[Any], Share]]:
+        world = self.world.size
+        first: list[Any] = []
+        while group := list(islice(batches, world)):
+            first = first or group
+            missing = world - len(group)
+            if missing and self.drops_last:
+                return
+            counts = [row_count(batch) or 1 for batch in group]
+            again = [first[i % len(first)] for i in range(missing)]
+            rows = (*counts, *(row_count(batch) or 1 for batch in again))
+            yield [*group, *again], Share(rows, (*counts, *(0,) * missing), is_one_batch=False)
+
+
+def _cut(batch: Any, world: int) -> tuple[list[Any], Share]:
+    count = row_count(batch)
+    if count is None:  # rows cannot be told apart: all take the batch, and it counts once
+        return [batch] * world, Share((1,) * world, (1, *(0,) * (world - 1)), is_one_batch=True)
+    bounds = [part(count, rank, world) for rank in range(world)]
+    return [rows_of(batch, *((a, b) if b > a else (0, 1))) for a, b in bounds], share_of(count, world)
+
+
+def _sending(steps: Iterator[tuple[list[Any], Share]], world: World) -> Steps:
+    known: Form | None = None
+    try:
+        for parts, share in steps:
+            form = _form(parts)
+            packed = [_packed(piece) for piece in parts]
+            size = max(piece.numel() for piece in packed)
+            _tell(world, SAME if form == known else OTHER, size, share)
+            if form != known:
+                known = broadcast_object(world, form)
+            sent = [torch.nn.functional.pad(piece, (0, size - piece.numel())).to(world.device) for piece in packed]
+            dist.scatter(torch.empty(size, dtype=torch.uint8, device=world.device), sent, src=0)
+            yield parts[0], share
+    except Exception as error:
+        _tell(world, FAILED)
+        broadcast_object(world, repr(error))
+        raise
+    _tell(world, OVER)
+
+
+def _receiving(world: World) -> Steps:
+    form: Form | None = None
+    while True:
+        what, size, share = _told(world)
+        if what == OVER:
+            return
+        if what == FAILED:
+            raise AcceleratorError(f"the loader failed on rank 0: {broadcast_object(world, None)}")
+        if what == OTHER:
+            form = broadcast_object(world, None)
+        assert form is not None
+        piece = torch.empty(size, dtype=torch.uint8, device=world.device)
+        dist.scatter(piece, None, src=0)
+        yield _unpacked(piece, form), share
+
+
+def _tell(world: World, what: int, size: int = 0, share: Share | None = None) -> None:
+    counts = (0,) * (2 * world.size) if share is None else (*share.rows, *share.valid)
+    is_one = share is not None and share.is_one_batch
+    broadcast_tensors(world, [torch.tensor([what, size, is_one, *counts], device=world.device)])
+
+
+def _told(world: World) -> tuple[int, int, Share]:
+    message = torch.zeros(3 + 2 * world.size, dtype=torch.int64, device=world.device)
+    broadcast_tensors(world, [message])
+    what, size, is_one, *counts = message.tolist()
+    return what, size, Share(tuple(counts[: world.size]), tuple(counts[world.size :]), is_one_batch=bool(is_one))
+
+
+def _form(parts: list[Any]) -> Form:
+    """The form that all parts have."""
+    found = [_form_of(piece) for piece in parts]
+    if any(form != found[0] for form in found):
+        raise ConfigurationError(
+            "dispatch_batches=True needs batches of one form, and two of one round differ in their keys, in their "
+            "dtypes or in what is no tensor. Make everything in a batch a tensor, or leave dispatch_batches out."
+        )
+    return found[0]
+
+
+def _form_of(batch: Any) -> Form:
+    inside = list(leaves(batch))
+    tensors = [leaf if isinstance(leaf, Tensor) else None for leaf in inside]
+    objects = [None if isinstance(leaf, Tensor) else leaf for leaf in inside]
+    return Form(
+        with_leaves(batch, iter(objects)),
+        tuple(None if tensor is None else tensor.dtype for tensor in tensors),
+        tuple(0 if tensor is None else tensor.ndim for tensor in tensors),
+    )
+
+
+def _packed(piece: Any) -> Tensor:
+    """The sizes and then the values of the tensors, as bytes."""
+    tensors = [leaf.detach().cpu().contiguous() for leaf in leaves(piece) if isinstance(leaf, Tensor)]
+    sizes = torch.tensor([size for tensor in tensors for size in tensor.shape], dtype=torch.int64)
+    return torch.cat([_aligned(tensor.reshape(-1).view(torch.uint8)) for tensor in (sizes, *tensors)])
+
+
+def _unpacked(piece: Tensor, form: Form) -> Any:
+    at = _padded(8 * sum(form.dims))
+    sizes = iter(piece[: 8 * sum(form.dims)].view(torch.int64).tolist())
+    values: list[Any] = []
+    for leaf, dtype, dims in zip(leaves(form.skeleton), form.dtypes, form.dims, strict=True):
+        if dtype is None:
+            values.append(leaf)
+            continue
+        shape = torch.Size(islice(sizes, dims))
+        length = shape.numel() * dtype.itemsize
+        values.append(piece[at : at + length].view(dtype).reshape(shape))
+        at += _padded(length)
+    return with_leaves(form.skeleton, iter(values))
+
+
+def _padded(length: int) -> int:
+    return -(-length // ALIGN) * ALIGN
+
+
+def _aligned(flat: Tensor) -> Tensor:
+    return torch.nn.functional.pad(flat, (0, _padded(flat.numel()) - flat.numel()))

@@ -1,0 +1,157 @@
+"""One process reads, the others are sent what is theirs: the same batches, and not one byte more than that."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.distributed as dist
+from ranks import run_ranks
+from torch.utils.data import DataLoader, IterableDataset
+
+from runtime import Accelerator, DataLoaderConfiguration
+
+SIZE = 23
+READ = []
+
+
+class Source(IterableDataset):
+    """Rows of a width that differs from batch to batch, as with padding to the longest."""
+
+    def __iter__(self):
+        for number in range(SIZE):
+            READ.append(number)
+            yield number
+
+
+class Broken(IterableDataset):
+    def __iter__(self):
+        yield from range(4)
+        raise ValueError("no more")
+
+
+def padded(numbers):
+    width = 1 + numbers[0] % 3
+    x = torch.tensor(numbers, dtype=torch.float32).view(-1, 1).repeat(1, width)
+    return {"x": x, "y": torch.tensor(numbers), "mask": torch.ones(len(numbers), dtype=torch.bool)}
+
+
+def named(numbers):
+    return torch.tensor(numbers), [f"{number}" for number in numbers]
+
+
+def prepared(collate_fn=padded, data=None, *, dispatch=True, **settings):
+    names = ("split_batches", "use_seedable_sampler")
+    config = DataLoaderConfiguration(
+        dispatch_batches=dispatch, **{name: settings.pop(name) for name in names if name in settings}
+    )
+    accelerator = Accelerator(cpu=True, dataloader_config=config)
+    loader = DataLoader(data or Source(), batch_size=4, collate_fn=collate_fn, **settings)
+    return accelerator, accelerator.prepare(loader)
+
+
+def rows(batch):
+    assert batch["x"].shape[0] == len(batch["y"]) == int(batch["mask"].sum())
+    assert torch.equal(batch["x"][:, 0], batch["y"].float())
+    return tuple(batch["x"].shape), batch["y"].tolist()
+
+
+def evaluated(accelerator, loader):
+    with torch.no_grad():
+        return [accelerator.gather_for_metrics(batch["y"]).tolist() for batch in loader]
+
+
+def checks():
+    """Everything at once: a start of processes costs more than all of it."""
+    sent = []
+    scatter = dist.scatter
+
+    def counted(tensor, scatter_list=None, src=0):
+        sent.append(tensor.numel())
+        return scatter(tensor, scatter_list, src=src)
+
+    dist.scatter = counted
+    found = {}
+    accelerator, loader = prepared()
+    found["dealt"] = [rows(batch) for batch in loader]
+    found["read"], found["sent"] = list(READ), list(sent)
+    found["steps"] = len(found["dealt"])
+    found["again"] = [rows(batch) for batch in loader]
+    found["evaluated"] = evaluated(accelerator, loader)
+    for number, batch in enumerate(loader, 1):
+        if number == 2:
+            state = loader.state_dict()
+            rest = [rows(batch) for batch in prepared_with(state)]
+            break
+    found["resumed"] = rest
+    _, loader = prepared(split_batches=True)
+    found["split"] = [rows(batch) for batch in loader]
+    _, loader = prepared(drop_last=True)
+    found["drop last"] = [rows(batch) for batch in loader]
+    torch.manual_seed(5)
+    _, loader = prepared(data=list(range(SIZE)), shuffle=True)
+    found["shuffled"] = [rows(batch)[1] for batch in loader], len(loader), torch.rand(()).item()
+    accelerator, loader = prepared(named, split_batches=True)
+    found["objects"] = [accelerator.gather_for_metrics(batch[0]).tolist() for batch in loader]
+    return found
+
+
+def prepared_with(state):
+    _, loader = prepared()
+    loader.load_state_dict(state)
+    return loader
+
+
+def failing():
+    _, loader = prepared(data=Broken())
+    try:
+        list(loader)
+    except Exception as error:  # noqa: BLE001
+        return f"{type(error).__name__}: {error}"
+
+
+BATCHES = [list(range(start, min(start + 4, SIZE))) for start in range(0, SIZE, 4)]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return run_ranks(checks, 2)
+
+
+def test_batches_are_dealt_in_turn(found):
+    for rank in range(2):
+        assert [numbers for _, numbers in found[rank]["dealt"]] == BATCHES[rank::2]
+        assert found[rank]["dealt"] == found[rank]["again"]
+        assert found[rank]["resumed"] == found[rank]["dealt"][2:]
+        assert [numbers for _, numbers in found[rank]["drop last"]] == BATCHES[rank:4:2]
+
+
+def test_one_process_reads_and_sends_to_each_what_is_its_own(found):
+    assert found[0]["read"] == list(range(SIZE))
+    assert found[1]["read"] == []
+    largest = 3 * 16 + 4 * 3 * 4 + 4 * 8 + 16  # sizes, x, y, mask
+    assert max(found[1]["sent"]) <= largest
+
+
+def test_every_batch_is_cut_where_that_is_asked_for(found):
+    for key in ("split",):
+        together = [[*a, *b] for (_, a), (_, b) in zip(found[0][key], found[1][key], strict=True)]
+        assert together == BATCHES
+    assert found[0]["evaluated"] == found[1]["evaluated"] == BATCHES
+
+
+def test_a_shuffled_loader_draws_as_ever(found):
+    torch.manual_seed(5)
+    expected = [rows(batch)[1] for batch in DataLoader(range(SIZE), batch_size=4, collate_fn=padded, shuffle=True)]
+    drawn = torch.rand(()).item()
+    assert [found[rank]["shuffled"][0] for rank in range(2)] == [expected[0::2], expected[1::2]]
+    assert found[0]["shuffled"][1:] == (3, drawn)
+
+
+def test_what_cannot_be_cut_counts_once(found):
+    assert found[0]["objects"] == found[1]["objects"] == BATCHES
+
+
+def test_an_error_of_the_reader_reaches_all():
+    first, second = run_ranks(failing, 2)
+    assert first == "ValueError: no more"
+    assert second == "AcceleratorError: the loader failed on rank 0: ValueError('no more')"

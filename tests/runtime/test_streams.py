@@ -1,0 +1,50 @@
+"""Iterable data sets: each process makes no more of them than it needs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import torch
+from ranks import run_ranks
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+from runtime import Accelerator
+
+
+class Numbers(IterableDataset):
+    """Shares out over its workers by itself, as such data sets do."""
+
+    def __init__(self, rank=0, size=1):
+        self._distributed = SimpleNamespace(rank=rank, world_size=size)  # as datasets.IterableDataset has it
+
+    def __iter__(self):
+        worker = get_worker_info()
+        step = 1 if worker is None else worker.num_workers
+        yield from range(0 if worker is None else worker.id, 18, step * self._distributed.world_size)
+
+
+def read():
+    accelerator = Accelerator(cpu=True)
+    rank = torch.distributed.get_rank()
+    collated = []
+
+    def collate(samples):
+        collated.append(samples)
+        return torch.tensor(samples)
+
+    dealt = [batch.tolist() for batch in accelerator.prepare(DataLoader(Numbers(), 4, collate_fn=collate))]
+    workers = {"num_workers": 2, "multiprocessing_context": "fork"}
+    working = [batch.tolist() for batch in accelerator.prepare(DataLoader(Numbers(), 3, **workers))]
+    split = [batch.tolist() for batch in accelerator.prepare(DataLoader(Numbers(rank, 2), 9))]
+    return dealt, collated, working, split
+
+
+def test_two_processes_read_and_collate_what_is_theirs():
+    found = run_ranks(read, 2)
+    together = [batch for step in zip(found[0][0], found[1][0], strict=True) for batch in step]
+    assert together == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15], [16, 17], [0, 1, 2, 3]]
+    for dealt, collated, _, _ in found:
+        assert dealt == collated
+    working = [batch for step in zip(found[0][2], found[1][2], strict=True) for batch in step]
+    assert working == [[0, 2, 4], [1, 3, 5], [6, 8, 10], [7, 9, 11], [12, 14, 16], [13, 15, 17]]
+    assert found[0][3] == [[0, 2, 4, 6, 8, 10, 12, 14, 16]]  # split by node already: used as it is

@@ -1,0 +1,68 @@
+"""Processes with different numbers of training steps: told beforehand, and ended instead of waiting."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+from ranks import run_ranks
+from torch import nn
+from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+from runtime import Accelerator, DataLoaderConfiguration
+from runtime.errors import UnsupportedArgument
+
+
+class Own(Sampler):
+    """Shares out by itself, unequally."""
+
+    num_replicas = 2
+
+    def __init__(self):
+        self.rank = torch.distributed.get_rank()
+
+    def __iter__(self):
+        return iter(range(len(self)))
+
+    def __len__(self):
+        return 4 + 2 * self.rank
+
+
+def trained(steps=None, *, is_dealt=False):
+    config = DataLoaderConfiguration(even_batches=False)
+    accelerator = Accelerator(cpu=True, dataloader_config=config)
+    model = nn.Linear(1, 1)
+    data = TensorDataset(torch.ones(10, 1))
+    loader = DataLoader(data, batch_size=2, sampler=None if is_dealt else Own())
+    model, optimizer, loader = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1), loader)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for number, (x,) in enumerate(loader, 1):
+            accelerator.backward(model(x).mean())
+            optimizer.step()
+            if number == steps:
+                break
+    return [str(warning.message) for warning in caught if "training steps" in str(warning.message)]
+
+
+def warned():
+    return trained(2), trained(2, is_dealt=True)
+
+
+def test_the_main_process_says_how_many_steps_each_takes():
+    (shared, dealt), silent = run_ranks(warned, 2)
+    assert "(rank 0: 2, rank 1: 3)" in shared[0]
+    assert "(rank 0: 3, rank 1: 2)" in dealt[0]
+    assert silent == ([], [])
+
+
+def test_a_step_that_one_process_takes_alone_ends():
+    """Rank 0 is done and gone; rank 1 waits for its gradients, and is not left waiting."""
+    with pytest.raises(AssertionError, match=r"rank 1 (failed|died)"):
+        run_ranks(trained, 2, timeout_s=60)
+
+
+def test_joining_is_refused_with_the_way_out():
+    with pytest.raises(UnsupportedArgument, match=r"join_uneven_inputs\(\).*even_batches=True"):
+        Accelerator(cpu=True).join_uneven_inputs([])
