@@ -288,6 +288,11 @@ class Checkpointing(Files):
         models, optimizers, sharded = self._in_shards(
             lambda _, model: self._strategy.writes_shards and self._strategy.is_sharded(model)
         )
+        if self._crew.shares < self.num_processes and any(map(self._strategy.is_sharded, self._models)):
+            raise ConfigurationError(
+                "ProjectConfiguration(save_on_each_node=True) has no place for models that are spread over machines. "
+                "Use a file system that all of them share."
+            )
         weights = [self._strategy.state_dict(model) for model in models]
         for hook in list(self._save_hooks.values()):
             hook([unwrapped(model) for model in self._models], weights, str(folder))

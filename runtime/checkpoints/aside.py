@@ -7,6 +7,12 @@ A process that is killed leaves the folder aside and nothing else. It holds a lo
 save can tell what was left behind from what another process is writing. An existing checkpoint of the name is
 exchanged in one step where the system can do that (Linux); elsewhere it is moved to `.replaced-<token>` for a moment,
 and the next save or load puts it back if the process was killed right then.
+
+A folder that holds other files, too, or that cannot be renamed (a mount point, the current folder, a link), stays:
+
+    <target>/.aside-<token>/<name>      written here
+    <target>/.publish-<token>           the rename: from now on it counts, and a killed process's work is finished
+    <target>/...                        file by file, the manifest last
 """
 
 from __future__ import annotations
@@ -22,11 +28,15 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from runtime.checkpoints.layout import automatic, number_of
+from runtime.checkpoints.layout import MANIFEST, automatic, is_state, number_of
+from runtime.checkpoints.manifest import Manifest
 from runtime.checkpoints.sink import to_disk
+from runtime.errors import LoadError
 
 _ASIDE = ".aside-"
 _REPLACED = ".replaced-"
+_PUBLISH = ".publish-"
+_HIDDEN = (_ASIDE, _REPLACED, _PUBLISH)
 _STALE_S = 24 * 3600  # where folders cannot be locked: nobody writes a checkpoint for a day
 
 
@@ -49,9 +59,11 @@ class Aside:
             )
         self.target = target
         _make_folders(target.parent)
-        recover(target.parent)
-        _clear(target.parent)
-        self._around, self._lock = _locked_folder(target.parent)
+        recover(target)
+        self._stays = _must_stay(target)
+        place = target if self._stays else target.parent
+        _clear(place)
+        self._around, self._lock = _locked_folder(place)
         self.folder = self._around / target.name
         self.folder.mkdir()
 
@@ -64,7 +76,9 @@ class Aside:
         for folder in [Path(place) for place, _, _ in os.walk(self.folder)]:
             to_disk(folder)
         try:
-            if self.target.exists():
+            if self._stays:
+                _move_in(self.folder, self.target)
+            elif self.target.exists():
                 _replace(self.folder, self.target)
             else:
                 os.rename(self.folder, self.target)
@@ -102,8 +116,15 @@ def keep_newest(parent: Path, limit: int) -> None:
             warnings.warn(f"checkpoint {path} is one too many and cannot be removed: {error}.", stacklevel=2)
 
 
-def recover(parent: Path) -> None:
-    """Put back what was moved away to be replaced, by a process that was killed before it had replaced it."""
+def recover(target: Path) -> None:
+    """Finish what a process has begun that was killed while it gave a checkpoint its place."""
+    for ready in _beside(target, _PUBLISH):
+        with contextlib.suppress(OSError, LoadError):  # another process may be doing the same
+            _finish(ready, target)
+    _put_back(target.parent)
+
+
+def _put_back(parent: Path) -> None:
     for around in _beside(parent, _REPLACED):
         for old in list(around.iterdir()):
             if not (parent / old.name).exists():
@@ -172,7 +193,55 @@ def _replace(new: Path, target: Path) -> None:
     try:
         os.rename(new, target)
     finally:
-        recover(target.parent)
+        _put_back(target.parent)
+
+
+def _must_stay(target: Path) -> bool:
+    """Whether a folder cannot be replaced as a whole."""
+    if not target.exists():
+        return False
+    here = Path.cwd()
+    if target.is_symlink() or os.path.ismount(target) or not os.access(target.parent, os.W_OK):
+        return True
+    if target.resolve() in (here, *here.parents):
+        return True
+    known = _files_of(target)
+    tops = {name.partition("/")[0] for name in known}
+    if any(path.name not in tops and not path.name.startswith(_HIDDEN) for path in target.iterdir()):
+        return True
+    return any(path.relative_to(target).as_posix() not in known for path in target.rglob("*") if not path.is_dir())
+
+
+def _files_of(folder: Path) -> set[str]:
+    """The files of a checkpoint, by its manifest, or else by their names."""
+    try:
+        return {MANIFEST, *Manifest.read(folder).files}
+    except LoadError:
+        return {path.name for path in folder.iterdir() if path.name == MANIFEST or is_state(path.name)}
+
+
+def _move_in(new: Path, target: Path) -> None:
+    """Let the files of a complete checkpoint take the places of those of an old one, among others that stay."""
+    ready = target / f"{_PUBLISH}{secrets.token_hex(4)}"
+    os.rename(new, ready)
+    to_disk(target)
+    _finish(ready, target)
+
+
+def _finish(ready: Path, target: Path) -> None:
+    if (ready / MANIFEST).exists():  # else it is in its place already, and so is all the rest
+        names = Manifest.read(ready).files
+        for stale in _files_of(target) - {MANIFEST, *names}:
+            (target / stale).unlink(missing_ok=True)
+        for name in names:
+            if (ready / name).exists():
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(ready / name, target / name)
+        for folder in {(target / name).parent for name in names}:
+            to_disk(folder)
+        os.replace(ready / MANIFEST, target / MANIFEST)
+        to_disk(target)
+    shutil.rmtree(ready, ignore_errors=True)
 
 
 def _exchanged(one: Path, other: Path) -> bool:

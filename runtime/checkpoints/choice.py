@@ -76,8 +76,9 @@ def _candidates(place: Path, crew: Crew) -> tuple[list[Path], bool]:
     error = None
     try:
         if crew.is_leader:
-            recover(place.parent if is_checkpoint(place) or not place.exists() else place)
-            seen = ([str(place)], False) if is_checkpoint(place) else ([str(p) for p in newest_first(place)], True)
+            for folder in (place, *(place.iterdir() if place.is_dir() and not is_checkpoint(place) else ())):
+                recover(folder)
+            seen = ([""], False) if is_checkpoint(place) else ([p.name for p in newest_first(place)], True)
     except OSError as problem:
         error = problem
     told = crew.tell(seen, error)
@@ -85,7 +86,7 @@ def _candidates(place: Path, crew: Crew) -> tuple[list[Path], bool]:
     if first.error is not None:
         raise LoadError(f"{place} cannot be searched for checkpoints: {first.error}. Check the path.") from error
     names, is_folder_of_them = first.value  # all machines try the same ones
-    return [Path(name) for name in names], is_folder_of_them
+    return [place / name for name in names], is_folder_of_them
 
 
 def _checked(folder: Path, crew: Crew, reading: Reading) -> tuple[Manifest | None, dict[str, Any], list[str]]:

@@ -47,6 +47,11 @@ def is_whole_state(name: str) -> bool:
     return _WHOLE.fullmatch(name) is not None
 
 
+def is_state(name: str) -> bool:
+    """Whether a file of this name is one that `save_state` writes."""
+    return is_whole_state(name) or re.fullmatch(r"random_states_\d+\.pkl", name) is not None
+
+
 def automatic(iteration: int) -> str:
     """The name of the folder of a checkpoint that is named by its number."""
     return f"checkpoint_{iteration}"

@@ -102,10 +102,6 @@ class Saver:
         if error is not None:
             raise error
 
-    def forget(self) -> None:
-        """Give the memory of copies back."""
-        self._staging = Staging()
-
     def _begin(self, target: Path, is_new: bool) -> tuple[Aside | None, Path]:
         aside, error = None, None
         try:

@@ -72,14 +72,16 @@ class Staging:
     def __init__(self) -> None:
         self._kept: dict[tuple[Any, ...], Tensor] = {}
         self._used: dict[tuple[Any, ...], Tensor] = {}
+        self._is_under_way = False  # a copy from a GPU
 
     def copied(self, parts: list[Part]) -> list[Part]:
         """The parts with contents that nothing changes any more."""
         self._used = {}
         result = [replace(part, content=self._copy(part.content, (part.name,))) for part in parts]
         self._kept = self._used  # what was not used again is given back
-        if any(buffer.is_pinned() for buffer in self._used.values()):
-            torch.cuda.synchronize()  # copies from a GPU are under way
+        if self._is_under_way:
+            torch.cuda.synchronize()
+            self._is_under_way = False
         return result
 
     def _copy(self, item: Any, place: tuple[Any, ...]) -> Any:
@@ -100,6 +102,7 @@ class Staging:
         if buffer is None or buffer.shape != tensor.shape or buffer.dtype is not tensor.dtype:
             buffer = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda)
         self._used[place] = buffer
+        self._is_under_way |= tensor.is_cuda
         return buffer.copy_(tensor, non_blocking=True)
 
     def _shard(self, tensor: Any, place: tuple[Any, ...]) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 from ranks import run_ranks
 from torch import nn
 
-from runtime import Accelerator, set_seed
+from runtime import Accelerator, ProjectConfiguration, set_seed
 from runtime.errors import LoadError, SaveError
 
 
@@ -132,3 +132,31 @@ def test_processes_save_and_load_together(tmp_path):
     assert run_ranks(resumes, 3, str(tmp_path))[2][0] == others[2][0]
     with pytest.warns(UserWarning, match="saved by 2 processes and is loaded by 1: no process gets"):
         Training().accelerator.load_state(tmp_path / "a")
+
+
+def saves_apart(folder):
+    """Two machines with a disk each."""
+    rank = os.environ["RANK"]
+    os.environ.update(LOCAL_RANK="0", LOCAL_WORLD_SIZE="1")
+    mine = Path(folder) / rank
+    project = ProjectConfiguration(mine, automatic_checkpoint_naming=True, save_on_each_node=True)
+    accelerator = Accelerator(cpu=True, project_config=project)
+    accelerator.prepare(nn.Linear(2, 2))
+    accelerator.save_state()
+    accelerator.save_state()
+    files = sorted(os.listdir(mine / "checkpoints" / "checkpoint_1"))
+    if rank == "1":
+        (mine / "checkpoints" / "checkpoint_1" / "model.safetensors").unlink()
+    accelerator.wait_for_everyone()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        chosen = accelerator.load_state()
+    accelerator.end_training()
+    return files, chosen.relative_to(mine).as_posix(), len(caught)
+
+
+def test_machines_with_disks_of_their_own_take_the_same_checkpoint(tmp_path):
+    first, second = run_ranks(saves_apart, 2, str(tmp_path))
+    whole = ["manifest.json", "model.safetensors"]
+    assert first == ([*whole, "random_states_0.pkl"], "checkpoints/checkpoint_0", 1)
+    assert second == ([*whole, "random_states_1.pkl"], "checkpoints/checkpoint_0", 0)

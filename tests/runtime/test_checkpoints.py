@@ -262,9 +262,10 @@ def test_what_cannot_be_found_is_told(tmp_path):
 def test_an_existing_checkpoint_is_replaced_whole(tmp_path, monkeypatch):
     training = Training()
     training.accelerator.save_state(tmp_path / "a")
-    (tmp_path / "a" / "stale").write_text("")
     training.steps(1)
+    inode = (tmp_path / "a").stat().st_ino
     training.accelerator.save_state(tmp_path / "a")
+    assert (tmp_path / "a").stat().st_ino != inode
     assert sorted(os.listdir(tmp_path / "a")) == FILES
     monkeypatch.setattr("runtime.checkpoints.aside._exchanged", lambda *_: False)  # as on other systems
     training.accelerator.save_state(tmp_path / "a")
@@ -280,6 +281,63 @@ def test_a_checkpoint_that_was_moved_away_when_the_process_died_is_put_back(tmp_
     os.rename(tmp_path / "a", tmp_path / ".replaced-0" / "a")
     training.accelerator.load_state(tmp_path / "a")
     assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("case", ["files", "link", "current", "foreign"])
+def test_a_folder_that_holds_more_than_a_checkpoint_stays(tmp_path, monkeypatch, case):
+    training = Training()
+    target = place = tmp_path / "a"
+    if case == "link":
+        place = tmp_path / "real"
+        training.accelerator.save_state(place)
+        target.symlink_to(place)
+    else:
+        training.accelerator.save_state(target)
+    (place / "logs").mkdir()
+    (place / "logs" / "events").write_text("kept")
+    if case == "current":
+        monkeypatch.chdir(place)
+    if case == "foreign":
+        (place / "manifest.json").unlink()
+    (place / "optimizer_1.bin").write_text("not in the manifest, or stale")
+    inode = place.stat().st_ino
+    training.steps(1)
+    training.accelerator.save_state("." if case == "current" else target)
+    assert place.stat().st_ino == inode
+    assert (place / "logs" / "events").read_text() == "kept"
+    stale = set() if case == "foreign" else {"optimizer_1.bin"}
+    assert set(os.listdir(place)) == {*FILES, "logs", *stale}
+    training.steps(1)
+    training.accelerator.load_state(target)
+    assert training.counter.value == 1
+
+
+@pytest.mark.parametrize("stop", range(7))
+def test_a_save_that_was_killed_while_it_moved_files_in_is_finished(tmp_path, monkeypatch, stop):
+    training = Training()
+    target = tmp_path / "a"
+    training.accelerator.save_state(target)
+    (target / "notes").write_text("")
+    training.steps(1)
+    left, replace = [stop], os.replace
+
+    def killed(one, other):
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        replace(one, other)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", killed)
+        if stop < len(FILES):
+            with pytest.raises(KeyboardInterrupt):
+                training.accelerator.save_state(target)
+        else:
+            training.accelerator.save_state(target)
+    training.steps(1)
+    training.accelerator.load_state(tmp_path if stop % 2 else target)
+    assert training.counter.value == 1
+    assert sorted(os.listdir(target)) == sorted([*FILES, "notes"])
 
 
 def test_what_a_killed_save_left_is_cleared_away_and_what_is_in_use_is_not(tmp_path):
