@@ -140,6 +140,20 @@ def resumes() -> dict[str, Chunk]:
     return found
 
 
+def loaders() -> dict[str, Callable[[], Iterator[Any]]]:
+    """New iterators over a whole loader of 1e6 samples, on one process."""
+
+    def make() -> DataLoader[Any]:
+        return DataLoader(Tiny(), batch_size=BATCH, shuffle=True)
+
+    raw, own = make(), Accelerator(cpu=True).prepare(make())
+    found: dict[str, Callable[[], Iterator[Any]]] = {"raw": lambda: iter(raw), "runtime": lambda: iter(own)}
+    if (other := accelerate()) is not None:
+        theirs = other.prepare(make())
+        found["accelerate"] = lambda: iter(theirs)
+    return found
+
+
 def starts() -> dict[str, Chunk]:
     """The fixed cost of an epoch: one batch, then out."""
     world = dist.get_world_size() if dist.is_initialized() else 1
@@ -227,9 +241,12 @@ def main() -> None:
     for world in (1, 64):
         found = {name: first(make) for name, make in streams(world).items()}
         show(f"first batch of an epoch of 1e6 samples, world {world}", measured(found, max(rounds // 2, 3)), "ms")
-    print(f"\n{'Python heap of the indices of 1e6 samples, world 8':52s} {'MB':>10s}")
-    for name, make in streams(8).items():
-        print(f"{name:52s} {heap(make):10.2f}")
+    found = {name: first(make) for name, make in loaders().items()}
+    show("first batch of a loader of 1e6 samples", measured(found, max(rounds // 2, 3)), "ms")
+    for title, made in (("indices of 1e6 samples, world 8", streams(8)), ("a loader of 1e6 samples", loaders())):
+        print(f"\n{'Python heap to the first batch: ' + title:64s} {'MB':>10s}")
+        for name, make in made.items():
+            print(f"{name:64s} {heap(make):10.2f}")
     show(f"resume at batch {DONE:,} of {SAMPLES // BATCH:,}", measured(resumes(), 3), "ms")
     show("start of an epoch, shuffled", measured(starts(), rounds), "us")
 

@@ -31,6 +31,8 @@ from runtime.world import World
 
 Steps = Iterator[tuple[Any, Share | None]]
 
+LARGE = 1 << 16  # samples, from which on a list of all indices costs more than doing without
+
 
 @dataclass(frozen=True, slots=True)
 class Dealing:
@@ -104,6 +106,10 @@ class Feed:
         """Whether every batch is cut into parts, one per rank."""
         return kind is Kind.EVALUATION or self.dealing.split
 
+    def original(self) -> Iterator[Any]:
+        """The iterator of the loader as it is."""
+        return iter(self.base)
+
     def counts(self, since: int) -> list[int | None]:
         """The training steps of every process from a place on; one number where they take the same."""
         batches = self._batches(since)
@@ -142,8 +148,18 @@ class Local(Feed):
         return all_objects(self.world, own, call="")
 
     def open(self, kind: Kind, since: int = 0) -> Steps:
-        batches = self._from(since) if since else iter(self.base)
+        batches = self._from(since) if since else self.original()
         return ((batch, None) for batch in batches)
+
+    def original(self) -> Iterator[Any]:
+        """Of a large data set it takes the indices from tensors instead of lists."""
+        if self.sampler is None or self.world.size > 1 or self.total is None or self.total < LARGE:
+            return iter(self.base)
+        return iter(like(self.base, **{self._part: _Original(self)}))
+
+    @property
+    def _part(self) -> str:
+        return "sampler" if self.base.batch_sampler is None else "batch_sampler"
 
     def _from(self, since: int) -> Iterator[Any]:
         base = self.base
@@ -152,18 +168,32 @@ class Local(Feed):
             for _ in islice(batches, since):
                 pass
             return batches
-        indices = Started(self._indices(since))
-        batches = iter(like(base, **{"sampler" if base.batch_sampler is None else "batch_sampler": indices}))
+        indices = Started(self.indices(since))
+        batches = iter(like(base, **{self._part: indices}))
         indices.start()
         return batches
 
-    def _indices(self, since: int) -> Iterator[Any]:
+    def indices(self, since: int) -> Iterator[Any]:
+        """What the loader's own sampler would hand out from a place on."""
         base, sampler = self.base, self.sampler
         if sampler is None:
             return islice(iter(base.sampler if base.batch_sampler is None else base.batch_sampler), since, None)
         pieces = agreed_pieces(sampler, World())
         batches = share_pieces(pieces, 0, 1, size=self.unit, drop_last=self.drops_last, skip=since)
         return (indices for indices, _ in named(batches, sampler, is_single=base.batch_sampler is None))
+
+
+class _Original:
+    """The batches of indices that a loader's own sampler hands out, without a list of all of them."""
+
+    def __init__(self, feed: Local) -> None:
+        self._feed = feed
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._feed.indices(0)
+
+    def __len__(self) -> int:
+        return len(self._feed.base)
 
 
 class Planned(Feed):

@@ -58,7 +58,7 @@ class Source:
         restored = self._restored()
         if restored is None and self.is_plain:
             draws = self.place.now()
-            original = iter(self.feed.base)
+            original = self.feed.original()
             self.place.begin(draws, Kind.TRAINING, 0, original)
             return original
         self.last_kind = kind = self.passes.kind()

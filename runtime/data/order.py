@@ -62,8 +62,9 @@ def _in_step(sampler: Any, own: torch.Generator, world: World) -> Iterator[Tenso
     if torch.equal(state, shared):
         yield from drawn(sampler, own)
         return
-    advancing = drawn(sampler, own)
-    for piece in drawn(sampler, torch.Generator().set_state(shared)):
+    advancing, generator = drawn(sampler, own), torch.Generator()
+    generator.set_state(shared)
+    for piece in drawn(sampler, generator):
         next(advancing, None)
         yield piece
     for _ in advancing:  # a sampler may draw once more when it finds its end

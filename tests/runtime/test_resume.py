@@ -126,6 +126,30 @@ def test_the_number_of_processes_may_change(worlds, alone, together):
         assert (kind, number, rest) == (kind, number, expected)
 
 
+def epochs_and_draws(loader):
+    torch.manual_seed(8)
+    found = []
+    for number in range(3):
+        for batch in loader:
+            found.append((rows(batch), torch.rand(()).item()))
+            if number == 1:
+                break
+        found.append(torch.rand(()).item())
+    return found
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LOADERS if kind != "workers"])
+def test_a_large_data_set_is_gone_through_as_ever(kind, monkeypatch):
+    """On one process, where the indices come from tensors: the same batches, and the same draws between them."""
+    expected = epochs_and_draws(LOADERS[kind]())
+    monkeypatch.setattr("runtime.data.feeds.LARGE", 1)
+    _, loader = prepared(kind)
+    assert epochs_and_draws(loader) == expected
+    assert type(iter(loader)) is type(iter(LOADERS[kind]()))
+    if not kind.endswith("stream"):
+        assert len(iter(loader)) == len(iter(LOADERS[kind]()))
+
+
 class Noisy(Numbers):
     """Augments with the generators that dropout uses."""
 
