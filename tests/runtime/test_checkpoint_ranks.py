@@ -16,7 +16,7 @@ from ranks import run_ranks
 from torch import nn
 
 from runtime import Accelerator, ProjectConfiguration, set_seed
-from runtime.errors import LoadError, SaveError
+from runtime.errors import CollectiveError, LoadError, SaveError
 
 
 class Training:
@@ -160,3 +160,22 @@ def test_machines_with_disks_of_their_own_take_the_same_checkpoint(tmp_path):
     whole = ["manifest.json", "model.safetensors"]
     assert first == ([*whole, "random_states_0.pkl"], "checkpoints/checkpoint_0", 1)
     assert second == ([*whole, "random_states_1.pkl"], "checkpoints/checkpoint_0", 0)
+
+
+def saves_on_one(folder):
+    accelerator = Accelerator(cpu=True)
+    try:
+        if accelerator.is_main_process:
+            accelerator.save_state(Path(folder) / "a")
+        else:
+            accelerator.gather(torch.ones(1))
+    except CollectiveError as error:
+        return str(error)
+    return None
+
+
+def test_a_save_that_only_one_process_comes_to_is_named(tmp_path):
+    for told in run_ranks(saves_on_one, 2, str(tmp_path)):
+        assert "save_state" in told
+        assert "gather" in told
+    assert os.listdir(tmp_path) == []

@@ -665,3 +665,18 @@ def test_the_position_of_the_data_is_kept(tmp_path):
     loader.at = 0
     training.accelerator.load_state(folder)
     assert loader.at == 17
+
+
+def test_the_gradient_scaler_goes_on_with_its_scale(tmp_path):
+    accelerator = Accelerator(cpu=True)
+    accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    accelerator.save_state(tmp_path / "a")
+    assert (tmp_path / "a" / "scaler.pt").exists()
+    accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
+    accelerator.load_state(tmp_path / "a")
+    assert accelerator.scaler.state_dict()["scale"] == 8.0
+    accelerator.scaler = None
+    accelerator.save_state(tmp_path / "b")
+    accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
+    with pytest.warns(UserWarning, match="has no gradient scaler"):
+        accelerator.load_state(tmp_path / "b")
