@@ -239,5 +239,5 @@ def save(
 
 
 def load(f: str | os.PathLike[str] | IO[bytes], map_location: Any = None, **kwargs: Any) -> Any:
-    """`torch.load` of tensors, containers and NumPy arrays; nothing in the file is run."""
+    """`torch.load` of tensors and containers; nothing in the file is run, unless `weights_only=False` says so."""
     return torch.load(f, map_location=map_location, **{"weights_only": True, **kwargs})
