@@ -44,8 +44,8 @@ class Run:
 
 RUNS = (
     Run("step", "A training step on one process", "step_overhead.py"),
-    Run("step-two", "A training step on two processes", "step_overhead.py", before=TWO),
-    Run("start", "Importing and constructing", "start.py"),
+    Run("step-two", "A training step on two processes", "step_overhead.py", before=TWO, after=("--rounds", "100")),
+    Run("start", "Importing and constructing", "start.py", after=("--rounds", "5")),
     Run("data", "Data", "data.py"),
     Run("collectives", "Collectives", "collectives.py"),
     Run("checkpoints", "Checkpoints", "checkpoints.py"),

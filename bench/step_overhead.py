@@ -15,7 +15,7 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -28,7 +28,8 @@ from torch.utils.data import DataLoader, TensorDataset, default_collate
 
 from runtime import Accelerator
 
-STEPS = 64
+STEPS = 16  # of a chunk: short, so that what slows the machine for a moment meets all variants
+BATCHES = 1024  # of an epoch, which goes on from chunk to chunk
 Chunk = Callable[[], float]  # does its work once and returns the seconds per unit
 
 
@@ -96,9 +97,14 @@ def parts() -> tuple[Any, ...]:
     model = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 32))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
     world = dist.get_world_size() if dist.is_initialized() else 1
-    data = TensorDataset(torch.randn(8 * STEPS * world, 32), torch.randn(8 * STEPS * world, 32))
+    data = TensorDataset(torch.randn(8 * BATCHES * world, 32), torch.randn(8 * BATCHES * world, 32))
     loader = DataLoader(data, batch_size=8, shuffle=True, collate_fn=default_collate)
     return model, optimizer, loader, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)
+
+
+def endless(loader: Iterable[Any]) -> Iterator[Any]:
+    while True:
+        yield from loader
 
 
 def per_step(loop: Callable[[], int]) -> Chunk:
@@ -112,10 +118,10 @@ def per_step(loop: Callable[[], int]) -> Chunk:
 
 def plain_loop(engine: Any) -> Chunk:
     model, optimizer, loader, _ = engine.prepare(*parts())
-    forward = getattr(engine, "forward", call)
+    forward, batches = getattr(engine, "forward", call), endless(loader)
 
     def loop() -> int:
-        for step, (x, y) in enumerate(loader, 1):
+        for step, (x, y) in enumerate(batches, 1):
             engine.backward(nn.functional.mse_loss(forward(model, x), y))
             optimizer.step()
             optimizer.zero_grad()
@@ -134,10 +140,10 @@ def scheduler_steps(engine: Any) -> int:
 
 def full_raw_loop(engine: Any) -> Chunk:
     model, optimizer, loader, scheduler = engine.prepare(*parts())
-    times = scheduler_steps(engine)
+    times, batches = scheduler_steps(engine), endless(loader)
 
     def loop() -> int:
-        for step, (x, y) in enumerate(loader, 1):
+        for step, (x, y) in enumerate(batches, 1):
             nn.functional.mse_loss(model(x), y).backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
@@ -155,10 +161,10 @@ def full_loop(engine: Any) -> Chunk:
     if isinstance(engine, Raw):
         return full_raw_loop(engine)
     model, optimizer, loader, scheduler = engine.prepare(*parts())
-    times = scheduler_steps(engine)
+    times, batches = scheduler_steps(engine), endless(loader)
 
     def loop() -> int:
-        for step, (x, y) in enumerate(loader, 1):
+        for step, (x, y) in enumerate(batches, 1):
             with engine.accumulate(model):
                 engine.backward(nn.functional.mse_loss(model(x), y))
                 if engine.sync_gradients:
@@ -179,10 +185,10 @@ def epoch_start(engine: Any) -> Chunk:
     _, _, loader, _ = engine.prepare(*parts())
 
     def loop() -> int:
-        for _ in range(50):
+        for _ in range(10):
             for _ in loader:
                 break
-        return 50
+        return 10
 
     return per_step(loop)
 
@@ -233,7 +239,7 @@ TASKS = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=61)
+    parser.add_argument("--rounds", type=int, default=200)
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
     for title, make, precision in TASKS:

@@ -64,11 +64,11 @@ class Bf16(Precision):
     def apply(self, model: nn.Module) -> None:
         if is_patched(model):
             return
-        inner, autocast = model.forward, self.autocast
+        inner, device, dtype, options = model.forward, self._device.type, self.dtype, self._autocast
         function = getattr(inner, "__func__", None)
 
         def forward(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            with autocast():
+            with torch.autocast(device, dtype, options.enabled, options.cache_enabled):
                 output = function(self, *args, **kwargs) if function is not None else inner(*args, **kwargs)
             return in_float32(output)
 
