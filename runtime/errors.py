@@ -6,6 +6,7 @@
     ├── PrepareError                  (TypeError)    an object that `prepare` cannot take, or not any more
     ├── WorldError                    (RuntimeError) the processes cannot be joined, or not in this way
     ├── CollectiveError               (RuntimeError) the processes disagree on what they exchange, or one is gone
+    ├── BackwardError                 (RuntimeError) gradients that the engine in use cannot average
     ├── PrecisionError                (RuntimeError) a call that the numeric precision in use cannot serve
     ├── SaveError                     (RuntimeError) a file or a checkpoint that could not be written
     └── LoadError                     (RuntimeError) a checkpoint that is damaged, or is not one of this program
@@ -51,6 +52,10 @@ class CollectiveError(AcceleratorError, RuntimeError):
         super().__init__(message)
         self.told_by = told_by
         self.follows = follows
+
+
+class BackwardError(AcceleratorError, RuntimeError):
+    """Gradients that PyTorch's DistributedDataParallel cannot average."""
 
 
 class PrecisionError(AcceleratorError, RuntimeError):

@@ -9,10 +9,12 @@ from typing import IO, Any
 from torch import nn
 
 from runtime import save
+from runtime.errors import SaveError
 from runtime.precision import restore
 from runtime.processes import Processes
 from runtime.project import ProjectConfiguration
-from runtime.strategies import Strategy, unwrapped
+from runtime.strategies import Strategy, is_distributed_tensor, unwrapped
+from runtime.tree import leaves
 
 
 class Files(Processes):
@@ -57,7 +59,16 @@ class Files(Processes):
         return self._strategy.state_dict(model) if unwrap else dict(model.state_dict())
 
     def save(self, obj: Any, f: str | os.PathLike[str] | IO[bytes], safe_serialization: bool = False) -> None:
-        """`torch.save` by the main process, into a file that is either whole or not there."""
+        """`torch.save` by the main process, into a file that is either whole or not there.
+
+        Raises:
+            SaveError: `obj` holds this process's part of a sharded model.
+        """
+        if any(is_distributed_tensor(leaf) for leaf in leaves(obj)):
+            raise SaveError(
+                "what is to be saved holds distributed tensors, of which this process has a part. Save what all "
+                "processes get by accelerator.get_state_dict(model), or call accelerator.save_state()."
+            )
         if self.is_main_process:
             save.save(obj, f, safe_serialization)
 

@@ -59,9 +59,6 @@ class DistributedDataParallelKwargs(Handler):
     """Arguments of `torch.nn.parallel.DistributedDataParallel`."""
 
     only_default: ClassVar[dict[str, str]] = {
-        "comm_hook": "Register it yourself: model.register_comm_hook(state, hook) after prepare.",
-        "comm_wrapper": "Register the hook yourself: model.register_comm_hook(state, hook) after prepare.",
-        "comm_state_option": "Register the hook yourself: model.register_comm_hook(state, hook) after prepare.",
         "dim": "Put the batch dimension first.",
         "check_reduction": "PyTorch no longer uses it: leave it out.",
     }
@@ -76,8 +73,14 @@ class DistributedDataParallelKwargs(Handler):
     gradient_as_bucket_view: bool = False
     static_graph: bool = False
     comm_hook: str = "no"
+    """How gradients are sent: "fp16", "bf16" (half the bytes, rounded), "power_sgd", "batched_power_sgd" (low rank)."""
     comm_wrapper: str = "no"
+    """"fp16" or "bf16": what a "power_sgd" hook sends is rounded, too."""
     comm_state_option: dict[str, Any] | None = None
+    """Arguments of PyTorch's `PowerSGDState`."""
+
+    def arguments(self) -> dict[str, Any]:
+        return {name: value for name, value in super().arguments().items() if not name.startswith("comm_")}
 
 
 @dataclass(kw_only=True)

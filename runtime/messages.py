@@ -49,7 +49,7 @@ _SAME_CALL = (
 CALLS = (
     "gather", "gather_for_metrics", "reduce", "pad_across_processes", "wait_for_everyone", "gather_object", "broadcast",
     "broadcast_object_list", "check_trigger", "synchronize_rng_states", "save_state",
-    "load_state", "check_termination", "an exchange of the runtime",
+    "load_state", "check_termination", "get_state_dict", "an exchange of the runtime",
 )  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(CALLS)}
 _OTHER = len(CALLS) - 1

@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 
 from runtime.accumulation import Accumulation
 from runtime.data.passes import Passes
-from runtime.errors import ConfigurationError, PrecisionError, PrepareError
+from runtime.errors import BackwardError, ConfigurationError, PrecisionError, PrepareError
 from runtime.handlers import AutocastKwargs
 from runtime.precision import Fp16, Precision
 from runtime.processes import Processes
@@ -33,12 +33,20 @@ class Training(Processes):
 
         The loss is divided by `gradient_accumulation_steps`. Where the processes hold parts of one batch that differ in
         size (`split_batches`), it is weighted so that the average is the gradient of the mean over the batch.
+
+        Raises:
+            BackwardError: DistributedDataParallel cannot average these gradients; the message has the way out.
         """
         if (divisor := self._accumulation.divisor) > 1:
             loss = loss / divisor
         if self._passes.weight != 1.0:
             loss = loss * self._passes.weight
-        self._precision.backward(loss, **kwargs)
+        try:
+            self._precision.backward(loss, **kwargs)
+        except RuntimeError as error:
+            if (way_out := self._strategy.way_out(error)) is None:
+                raise
+            raise BackwardError(f"{error}\n{way_out}") from error
         self._strategy.average(self._models)
 
     def accumulate(self, *models: nn.Module) -> AbstractContextManager[None]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch.distributed as dist
 
-from runtime.strategies.base import Ground, Strategy, unwrapped
+from runtime.strategies.base import Ground, Strategy, is_distributed_tensor, unwrapped
 
-__all__ = ["Ground", "Strategy", "strategy_for", "unwrapped"]
+__all__ = ["Ground", "Strategy", "is_distributed_tensor", "strategy_for", "unwrapped"]
 
 
 def strategy_for(ground: Ground) -> Strategy:

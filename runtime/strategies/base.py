@@ -69,6 +69,10 @@ class Strategy:
         """A context in which backward does not exchange gradients."""
         return nullcontext()
 
+    def way_out(self, error: RuntimeError) -> str | None:
+        """What a script can do about an error of PyTorch in a forward or backward; None where that is not known."""
+        return None
+
     def sync_in_backward(self, model: nn.Module) -> AbstractContextManager[None]:
         """A context in which backward exchanges gradients, whatever was said when the forward ran.
 

@@ -14,6 +14,8 @@ from torch.nn.parallel import DistributedDataParallel
 from runtime.collectives import broadcast_tensors
 from runtime.strategies.base import Strategy, has_distributed_tensors
 from runtime.strategies.gradients import average_gradients
+from runtime.strategies.hooks import register_hook
+from runtime.strategies.statistics import on_host
 from runtime.world import World
 
 # torch 2.13 renamed the argument
@@ -21,6 +23,12 @@ _BUFFERS = (
     "forward_sync_buffers"
     if "forward_sync_buffers" in inspect.signature(DistributedDataParallel.__init__).parameters
     else "broadcast_buffers"
+)
+
+_COUNTED = "mark a variable ready only once"
+_WAY_OUT = (
+    "A layer that a reentrant checkpoint computes twice is averaged right with use_reentrant=False, or with "
+    "Accelerator(kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)])."
 )
 
 
@@ -86,13 +94,20 @@ class Ddp(Strategy):
         options = self._ground.replicas
         arguments = {**options.arguments(), **self._ground.device.ddp_arguments(self._ground.own)}
         kind = Averaged if options.find_unused_parameters else Replica
-        return kind(model, self._world, **arguments)
+        if self._ground.own.type == "cpu":
+            on_host(model)
+        result = kind(model, self._world, **arguments)
+        register_hook(result, options)
+        return result
 
     def average(self, models: Iterable[nn.Module]) -> None:
         if self._ground.replicas.find_unused_parameters:
             for model in models:
                 if isinstance(model, Averaged):
                     model.average()
+
+    def way_out(self, error: RuntimeError) -> str | None:
+        return _WAY_OUT if _COUNTED in str(error) else None
 
     def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
         return model.no_sync() if isinstance(model, DistributedDataParallel) else nullcontext()

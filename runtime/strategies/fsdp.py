@@ -27,6 +27,7 @@ from runtime.sharding import Sharding
 from runtime.strategies import shards
 from runtime.strategies.base import Ground, Strategy, has_distributed_tensors, is_distributed_tensor, unwrapped
 from runtime.strategies.gradients import average_gradients
+from runtime.strategies.statistics import on_host
 from runtime.strategies.units import units
 
 LARGEST_MESSAGE = 1 << 26  # bytes of parameters that are sent together at the start
@@ -69,6 +70,8 @@ class Fsdp(Strategy):
         inner = unwrapped(model, keep_torch_compile=False)
         if has_distributed_tensors(inner):
             return model
+        if self._ground.own.type == "cpu":
+            on_host(inner)
         ignored = self._ignored(inner)
         chosen = units(inner, self._sharding, ignored)
         before = dict(inner.named_parameters(remove_duplicate=False))

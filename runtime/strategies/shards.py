@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from runtime.collectives import broadcast_object, broadcast_tensors
+from runtime.messages import announce
 from runtime.strategies.base import is_distributed_tensor
 from runtime.tree import children, map_leaves, rebuilt
 from runtime.world import World
@@ -36,7 +37,12 @@ def own_part(value: Any, like: Any) -> Any:
 
 
 def gathered(world: World, state: dict[str, Any]) -> dict[str, Any]:
-    """`state` with whole tensors on the CPU of the main process; an empty dictionary on the others."""
+    """`state` with whole tensors on the CPU of the main process; an empty dictionary on the others.
+
+    Raises:
+        CollectiveError: not all processes have come to this.
+    """
+    announce(world, [], "get_state_dict")
 
     def whole(leaf: Any) -> Any:
         tensor = leaf.full_tensor() if is_distributed_tensor(leaf) else leaf

@@ -7,19 +7,23 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.modules.batchnorm import _BatchNorm
 
 
-class HostSyncBatchNorm(nn.SyncBatchNorm):
-    """`torch.nn.SyncBatchNorm` whose inputs may lie in host memory; keys, arguments and results are the same.
+class HostSyncBatchNorm(_BatchNorm):
+    """`torch.nn.SyncBatchNorm` for host memory; keys and results are the same.
 
-    Mean and variance are those of all rows of all processes, also where these bring different numbers of rows, and
-    gradients flow through them to all processes.
+    No subclass of it, since DistributedDataParallel refuses those on the CPU. Mean and variance are those of all rows
+    of all processes, also where these bring different numbers, and gradients flow through them to all processes.
     """
 
+    process_group: Any
+
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002  the name in PyTorch
-        uses_batch = self.training or (self.running_mean is None and self.running_var is None)
-        if input.device.type != "cpu" or not uses_batch or not self.training:
-            return super().forward(input)
+        if not self.training:
+            mean, variance = self.running_mean, self.running_var
+            return functional.batch_norm(input, mean, variance, self.weight, self.bias, mean is None, 0.0, self.eps)
         x = input.float() if input.dtype in (torch.float16, torch.bfloat16) else input
         dimensions = [dimension for dimension in range(x.ndim) if dimension != 1]
         shape = [1, -1] + [1] * (x.ndim - 2)
@@ -69,6 +73,6 @@ def _summed(own: Tensor, group: Any) -> Tensor:
 
 def on_host(model: nn.Module) -> None:
     """Let the SyncBatchNorm layers of a model work in host memory, in place."""
-    for layer in model.modules():
-        if type(layer) is nn.SyncBatchNorm:
-            layer.__class__ = HostSyncBatchNorm
+    found: list[Any] = [layer for layer in model.modules() if type(layer) is nn.SyncBatchNorm]
+    for layer in found:
+        layer.__class__ = HostSyncBatchNorm

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from runtime import Accelerator, DataLoaderConfiguration, DistributedDataParallelKwargs, GradScalerKwargs
+from runtime import Accelerator, DataLoaderConfiguration, GradScalerKwargs
 from runtime.config import UNSUPPORTED_ARGUMENTS, MixedPrecision, Source, resolve
 from runtime.errors import ConfigurationError, UnsupportedArgument
 
@@ -82,11 +82,6 @@ def test_arguments_of_accelerate_that_are_not_here_are_named(name):
 def test_unknown_arguments_are_a_type_error():
     with pytest.raises(TypeError, match="no argument 'mixed_precison'"):
         Accelerator(mixed_precison="bf16")
-
-
-def test_communication_hooks_are_refused():
-    with pytest.raises(UnsupportedArgument, match="register_comm_hook"):
-        DistributedDataParallelKwargs(comm_hook="fp16")
 
 
 def test_split_batches_is_honoured_in_both_places():

@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from runtime import Accelerator, FullyShardedDataParallelPlugin, ParallelismConfig
-from runtime.errors import ConfigurationError, PrepareError, UnsupportedArgument
+from runtime.errors import ConfigurationError, PrepareError, SaveError, UnsupportedArgument
 from runtime.sharding import Arrangement, WrapBy, sharding
 from runtime.strategies.units import units
 
@@ -70,6 +70,8 @@ def loads(folder):
         step(accelerator, model, optimizer, seed)
     state, own = strategy.state_dict(model), strategy.optimizer_state(model, optimizer)
     accelerator.save_model(model, f"{folder}/saved", safe_serialization=False)
+    with pytest.raises(SaveError, match=r"accelerator\.get_state_dict"):
+        accelerator.save({"model": model.state_dict()}, f"{folder}/parts.pt")
     second = strategy.state_dict(other)
     errors = []
     for wrong in ({"0.weight": torch.zeros(5, 3)}, {**kept["model"], "0.weight": torch.zeros(1)}):
