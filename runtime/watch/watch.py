@@ -224,6 +224,8 @@ class Watch:
         if "failure" in message:
             rank = int(message["rank"])
             self._failures[rank] = Report(rank, Doing.CODE, message["place"], 0.0, failure=message["failure"])
+        if "deadlock" in message:
+            threading.Timer(0.1, _end_with, (message["deadlock"],)).start()  # once this is answered
         return self.report()
 
     def _learn_addresses(self) -> None:
@@ -248,13 +250,11 @@ class Watch:
         answers = self.answers()
         if not is_deadlock(answers) or any(isinstance(a, Report) and a.doing is Doing.CALL for a in answers.values()):
             return
-        if self._world.rank == min(answers):
-            sys.stderr.write(
-                f"[runtime] the processes wait for each other in different places:\n{told(answers)}{_WAY_OUT}\n"
-            )
-            sys.stderr.flush()
-        else:
-            time.sleep(LOOK_EVERY_S + 2.0)  # it speaks for all, once it has looked; a launcher then stops all
+        text = f"[runtime] the processes wait for each other in different places:\n{told(answers)}{_WAY_OUT}\n"
+        speaker = self._others.get(min(answers))  # one speaks for all
+        if speaker is None or isinstance(ask(speaker, deadlock=text), Silence):
+            _end_with(text)
+        time.sleep(ASK_EVERY_S)
         os._exit(1)
 
     def close(self) -> None:
@@ -280,6 +280,12 @@ def _is_done_on_device(work: Any, seconds: float) -> bool:
         time.sleep(0.0005)
     work.wait()
     return True
+
+
+def _end_with(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _ranks(ranks: list[int]) -> str:
