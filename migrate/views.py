@@ -67,12 +67,32 @@ def converted(
     plan = Plan(files)
     outcome = convert(facts, plan, options, ready, apart)
     for group in groups:
-        near = _beside(project, facts, group)
-        guests = tuple(visitor(facts, module) for module in facts.modules if module in group[0].visitors)
-        views = [_view(near.hiding(_others(facts, group, s)), files, known, options, ready, guests, s) for s in group]
-        outcome = _with(outcome, _settled(views, plan), options)
+        outcome = _with(outcome, _settled(_views(project, facts, files, known, options, ready, group), plan), options)
     told_of = {(finding.path, finding.line) for finding in outcome.findings if finding.kind is Kind.LOOP}
     return (outcome, plan) if all(_places(facts, s) <= told_of for g in groups for s in g) else together
+
+
+def _views(
+    project: Project,
+    facts: Facts,
+    files: Sequence[SourceFile],
+    known: Tables,
+    options: Options,
+    ready: Sequence[Ready],
+    group: tuple[Script, ...],
+) -> list[View]:
+    """Each script of a group for itself; where they share the lines that seed one of them, all are seeded."""
+    near = _beside(project, facts, group)
+    guests = tuple(visitor(facts, module) for module in facts.modules if module in group[0].visitors)
+
+    def view(script: Script, *, seeds: bool = False) -> View:
+        own = near.hiding(_others(facts, group, script))
+        return _view(own, files, known, options, ready, guests, script, seeds=seeds)
+
+    views = [view(script) for script in group]
+    if any(each.outcome.seeds for each in views) and any(_disagreements(views)):
+        views = [each if each.outcome.seeds else view(each.script, seeds=True) for each in views]
+    return views
 
 
 def _beside(project: Project, facts: Facts, group: tuple[Script, ...]) -> Project:
@@ -103,12 +123,14 @@ def _view(
     ready: Sequence[Ready],
     guests: tuple[Visitor, ...],
     script: Script,
+    *,
+    seeds: bool,
 ) -> View:
     from migrate.analysis import analyse
 
     facts = analyse(project, known)
     plan = Plan(files)
-    outcome = convert_script(facts, plan, options, ready, script.loops, guests)
+    outcome = convert_script(facts, plan, options, ready, script.loops, guests, seeds=seeds)
     more = tuple(guest.module.path for guest in guests if plan.edits(guest.module.path))
     summaries = tuple(replace(summary, files=(*summary.files, *more)) for summary in outcome.summaries)
     return View(script, facts, plan, replace(outcome, summaries=summaries))

@@ -75,6 +75,7 @@ class Program:
     others: frozenset[Unit] = frozenset()  # where other programs of the run begin
     visitors: tuple[Visitor, ...] = ()  # files that enter its functions with an accelerator of their own
     one_seed: OneSeed | None = None  # that all processes take, where the program sets none
+    seeds_along: bool = False  # another program takes one in the same lines
     annotates: bool = False  # a comment says so in the code
     handed: Handed | None = None  # what the program said of several processes, before it was made ready
     said: tuple[str, ...] = ()  # what a person must know of mixed precision that was apex's
@@ -352,12 +353,10 @@ def _only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) ->
     if loops.calls_model(loop.node):
         return False
     last = _last_made(facts, loops, program)
-    places = (
-        [(loop.unit, loop.node)]
-        if loop.unit is program.home or not isinstance(loop.unit, Function)
-        else [(call.caller, call.node) for call in facts.callers(loop.unit)]
-    )
-    return bool(places) and all(unit is program.home and node.lineno < last for unit, node in places)
+    callers = facts.callers(loop.unit) if isinstance(loop.unit, Function) and loop.unit is not program.home else ()
+    places: list[tuple[Unit, ast.expr | ast.stmt]] = [(call.caller, call.node) for call in callers]
+    places = places or [(loop.unit, loop.node)]
+    return all(unit is program.home and node.lineno < last for unit, node in places)
 
 
 def _last_made(facts: Facts, loops: Loops, program: Program) -> int:

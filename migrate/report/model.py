@@ -59,6 +59,7 @@ class Outcome:
     findings: tuple[Finding, ...] = ()
     summaries: tuple[Summary, ...] = ()
     faults: tuple[Finding, ...] = ()  # those of the findings' kind FAULT, whatever is selected
+    seeds: bool = False  # one seed is set for all processes of a program
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from migrate.programs.home.siblings import siblings
 from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
 from migrate.programs.prepare.scripts import begun_by
+from migrate.programs.processes.one_seed import seeding_along
 from migrate.programs.processes.replicas import decide_seed
 from migrate.programs.program import Program, Refusal, home_anywhere, programs
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
@@ -137,10 +138,15 @@ def convert_script(
     ready: Sequence[Ready],
     mine: Container[ast.AST],
     visitors: tuple[Visitor, ...] = (),
+    *,
+    seeds: bool = False,
 ) -> Outcome:
-    """The same for the programs of some loops alone, as the script sees them to whom these facts belong."""
-    said = _programs(facts, Loops(facts), plan, options, ready, lambda each: _has(each, mine), visitors)
-    return Outcome(told(said.findings, options), said.summaries)
+    """The same for the programs of some loops alone, as the script sees them to whom these facts belong.
+
+    `seeds`: another script takes a seed in lines that they share, so this one does, too.
+    """
+    said = _programs(facts, Loops(facts), plan, options, ready, lambda each: _has(each, mine), visitors, seeds=seeds)
+    return replace(said, findings=told(said.findings, options))
 
 
 def _has(program: Program, loops: Container[ast.AST]) -> bool:
@@ -164,6 +170,8 @@ def _programs(
     ready: Sequence[Ready],
     is_wanted: Callable[[Program], bool],
     visitors: tuple[Visitor, ...] = (),
+    *,
+    seeds: bool = False,
 ) -> Outcome:
     plan.pure_calls |= PURE_CALLS
     plan.pure_calls |= {use.node for use in facts.method_calls(*PURE_METHODS)}
@@ -173,15 +181,18 @@ def _programs(
     speaks = options.mode in (Mode.PREVIEW, Mode.WRITE)  # other modes do not show what was understood
     found = programs(facts, loops, review=options.review)
     starts = {program.start for program in found if program.start is not None}
-    made = []
-    for number, program in enumerate(found):
-        if not is_wanted(program):
-            continue
+    wanted = [program for program in found if is_wanted(program)]
+    for program in wanted:
         program.others = frozenset(starts - {program.start})
         program.visitors = visitors
         _hand_over(facts, program, ready)
         program.annotates = options.annotate
-        made.append(_convert_one(facts, loops, program, plan, options, f"program {number}"))
+        program.one_seed = decide_seed(facts, loops, program)
+    for program in seeding_along(facts, wanted, among_others=seeds):
+        program.seeds_along = True
+    made = [
+        _convert_one(facts, loops, program, plan, options, f"program {number}") for number, program in enumerate(wanted)
+    ]
     _stand_together(made, plan)
     for one in made:
         program, conversion = one.program, one.conversion
@@ -196,7 +207,7 @@ def _programs(
             if speaks
             else Summary(program.module.path, "", tied(facts, program, conversion))
         )
-    return Outcome(tuple(findings), tuple(summaries))
+    return Outcome(tuple(findings), tuple(summaries), seeds=any(program.one_seed for program in wanted))
 
 
 @dataclass(slots=True)
@@ -262,7 +273,6 @@ def _convert_one(
 ) -> _Made:
     """The decisions of a program that is converted; without them, and with its refusals, if not."""
     made = _Made(program, group)
-    program.one_seed = decide_seed(facts, loops, program)
     program.refusals = [*limits(facts, loops, program), *program.refusals]
     conversion = decide(facts, loops, program, PACKAGES[options.target.value])  # all reasons are told at once
     if conversion is None or not _all_selected(program, options):

@@ -79,13 +79,14 @@ def _way_out(conversion: Conversion, call: ast.Call) -> str:
 def seeding(conversion: Conversion, draft: Draft, accelerator: str) -> str:
     """What follows the accelerator: the seed, and that of the environments that are already made."""
     seed = conversion.program.one_seed
-    if seed is None or _comes_too_late(conversion, seed):
+    if not conversion.program.seeds_along and (seed is None or _comes_too_late(conversion, seed)):
         return ""
     statement = conversion.placement.accelerator.statement
     home = conversion.home_of("set_seed")
     at = f"{home}." if is_taken(conversion.facts.module(statement)) else ""
     calls = [f"{at}set_seed({at}broadcast_object_list([{SEED}])[0])"]
-    calls += [call for each in seed.environments if _is_early(conversion, each) for call in _calls(each)]
+    environments = seed.environments if seed is not None else ()
+    calls += [call for each in environments if _is_early(conversion, each) for call in _calls(each)]
     draft.add_import(statement, "torch")
     for name in (None,) if at else ("broadcast_object_list", "set_seed"):
         draft.add_import(statement, home, name)

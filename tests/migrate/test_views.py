@@ -560,3 +560,70 @@ def test_what_a_script_makes_under_its_main_guard_is(converted):
     report, files = converted(engine=ENGINE, train=guarded, test="import train\n")
     assert reasons(report) == []
     assert "loader, net, optimizer = accelerator.prepare(loader, net, optimizer)" in files["train"]
+
+
+META = """
+    import torch
+
+
+    class Meta(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = torch.nn.Linear(2, 2)
+            self.optim = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def forward(self, x, y):
+            loss = torch.nn.functional.cross_entropy(self.net(x), y)
+            self.optim.zero_grad()
+            loss.backward()
+            self.optim.step()
+            return loss.item()
+"""
+EPISODES = """
+    import random
+
+    import torch
+    from torch.utils.data import DataLoader
+
+    from meta import Meta
+
+
+    def main():
+        torch.manual_seed(222)
+        device = torch.device("cuda")
+        meta = Meta().to(device)
+        rows = [(torch.ones(2) * number, number % 2) for number in range(40)]
+        {choose}
+        loader = DataLoader(rows, batch_size=10, shuffle=True)
+        for step, (x, y) in enumerate(loader):
+            loss = meta(x.to(device), y.to(device))
+            print(step, loss)
+
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+def test_a_seed_that_one_of_them_needs_is_taken_by_all(converted):
+    shuffled = "random.shuffle(rows)\n        rows = rows[:20]"
+    report, files = converted(meta=META, first=EPISODES.format(choose=shuffled), second=EPISODES.format(choose="pass"))
+
+    assert reasons(report) == []
+    assert files["meta"].count("set_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])") == 1
+    assert all("meta.accelerator.print(step, loss)" in files[name] for name in ("first", "second"))
+
+
+def test_a_seed_that_none_of_them_needs_is_not_set(converted):
+    report, files = converted(meta=META, first=EPISODES.format(choose="pass"), second=EPISODES.format(choose="pass"))
+
+    assert reasons(report) == []
+    assert "set_seed" not in files["meta"]
+
+
+def test_one_that_seeds_each_process_itself_takes_no_seed_of_another(converted):
+    own = EPISODES.format(choose="random.seed(None)")
+    report, files = converted(meta=META, first=EPISODES.format(choose="random.shuffle(rows)"), second=own)
+
+    assert [code for _, code in reasons(report)] == ["MIG901"]
+    assert all("ccelerator" not in text for text in files.values())

@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.programs.processes.asked import sameness_of
 from migrate.programs.processes.draws import Draws
 from migrate.programs.processes.environments import environments
 from migrate.programs.processes.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, seeds_itself
@@ -17,13 +18,12 @@ from migrate.programs.program import Refusal
 from migrate.programs.reach.reached import reached
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Module
     from migrate.programs.prepare.placement import Placement
     from migrate.programs.processes.environments import Environment
-    from migrate.programs.processes.sameness import Sameness
     from migrate.programs.processes.splits import Choice
     from migrate.programs.program import Program
 
@@ -40,27 +40,41 @@ class OneSeed:
     made_up: tuple[ast.Call, ...] = ()  # the data themselves, which should be
 
 
-def possible(facts: Facts, program: Program, sameness: Sameness, missing: list[str]) -> OneSeed | None:
+def possible(facts: Facts, program: Program, missing: list[str]) -> OneSeed | None:
     """One seed for what a program draws and does not seed; None where that cannot be seeded from one place."""
     draws = Draws(facts, program)
     if program.start is None or {GENERATOR, NUMBER, OWN_SEED, BESIDE} & set(missing) or not draws.own(missing):
         return None
     if any(unit.name in _NAMES for unit in facts.functions if unit.module is program.start.module):
         return None
-    if any(seeds_itself(facts, sameness, use.node) for use in draws.uses):
+    if _seeds_itself(facts, program):
         return None
     played = environments(facts, program.start, draws.modules, draws.uses) if ENVIRONMENT in missing else ()
     return OneSeed(played) if played is not None else None
 
 
-def seed_of_splits(
-    facts: Facts, program: Program, sameness: Sameness, apart: Mapping[ast.Call, Choice]
-) -> OneSeed | None:
+def seed_of_splits(facts: Facts, program: Program, apart: Mapping[ast.Call, Choice]) -> OneSeed | None:
     """One seed for the data that a program chooses at random; None if each process gives itself a seed of its own."""
-    if program.start is None or any(seeds_itself(facts, sameness, use.node) for use in Draws(facts, program).uses):
+    if program.start is None or _seeds_itself(facts, program):
         return None
     splits = tuple(call for call, choice in apart.items() if not choice.is_made_up)
     return OneSeed((), splits, tuple(call for call in apart if call not in splits))
+
+
+def seeding_along(facts: Facts, programs: Sequence[Program], *, among_others: bool) -> list[Program]:
+    """The programs that begin where another one takes a seed for its data: that does nothing to these.
+
+    `among_others`: a script that is not seen here takes one.
+    """
+    starts = {p.start for p in programs if p.one_seed is not None and not p.one_seed.environments}
+    others = [p for p in programs if p.one_seed is None and p.start is not None and (among_others or p.start in starts)]
+    return [p for p in others if not _seeds_itself(facts, p)]
+
+
+def _seeds_itself(facts: Facts, program: Program) -> bool:
+    """Whether each process gives itself a seed of its own."""
+    sameness = sameness_of(facts, program, trusting=True)
+    return any(seeds_itself(facts, sameness, use.node) for use in Draws(facts, program).uses)
 
 
 def is_taken(module: Module) -> bool:
@@ -111,4 +125,4 @@ def _before(
         yield from ((call, each) for each in wanted if each is call or facts.unit(each) in units)
 
 
-__all__ = ["OneSeed", "drawn_before", "is_taken", "made_up_before", "possible", "seed_of_splits"]
+__all__ = ["OneSeed", "drawn_before", "is_taken", "made_up_before", "possible", "seed_of_splits", "seeding_along"]

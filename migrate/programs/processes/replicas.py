@@ -44,12 +44,12 @@ def decide_seed(facts: Facts, loops: Loops, program: Program) -> OneSeed | None:
     """The seed that all processes of a program take, where it has none of its own and needs one."""
     if program.training_loaders:
         apart = splits_apart(facts, loops, program)
-        return seed_of_splits(facts, program, sameness_of(facts, program, trusting=True), apart) if apart else None
+        return seed_of_splits(facts, program, apart) if apart else None
     replicas = without_loader(program)
     missing = chance(facts, loops, program) if replicas else []
     if not missing:
         return None
-    seed = possible(facts, program, sameness_of(facts, program, trusting=True), missing)
+    seed = possible(facts, program, missing)
     if seed is None or any(loop.whole for loop in replicas) or Draws(facts, program).must_agree(loops):
         return seed
     return seed if any(_parting(facts, loops, program, replicas, trusting=False)) else None
