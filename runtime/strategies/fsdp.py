@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet, finalize, ref
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.weak import WeakIdKeyDictionary
 
 from runtime.collectives import broadcast_tensors
@@ -45,6 +46,8 @@ class Fsdp(Strategy):
         self._kept_whole: WeakKeyDictionary[nn.Module, list[nn.Parameter]] = WeakKeyDictionary()
         self._held_back: set[int] = set()  # models in a micro-step that does not exchange gradients
         self._put: WeakIdKeyDictionary = WeakIdKeyDictionary()  # what a parameter was → what stands in its place
+        self._stepping: WeakSet[Optimizer] = WeakSet()  # optimizers that hold what is there now
+        _refuse_emptied_in(self)
 
     @property
     def distributed_type(self) -> DistributedType:
@@ -79,6 +82,7 @@ class Fsdp(Strategy):
             for unit in chosen or [inner]:
                 _compute_again(unit)
         self._shard(inner, chosen, ignored)
+        self._stepping.clear()
         after = dict(inner.named_parameters(remove_duplicate=False))
         for name, old in before.items():
             if old is not after[name]:
@@ -171,6 +175,17 @@ class Fsdp(Strategy):
             new = self._put[old]
             state = optimizer.state.pop(old)
             optimizer.state[new] = {name: shards.own_part(value, new) for name, value in state.items()}
+
+    def refuse_emptied(self, optimizer: Optimizer) -> None:
+        """Raise where an optimizer steps that holds what was sharded, and was not prepared: it would train nothing."""
+        if optimizer in self._stepping:
+            return
+        if any(parameter in self._put for group in optimizer.param_groups for parameter in group["params"]):
+            raise PrepareError(
+                f"this {type(optimizer).__name__} was not prepared: its parameters are empty, since FSDP2 has put "
+                "shards in their place. Pass it to prepare, too: model, optimizer = prepare(model, optimizer)."
+            )
+        self._stepping.add(optimizer)
 
     def _now(self, parameter: Tensor) -> Any:
         return self._put[parameter] if parameter in self._put else parameter  # noqa: SIM401  its get() has no types
@@ -295,3 +310,14 @@ def _dtypes(said: Any, own: torch.dtype | None) -> dict[str, Any]:
     return {name: given[name] for name in names if given.get(name) is not None} | {
         "param_dtype": given.get("param_dtype")
     }
+
+
+def _refuse_emptied_in(strategy: Fsdp) -> None:
+    """Look at each optimizer before its first step, as long as the strategy lives."""
+    alive = ref(strategy)
+
+    def look(optimizer: Optimizer, *_: Any) -> None:
+        if (found := alive()) is not None:
+            found.refuse_emptied(optimizer)
+
+    finalize(strategy, register_optimizer_step_pre_hook(look).remove)

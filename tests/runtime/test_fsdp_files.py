@@ -121,8 +121,24 @@ def computes_again():
     return True
 
 
+def steps_unprepared():
+    """An optimizer that is not prepared holds parameters that sharding has emptied."""
+    accelerator = accelerator_of()
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    apart = torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=0.1)
+    model = accelerator.prepare(model)
+    apart.step()
+    accelerator.backward(model(torch.ones(4, 3)).sum())
+    with pytest.raises(PrepareError, match="this SGD was not prepared"):
+        optimizer.step()
+    optimizer = accelerator.prepare(optimizer)
+    optimizer.step()
+    return True
+
+
 def two(folder):
-    return loads(folder), starts_equal(), computes_again()
+    return loads(folder), starts_equal(), computes_again(), steps_unprepared()
 
 
 @pytest.fixture(scope="module")
