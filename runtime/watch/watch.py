@@ -45,6 +45,8 @@ class Watch:
         self._world = world
         self._thread_id = threading.get_ident()
         self._store = PrefixStore(_KEY, dist.distributed_c10d._get_default_store())  # noqa: SLF001  no public name
+        self._at_store = threading.Lock()  # a thread that Python ends inside of the store's C++ takes the process along
+        self._is_closed = False
         self._server, self.address = listen(os.environ)
         self._server.settimeout(LOOK_EVERY_S)
         self._others: dict[int, Address] = {}
@@ -232,12 +234,15 @@ class Watch:
         ranks = [rank for rank in range(self._world.size) if rank != self._world.rank]
         keys = [str(rank) for rank in ranks]
         give_up = time.monotonic() + 60.0
-        while not self._store.check(keys):
-            if time.monotonic() > give_up:
-                return
+        while time.monotonic() < give_up:
+            with self._at_store:
+                if self._is_closed:
+                    return
+                if self._store.check(keys):
+                    found = self._store.multi_get(keys)
+                    self._others = {rank: Address.unpacked(text) for rank, text in zip(ranks, found, strict=True)}
+                    return
             time.sleep(0.05)
-        found = self._store.multi_get(keys)
-        self._others = {rank: Address.unpacked(text) for rank, text in zip(ranks, found, strict=True)}
 
     def _look_after_script(self) -> None:
         """End the process if it hangs where nobody can raise, and no other process will."""
@@ -259,6 +264,8 @@ class Watch:
 
     def close(self) -> None:
         """Answer no more: whoever asks from now on hears that this process has ended."""
+        with self._at_store:
+            self._is_closed = True
         self._server.close()
 
 
