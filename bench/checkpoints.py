@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
-import random
 import shutil
 import statistics
 import tempfile
@@ -27,6 +26,7 @@ os.environ.setdefault("ACCELERATE_USE_CPU", "true")
 
 import torch
 from torch import nn
+from turns import in_turns, ratio
 
 from runtime import Accelerator
 
@@ -180,24 +180,11 @@ def copied(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
         buffer.copy_(tensor)
 
 
-def measured(variants: dict[str, Variant], rounds: int) -> dict[str, list[float]]:
-    order, shuffled = list(variants), random.Random(0)  # noqa: S311
-    times: dict[str, list[float]] = {name: [] for name in order}
-    for number in range(-1, rounds):
-        shuffled.shuffle(order)
-        for name in order:
-            seconds = variants[name]()
-            if number >= 0:
-                times[name].append(seconds)
-    return times
-
-
 def show(title: str, times: dict[str, list[float]]) -> None:
     base = next(iter(times.values()))
     print(f"\n{title:52s} {'ms':>8s} {'ratio':>7s}")
     for name, own in times.items():
-        ratio = statistics.median(a / b for a, b in zip(own, base, strict=True))
-        print(f"{name:52s} {statistics.median(own) * 1e3:8.1f} {ratio:7.2f}")
+        print(f"{name:52s} {statistics.median(own) * 1e3:8.1f} {ratio(own, base):7.2f}")
 
 
 def subjects(folder: Path, width: int) -> dict[str, Subject]:
@@ -251,21 +238,21 @@ def tables(folder: Path, width: int, rounds: int) -> None:
         )
         for key, s in found.items()
     }
-    show("durable save", measured({**floor, **own}, rounds))
+    show("durable save", in_turns({**floor, **own}, rounds))
 
     pairs = [(torch.empty_like(t), t) for t in runtime.tensors]
     behind = {
         "copy into memory that was used before": timed(lambda: copied(pairs)),
         "runtime async_save": timed(runtime.save_behind, runtime.accelerator.wait_for_save),
     }
-    show("the training waits for", measured(behind, rounds))
+    show("the training waits for", in_turns(behind, rounds))
 
     loads = {
         f"{'torch.load(mmap), load_state_dict' if k == 'Raw' else names[k]}": timed(s.load) for k, s in found.items()
     }
-    show("load", measured(loads, rounds))
+    show("load", in_turns(loads, rounds))
     touched = {name: timed(both(s.load, s.touch)) for name, s in zip(loads, found.values(), strict=True)}
-    show("load, and write every value of the optimizer once", measured(touched, rounds))
+    show("load, and write every value of the optimizer once", in_turns(touched, rounds))
 
 
 if __name__ == "__main__":

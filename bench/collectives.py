@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import statistics
 import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -23,6 +23,7 @@ os.environ["ACCELERATE_USE_CPU"] = "1"
 
 import torch
 import torch.distributed as dist
+from turns import in_turns, ratio
 
 from runtime import Accelerator, gather_object
 
@@ -114,19 +115,15 @@ def tasks(engine: Accelerator, others: dict[str, Any]) -> dict[str, tuple[int, d
 
 def measured(repeats: int, calls: dict[str, Call], rounds: int) -> dict[str, list[tuple[float, float]]]:
     """Seconds per call of each variant in each round: of the wall, and of the training thread's CPU."""
-    order, shuffled = list(calls), random.Random(0)  # noqa: S311  the same order on both ranks
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in order}
-    for number in range(-2, rounds):
-        shuffled.shuffle(order)
-        for name in order:
-            dist.barrier()
-            wall, thread = time.perf_counter(), time.thread_time()
-            for _ in range(repeats):
-                calls[name]()
-            spent = (time.perf_counter() - wall) / repeats, (time.thread_time() - thread) / repeats
-            if number >= 0:
-                times[name].append(spent)
-    return times
+
+    def spent(call: Call) -> tuple[float, float]:
+        dist.barrier()
+        wall, thread = time.perf_counter(), time.thread_time()
+        for _ in range(repeats):
+            call()
+        return (time.perf_counter() - wall) / repeats, (time.thread_time() - thread) / repeats
+
+    return in_turns({name: partial(spent, call) for name, call in calls.items()}, rounds, warm_up=2)
 
 
 def show(title: str, times: dict[str, list[tuple[float, float]]]) -> None:
@@ -136,8 +133,8 @@ def show(title: str, times: dict[str, list[tuple[float, float]]]) -> None:
     for name, own in times.items():
         cells = []
         for kind in (0, 1):
-            ratio = statistics.median(a[kind] / b[kind] for a, b in zip(own, times["raw"], strict=True))
-            cells += [statistics.median(spent[kind] for spent in own) * 1e6, ratio]
+            figures = [spent[kind] for spent in own]
+            cells += [statistics.median(figures) * 1e6, ratio(figures, [spent[kind] for spent in times["raw"]])]
         print(f"{name:32s} {cells[0]:9.0f} {cells[1]:7.2f} {cells[2]:10.0f} {cells[3]:7.2f}", flush=True)
 
 

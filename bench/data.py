@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import statistics
 import time
 import tracemalloc
@@ -24,6 +23,7 @@ os.environ.setdefault("ACCELERATE_USE_CPU", "1")
 import torch
 import torch.distributed as dist
 from torch.utils.data import BatchSampler, DataLoader, Dataset, DistributedSampler, RandomSampler, TensorDataset
+from turns import in_turns, ratio
 
 from runtime import Accelerator, DataLoaderConfiguration
 from runtime.data.order import agreed_pieces
@@ -204,26 +204,13 @@ def accelerate() -> Any | None:
     return Other(cpu=True)
 
 
-def measured(variants: dict[str, Chunk], rounds: int) -> dict[str, list[float]]:
-    order, shuffled = list(variants), random.Random(0)  # noqa: S311  the same order on all ranks
-    times: dict[str, list[float]] = {name: [] for name in order}
-    for number in range(-1, rounds):
-        shuffled.shuffle(order)
-        for name in order:
-            seconds = variants[name]()
-            if number >= 0:
-                times[name].append(seconds)
-    return times
-
-
 def show(title: str, times: dict[str, list[float]], unit: str) -> None:
     if dist.is_initialized() and dist.get_rank():
         return
     scale = {"us": 1e6, "ms": 1e3}[unit]
     print(f"\n{title:52s} {unit:>10s} {'ratio to raw':>13s}")
     for name, own in times.items():
-        ratio = statistics.median(a / b for a, b in zip(own, times["raw"], strict=True))
-        print(f"{name:52s} {statistics.median(own) * scale:10.2f} {ratio:13.3f}")
+        print(f"{name:52s} {statistics.median(own) * scale:10.2f} {ratio(own, times['raw']):13.3f}")
 
 
 def main() -> None:
@@ -233,22 +220,26 @@ def main() -> None:
     torch.set_num_threads(1)
     if "WORLD_SIZE" in os.environ:
         Accelerator(cpu=True)  # joins the processes for all
-        show("start of an epoch, shuffled", measured(starts(), rounds), "us")
+        show("start of an epoch, shuffled", in_turns(starts(), rounds), "us")
         return
     for world in WORLDS:
         found = {name: per_batch(make, world) for name, make in streams(world).items()}
-        show(f"indices of a batch of {BATCH}, world {world}", measured(found, rounds), "us")
+        show(f"indices of a batch of {BATCH}, world {world}", in_turns(found, rounds), "us")
     for world in (1, 64):
         found = {name: first(make) for name, make in streams(world).items()}
-        show(f"first batch of an epoch of 1e6 samples, world {world}", measured(found, max(rounds // 2, 3)), "ms")
+        show(
+            f"first batch of an epoch of 1e6 samples, world {world}",
+            in_turns(found, max(rounds // 2, 3)),
+            "ms",
+        )
     found = {name: first(make) for name, make in loaders().items()}
-    show("first batch of a loader of 1e6 samples", measured(found, max(rounds // 2, 3)), "ms")
+    show("first batch of a loader of 1e6 samples", in_turns(found, max(rounds // 2, 3)), "ms")
     for title, made in (("indices of 1e6 samples, world 8", streams(8)), ("a loader of 1e6 samples", loaders())):
         print(f"\n{'Python heap to the first batch: ' + title:64s} {'MB':>10s}")
         for name, make in made.items():
             print(f"{name:64s} {heap(make):10.2f}")
-    show(f"resume at batch {DONE:,} of {SAMPLES // BATCH:,}", measured(resumes(), 3), "ms")
-    show("start of an epoch, shuffled", measured(starts(), rounds), "us")
+    show(f"resume at batch {DONE:,} of {SAMPLES // BATCH:,}", in_turns(resumes(), 3), "ms")
+    show("start of an epoch, shuffled", in_turns(starts(), rounds), "us")
 
 
 if __name__ == "__main__":

@@ -13,12 +13,14 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import random
 import socket
 import statistics
 import subprocess
 import sys
+from functools import partial
 from typing import Any
+
+from turns import in_turns, ratio
 
 WIDTH, LAYERS, BATCH, STEPS = 2048, 12, 16, 3
 VARIANTS = ("raw", "runtime", "runtime, FSDP2", "accelerate", "fabric")
@@ -134,17 +136,12 @@ def main() -> None:
     if arguments.train:
         train(arguments.train)
         return
-    shuffled = random.Random(0)  # noqa: S311  an order, no secret
     for world in (1, 2):
-        order = installed(world)
-        peaks: dict[str, list[float]] = {name: [] for name in order}
-        for _ in range(arguments.rounds):
-            for name in shuffled.sample(order, len(order)):
-                peaks[name].append(measured(name, world))
+        runs = {name: partial(measured, name, world) for name in installed(world)}
+        peaks = in_turns(runs, arguments.rounds, warm_up=0)
         print(f"\n{f'{world} process' + 'es' * (world > 1):24s} {'MB':>9s} {'ratio to raw':>13s}")
         for name, own in peaks.items():
-            ratio = statistics.median(a / b for a, b in zip(own, peaks["raw"], strict=True))
-            print(f"{name:24s} {statistics.median(own):9.0f} {ratio:13.3f}")
+            print(f"{name:24s} {statistics.median(own):9.0f} {ratio(own, peaks['raw']):13.3f}")
 
 
 if __name__ == "__main__":

@@ -12,13 +12,15 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
+
+from turns import in_turns, ratio
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -78,22 +80,16 @@ def measure(program: str, environ: dict[str, str]) -> tuple[float, float]:
 
 
 def compare(title: str, programs: dict[str, str], rounds: int, environ: dict[str, str]) -> None:
-    order, shuffled = list(programs), random.Random(0)  # noqa: S311  the same order in every run
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
-    for number in range(-1, rounds):
-        shuffled.shuffle(order)
-        for name in order:
-            seconds = measure(programs[name], environ)
-            if number >= 0:
-                times[name].append(seconds)
+    starts = {name: partial(measure, program, environ) for name, program in programs.items()}
+    times = in_turns(starts, rounds)
     print(f"\n{title:58s} {'wall ms':>9s} {'CPU ms':>9s} {'more ms':>9s} {'ratio to raw':>13s}")
     base = [cpu for cpu, _ in times["raw"]]
     for name, own in times.items():
         cpu = [seconds for seconds, _ in own]
-        ratio = statistics.median(a / b for a, b in zip(cpu, base, strict=True))
         more = statistics.median(a - b for a, b in zip(cpu, base, strict=True))
         wall = statistics.median(seconds for _, seconds in own)
-        print(f"{name:58s} {wall * 1e3:9.0f} {statistics.median(cpu) * 1e3:9.0f} {more * 1e3:9.1f} {ratio:13.3f}")
+        figures = f"{wall * 1e3:9.0f} {statistics.median(cpu) * 1e3:9.0f} {more * 1e3:9.1f} {ratio(cpu, base):13.3f}"
+        print(f"{name:58s} {figures}")
 
 
 def main() -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,6 +24,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset, default_collate
+from turns import in_turns, ratio
 
 from runtime import Accelerator
 
@@ -193,25 +193,12 @@ def epoch_start(engine: Any) -> Chunk:
     return per_step(loop)
 
 
-def measured(variants: dict[str, Chunk], rounds: int) -> dict[str, list[float]]:
-    order, shuffled = list(variants), random.Random(0)  # noqa: S311  the same order on all ranks
-    times: dict[str, list[float]] = {name: [] for name in order}
-    for number in range(-2, rounds):
-        shuffled.shuffle(order)
-        for name in order:
-            seconds = variants[name]()
-            if number >= 0:
-                times[name].append(seconds)
-    return times
-
-
 def show(title: str, times: dict[str, list[float]]) -> None:
     if dist.is_initialized() and dist.get_rank():
         return
     print(f"\n{title:48s} {'us':>9s} {'ratio to raw':>13s}")
     for name, own in times.items():
-        ratio = statistics.median(a / b for a, b in zip(own, times["raw"], strict=True))
-        print(f"{name:48s} {statistics.median(own) * 1e6:9.1f} {ratio:13.3f}")
+        print(f"{name:48s} {statistics.median(own) * 1e6:9.1f} {ratio(own, times['raw']):13.3f}")
 
 
 def engines(precision: str) -> dict[str, Any]:
@@ -244,7 +231,7 @@ def main() -> None:
     torch.set_num_threads(1)
     for title, make, precision in TASKS:
         found = engines(precision)
-        show(title, measured({name: make(engine) for name, engine in found.items()}, rounds))
+        show(title, in_turns({name: make(engine) for name, engine in found.items()}, rounds, warm_up=2))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from runtime.errors import CollectiveError
-from runtime.watch import place_of_caller, wait
+from runtime.watch import SAME_CALLS, place_of_caller, wait
 from runtime.world import World
 
 DTYPES = (
@@ -40,10 +40,6 @@ _PREFIX = _HEAD.size
 _GATHER: Callable[..., Any] = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 
 _SAME = "Bring the same on every process."
-_SAME_CALL = (
-    "Every process must come to the same calls in the same order: look for one inside of `if is_main_process`, in a "
-    "loop that has more steps on some processes, or after a return that only some take."
-)
 
 #: What may be called; the number in the message is the place in this list.
 CALLS = (
@@ -305,7 +301,7 @@ def _check_calls(world: World, heads: list[_Head]) -> None:
     if all(head.call == first.call and head.detail == first.detail and head.count == first.count for head in heads):
         return
     if any(head.call != first.call for head in heads):
-        _disagree(world, "are in different calls", [CALLS[head.call] for head in heads], _SAME_CALL)
+        _disagree(world, "are in different calls", [CALLS[head.call] for head in heads], SAME_CALLS)
     name = CALLS[first.call]
     if any(head.count != first.count for head in heads):
         counts = [f"{head.count} tensors" for head in heads]

@@ -181,7 +181,8 @@ def _programs(
     speaks = options.mode in (Mode.PREVIEW, Mode.WRITE)  # other modes do not show what was understood
     found = programs(facts, loops, review=options.review)
     starts = {program.start for program in found if program.start is not None}
-    wanted = [program for program in found if is_wanted(program)]
+    groups = {number: program for number, program in enumerate(found) if is_wanted(program)}
+    wanted = list(groups.values())
     for program in wanted:
         program.others = frozenset(starts - {program.start})
         program.visitors = visitors
@@ -191,7 +192,7 @@ def _programs(
     for program in seeding_along(facts, wanted, among_others=seeds):
         program.seeds_along = True
     made = [
-        _convert_one(facts, loops, program, plan, options, f"program {number}") for number, program in enumerate(wanted)
+        _convert_one(facts, loops, program, plan, options, f"program {number}") for number, program in groups.items()
     ]
     _stand_together(made, plan)
     for one in made:

@@ -40,6 +40,18 @@ class Content:
     facts: dict[str, Any]  # of the manifest
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A save whose folder is there, on one process."""
+
+    target: Path
+    aside: Aside | None  # None: not a leader
+    folder: Path
+    content: Content | None  # None: there was an error
+    error: Exception | None
+    then: Callable[[], None]
+
+
 class Saver:
     """Saves one checkpoint after the other. `wait` first: what is said there belongs to the save before."""
 
@@ -81,12 +93,12 @@ class Saver:
                 content = Content(self._staging.copied(content.parts), content.facts)
         except Exception as problem:  # noqa: BLE001  the other processes are waiting and must hear of it
             error = problem
+        begun = _Begun(target, aside, folder, content, error, then)
         if not behind:
-            self._finish(target, aside, folder, content, error, then)
+            self._finish(begun)
             return
-        self._tell_at_exit(target)
-        arguments = (target, aside, folder, content, error, then)
-        self._thread = threading.Thread(target=self._finish_behind, args=arguments, name="checkpoint")
+        self._tell_at_exit()
+        self._thread = threading.Thread(target=self._finish_behind, args=(begun,), name="checkpoint")
         self._thread.start()
 
     def wait(self) -> None:
@@ -116,37 +128,22 @@ class Saver:
         folder = next(item.value for item in self._crew.ours(told) if item.value is not None)
         return aside, Path(folder)
 
-    def _finish_behind(self, target: Path, *arguments: Any) -> None:
+    def _finish_behind(self, begun: _Begun) -> None:
         try:
-            self._finish(target, *arguments)
+            self._finish(begun)
         except BaseException as error:  # noqa: BLE001  raised by the next wait
             self._error = error
 
-    def _finish(
-        self,
-        target: Path,
-        aside: Aside | None,
-        folder: Path,
-        content: Content | None,
-        error: Exception | None,
-        then: Callable[[], None],
-    ) -> None:
+    def _finish(self, begun: _Begun) -> None:
         try:
-            self._write_all(target, aside, folder, content, error, then)
+            self._write_all(begun)
         finally:
-            if aside is not None:
-                aside.abandon()  # nothing is left of it when it was published
+            if begun.aside is not None:
+                begun.aside.abandon()  # nothing is left of it when it was published
 
-    def _write_all(
-        self,
-        target: Path,
-        aside: Aside | None,
-        folder: Path,
-        content: Content | None,
-        error: Exception | None,
-        then: Callable[[], None],
-    ) -> None:
+    def _write_all(self, begun: _Begun) -> None:
         records: dict[str, FileRecord] = {}
+        folder, content, error = begun.folder, begun.content, begun.error
         try:
             if content is not None:
                 records = _written(content, folder)
@@ -154,20 +151,20 @@ class Saver:
             error = problem
         told = self._crew.tell(records, error)
         if failures(told):
-            raise _failed(target, failures(told), error)
+            raise _failed(begun.target, failures(told), error)
         try:
-            if aside is not None and content is not None:
+            if begun.aside is not None and content is not None:
                 known = {name: record for item in self._crew.ours(told) for name, record in item.value.items()}
                 _complete(folder, known, content.facts)
-                aside.publish()
-                then()
+                begun.aside.publish()
+                begun.then()
         except Exception as problem:  # noqa: BLE001  as above
             error = problem
         told = self._crew.tell(None, error)
         if failures(told):
-            raise _failed(target, failures(told), error)
+            raise _failed(begun.target, failures(told), error)
 
-    def _tell_at_exit(self, target: Path) -> None:
+    def _tell_at_exit(self) -> None:
         """Say at the end of the program what nobody waited for."""
         if not self._tells_at_exit:
             self._tells_at_exit = True

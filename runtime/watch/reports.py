@@ -11,6 +11,12 @@ from runtime.watch.places import Doing
 PATIENCE_S = 8.0  # without any progress on any process, before it is called a deadlock
 WARN_AFTER_S = 20.0  # of waiting for a process that is doing something else
 
+#: The way out, wherever processes have come to different calls.
+SAME_CALLS = (
+    "Every process must come to the same calls in the same order: look for one inside of `if is_main_process`, in a "
+    "loop that has more steps on some processes, or after a return that only some take."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:

@@ -26,7 +26,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 from runtime.errors import CollectiveError
 from runtime.watch.hook import install, uninstall
 from runtime.watch.places import Doing, place_of
-from runtime.watch.reports import WARN_AFTER_S, Answers, Report, Silence, failed, gone, is_deadlock, told
+from runtime.watch.reports import SAME_CALLS, WARN_AFTER_S, Answers, Report, Silence, failed, gone, is_deadlock, told
 from runtime.watch.wire import Address, ask, listen, serve
 from runtime.world import World, at_leaving, give_up
 
@@ -109,8 +109,7 @@ class Watch:
         if lost:
             raise self._lost(lost, answers)
         if is_deadlock(answers):
-            text = f"the processes wait for each other in different places:\n{told(answers)}{_WAY_OUT}"
-            raise CollectiveError(text, told_by=_first_waiting(answers))
+            raise CollectiveError(_in_vain(answers), told_by=_first_waiting(answers))
         waited_s = time.monotonic() - self._call_since
         if waited_s > self._warn_after_s:
             self._warn_after_s *= 2
@@ -255,7 +254,7 @@ class Watch:
         answers = self.answers()
         if not is_deadlock(answers) or any(isinstance(a, Report) and a.doing is Doing.CALL for a in answers.values()):
             return
-        text = f"[runtime] the processes wait for each other in different places:\n{told(answers)}{_WAY_OUT}\n"
+        text = f"[runtime] {_in_vain(answers)}\n"
         speaker = self._others.get(min(answers))  # one speaks for all
         if speaker is None or isinstance(ask(speaker, deadlock=text), Silence):
             _end_with(text)
@@ -269,10 +268,8 @@ class Watch:
         self._server.close()
 
 
-_WAY_OUT = (
-    "\nEvery process must come to the same calls in the same order: look for one inside of `if is_main_process`, in a "
-    "loop that has more steps on some processes, or after a return that only some take."
-)
+def _in_vain(answers: Answers) -> str:
+    return f"the processes wait for each other in different places:\n{told(answers)}\n{SAME_CALLS}"
 
 
 def _first_waiting(answers: Answers) -> int:
