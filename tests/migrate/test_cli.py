@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from migrate import __version__, cli, pipeline
+from migrate import __version__, pipeline
+from migrate.cli import app, catalogue
 from migrate.engine import Conversion, Engine
 from migrate.errors import EditError
 from migrate.options import Mode, Options, codes
@@ -80,13 +81,13 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(cli.pipeline, "run", functools.partial(pipeline.run, engine=ENGINE))
-    monkeypatch.setattr(cli.pipeline, "run_text", functools.partial(pipeline.run_text, engine=ENGINE))
-    monkeypatch.setattr(cli, "catalogue", lambda: CATALOGUE)
+    monkeypatch.setattr(pipeline, "run", functools.partial(pipeline.run, engine=ENGINE))
+    monkeypatch.setattr(pipeline, "run_text", functools.partial(pipeline.run_text, engine=ENGINE))
+    monkeypatch.setattr(catalogue, "every", lambda: CATALOGUE)
 
 
 def migrate(*arguments, stdin=None):
-    return CliRunner().invoke(cli.app, list(map(str, arguments)), input=stdin, prog_name="migrate")
+    return CliRunner().invoke(app, list(map(str, arguments)), input=stdin, prog_name="migrate")
 
 
 def write(**files):
@@ -366,13 +367,13 @@ def test_save_that_fails_converts_nothing(monkeypatch):
 
 
 def test_interruption(monkeypatch):
-    monkeypatch.setattr(cli.pipeline, "run", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(pipeline, "run", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
     result = migrate("a.py")
     assert (result.exit_code, result.stderr) == (130, "migrate: interrupted\n")
 
 
 def test_bug_outside_any_file(monkeypatch):
-    monkeypatch.setattr(cli.pipeline, "run", lambda *_, **__: (_ for _ in ()).throw(ZeroDivisionError("oh")))
+    monkeypatch.setattr(pipeline, "run", lambda *_, **__: (_ for _ in ()).throw(ZeroDivisionError("oh")))
     result = migrate("a.py")
     assert result.exit_code == 2
     assert result.stderr.startswith("migrate: a bug of ours: ZeroDivisionError: oh. Please report it")
@@ -412,7 +413,7 @@ def test_check_imports_neither_torch_nor_libcst():
 
 
 def environment(**more):
-    root = Path(cli.__file__).parent.parent
+    root = Path(pipeline.__file__).parent.parent
     return {**os.environ, "PYTHONPATH": str(root), **more}
 
 
@@ -429,9 +430,9 @@ import functools, importlib.util, sys
 spec = importlib.util.spec_from_file_location("tests_of_cli", {here!r})
 tests = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tests)
-tests.cli.pipeline.run = functools.partial(tests.pipeline.run, engine=tests.ENGINE)
+tests.pipeline.run = functools.partial(tests.pipeline.run, engine=tests.ENGINE)
 sys.argv[0] = "migrate"
-tests.cli.main()
+tests.app(prog_name="migrate")
 """
 
 

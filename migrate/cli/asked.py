@@ -1,0 +1,93 @@
+"""What a command line asks for, and which of it exclude each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.cli import catalogue
+from migrate.cli.printing import Color, Printing
+from migrate.errors import UsageError
+from migrate.options import Mode, Options, Target, codes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The command line as it was given; the fields are the parameters of the command."""
+
+    paths: Sequence[str] | None
+    write: bool
+    only_diff: bool
+    check: bool
+    target: Target
+    select: Sequence[str] | None
+    ignore: Sequence[str] | None
+    review: bool
+    annotate: bool
+    stdin_filename: str
+    explain: str
+    explain_role: str
+    rules: bool
+    quiet: bool
+    verbose: bool
+    color: Color
+    version: bool
+    show_traceback: bool
+
+    @property
+    def printing(self) -> Printing:
+        """How results are shown."""
+        return Printing(self.quiet, self.verbose, self.color, self.show_traceback)
+
+    @property
+    def mode(self) -> Mode | None:
+        """What happens with the result; None where nothing is said of it.
+
+        Raises:
+            UsageError: two modes at once.
+        """
+        given = ((Mode.WRITE, self.write), (Mode.DIFF, self.only_diff), (Mode.CHECK, self.check))
+        modes = [mode for mode, is_given in given if is_given]
+        if len(modes) > 1:
+            names = " and ".join(f"--{mode.value}" for mode in modes)
+            raise UsageError(f"{names} exclude each other", "Give one of them.")
+        return modes[0] if modes else None
+
+    @property
+    def options(self) -> Options:
+        """The settings of a run.
+
+        Raises:
+            UsageError: options exclude each other, or name no rule.
+        """
+        code_of = {rule.name: rule.code for rule in catalogue.every()} if self.select or self.ignore else {}
+        if self.annotate and not self.review:
+            raise UsageError("--annotate says where the edits of --review are", "Give --review, too.")
+        return Options(
+            mode=self.mode or Mode.PREVIEW,
+            target=self.target,
+            select=codes(self.select or (), code_of),
+            ignore=codes(self.ignore or (), code_of),
+            review=self.review,
+            annotate=self.annotate,
+        )
+
+    @property
+    def is_stdin(self) -> bool:
+        """Whether standard input is converted, not files.
+
+        Raises:
+            UsageError: both, or neither.
+        """
+        if not self.paths:
+            raise UsageError("no path is given", "Say `migrate train.py`, or `migrate .` for this folder.")
+        if STDIN in self.paths and len(self.paths) > 1:
+            raise UsageError("- (standard input) cannot be mixed with paths", "Run migrate twice.")
+        if self.stdin_filename and list(self.paths) != [STDIN]:
+            raise UsageError("--stdin-filename names standard input, which is not read", "Give - as the path.")
+        return list(self.paths) == [STDIN]

@@ -1,0 +1,75 @@
+"""The command: its options, and which answer is asked for."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from migrate import __version__, pipeline
+from migrate.cli import catalogue, flags
+from migrate.cli.asked import Asked
+from migrate.cli.conversion import convert
+from migrate.cli.guard import guarded
+from migrate.cli.printing import Color
+from migrate.options import Target, question
+from migrate.report.text import emit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+def main() -> None:
+    """The console script."""
+    app(prog_name="migrate")
+
+
+@app.command(epilog=flags.EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+def migrate(
+    paths: flags.Paths = None,
+    write: flags.Write = False,
+    only_diff: flags.Diff = False,
+    check: flags.Check = False,
+    target: flags.To = Target.RUNTIME,
+    select: flags.Select = None,
+    ignore: flags.Ignore = None,
+    review: flags.Review = False,
+    annotate: flags.Annotate = False,
+    stdin_filename: flags.StdinName = "",
+    explain: flags.Explain = "",
+    explain_role: flags.ExplainRole = "",
+    rules: flags.Rules = False,
+    quiet: flags.Quiet = False,
+    verbose: flags.Verbose = False,
+    color: flags.Coloured = Color.AUTO,
+    version: flags.Version = False,
+    show_traceback: flags.Traceback = False,
+) -> None:
+    """Convert PyTorch training scripts to run on any device and any number of processes.
+
+    Without options, shows what would change and changes nothing. Only the paths named are ever written; the project's
+    modules that they import are read.
+    """
+    asked = Asked(**locals())
+    answer = next((answer for is_asked, answer in ANSWERS if is_asked(asked)), convert)
+    raise typer.Exit(guarded(lambda: answer(asked), shows_traceback=asked.show_traceback))
+
+
+def _say(text: str) -> int:
+    emit(text, sys.stdout)
+    return 0
+
+
+#: What is asked for other than a conversion: the first that applies is answered, with the exit status.
+ANSWERS: tuple[tuple[Callable[[Asked], bool], Callable[[Asked], int]], ...] = (
+    (lambda asked: asked.version, lambda _: _say(f"migrate {__version__}\n")),
+    (lambda asked: asked.rules, lambda _: _say(catalogue.table(catalogue.every()))),
+    (lambda asked: bool(asked.explain), lambda asked: _say(catalogue.explained(asked.explain, catalogue.every()))),
+    (
+        lambda asked: bool(asked.explain_role),
+        lambda asked: _say(pipeline.explain_role(question(asked.explain_role), asked.paths or [])),
+    ),
+)

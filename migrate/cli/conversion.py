@@ -1,0 +1,48 @@
+"""Files, or standard input, through the pipeline."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from migrate import pipeline
+from migrate.cli.progress import PROGRESS_FROM, progress
+from migrate.options import Mode
+from migrate.report.text import emit
+
+if TYPE_CHECKING:
+    from migrate.cli.asked import Asked
+
+
+def convert(asked: Asked) -> int:
+    """Convert what was named, or say what would become of it. The exit status.
+
+    Raises:
+        UsageError: what is asked for does not go together.
+    """
+    options = asked.options
+    return _text(asked) if asked.is_stdin else _files(asked, options.mode)
+
+
+def _files(asked: Asked, mode: Mode) -> int:
+    shown = progress(quiet=asked.quiet)
+    report = pipeline.run(asked.paths or (), asked.options, progress=shown)
+    if report.files > PROGRESS_FROM:
+        shown(0)
+    if mode is not Mode.WRITE:
+        asked.printing.result(report, mode)
+    asked.printing.rest(report, mode)
+    return report.exit_status(mode)
+
+
+def _text(asked: Asked) -> int:
+    """Standard input to standard output: the new code, always whole, or what --diff and --check show."""
+    content = sys.stdin.buffer.read()
+    report = pipeline.run_text(content, asked.stdin_filename, asked.options)
+    mode = asked.mode or Mode.WRITE
+    if mode is Mode.WRITE:
+        emit(report.changes[0].new if report.changes else content, sys.stdout)
+    else:
+        asked.printing.result(report, mode)
+    asked.printing.rest(report, mode)
+    return report.exit_status(mode)

@@ -1,0 +1,65 @@
+"""One option each: its names and its help. `command.py` gives the defaults."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from migrate.cli.printing import Color
+from migrate.options import Target
+
+EXAMPLES = """\b
+Examples:
+  migrate train.py                       show the diff, and what was understood
+  migrate train.py --write               convert the file
+  migrate src/ --check                   list the training loops that are still plain PyTorch
+  migrate src/ --diff | git apply        take the changes as a patch
+  migrate - < train.py > converted.py    from standard input to standard output
+  migrate train.py --target accelerate   convert to Hugging Face Accelerate
+  migrate train.py --review              also what rests on annotations that nothing in sight confirms
+  migrate --explain MIG105               what a rule does, and what it leaves alone
+  migrate --explain-role train.py:31:model   what `model` on line 31 is, and why migrate thinks so
+
+\b
+Exit status:
+  0  nothing to do, or all done
+  1  loops are not converted, files would change, or (with --write) something is left to you or to be reviewed
+  2  wrong usage, unreadable or unparsable input, or a bug of ours; nothing is half written
+"""
+
+Paths = Annotated[list[str] | None, typer.Argument(metavar="PATHS", help="Scripts and folders; - is standard input.")]
+
+# --- what happens with the result
+Write = Annotated[bool, typer.Option("--write", "-w", help="Convert the files: all of them, or none if one fails.")]
+Diff = Annotated[bool, typer.Option("--diff", help="Show only the diff; `git apply` and `patch -p1` take it.")]
+Check = Annotated[bool, typer.Option("--check", help="Show only findings; for hooks and continuous integration.")]
+
+# --- what is converted, and how
+To = Annotated[Target, typer.Option("--target", help="The package that converted scripts import.")]
+Select = Annotated[
+    list[str] | None, typer.Option("--select", metavar="CODES", help="Only these: MIG105,prepare or MIG1.")
+]
+Ignore = Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="All rules but these.")]
+Review = Annotated[
+    bool, typer.Option("--review", help="Also make edits that rest on what is only likely; the report lists them.")
+]
+Annotate = Annotated[bool, typer.Option("--annotate", help="With --review: put a comment at each of these edits.")]
+
+# --- which files
+StdinName = Annotated[str, typer.Option("--stdin-filename", metavar="PATH", help="What standard input is called.")]
+
+# --- questions
+Explain = Annotated[str, typer.Option("--explain", metavar="CODE", help="Explain a rule, by code or name.")]
+ExplainRole = Annotated[
+    str,
+    typer.Option("--explain-role", metavar="FILE:LINE:NAME", help="Explain what a name is; PATHS are read as well."),
+]
+Rules = Annotated[bool, typer.Option("--rules", help="List the rules.")]
+Version = Annotated[bool, typer.Option("--version", help="Show the version.")]
+
+# --- how it is shown
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Also list every edit.")]
+Coloured = Annotated[Color, typer.Option("--color", help="Use colours; auto: on a terminal, unless NO_COLOR is set.")]
+Traceback = Annotated[bool, typer.Option("--traceback", help="Show where in migrate an error came from.")]

@@ -1,0 +1,41 @@
+"""Errors become one line and an exit status."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+from migrate.errors import MigrateError
+from migrate.report.text import emit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+TROUBLE = 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+
+def guarded(work: Callable[[], int], *, shows_traceback: bool) -> int:
+    """The exit status of the work."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        emit("migrate: interrupted\n", sys.stderr)
+        return INTERRUPTED
+    except MigrateError as error:
+        emit(f"migrate: {error}\n", sys.stderr)
+        cause: BaseException = error
+    except Exception as error:  # noqa: BLE001 (a person should see one line, not our stack)
+        what = f"{type(error).__name__}: {error}"
+        emit(f"migrate: a bug of ours: {what}. Please report it; --traceback shows where it happened.\n", sys.stderr)
+        cause = error
+    if shows_traceback:
+        trace([cause])
+    return TROUBLE
+
+
+def trace(causes: Sequence[BaseException]) -> None:
+    """Show where each error came from."""
+    for cause in causes:
+        emit("".join(traceback.format_exception(cause)), sys.stderr)
