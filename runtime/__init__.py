@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         InitProcessGroupKwargs,
         ProfileKwargs,
     )
+    from runtime.launch.notebook import debug_launcher, notebook_launcher
     from runtime.local_sgd import LocalSGD
     from runtime.memory import find_executable_batch_size, release_memory
     from runtime.operations import (
@@ -85,6 +86,7 @@ _HOME = {
     "concatenate": "runtime.operations",
     "convert_to_fp32": "runtime.operations",
     "copy_tensor_to_devices": "runtime.operations",
+    "debug_launcher": "runtime.launch.notebook",
     "extract_model_from_parallel": "runtime.operations",
     "find_batch_size": "runtime.operations",
     "find_executable_batch_size": "runtime.memory",
@@ -94,6 +96,7 @@ _HOME = {
     "is_torch_tensor": "runtime.operations",
     "listify": "runtime.operations",
     "load": "runtime.operations",
+    "notebook_launcher": "runtime.launch.notebook",
     "pad_across_processes": "runtime.operations",
     "patch_environment": "runtime.variables",
     "recursively_apply": "runtime.operations",
@@ -135,6 +138,7 @@ __all__ = [
     "concatenate",
     "convert_to_fp32",
     "copy_tensor_to_devices",
+    "debug_launcher",
     "extract_model_from_parallel",
     "find_batch_size",
     "find_executable_batch_size",
@@ -144,6 +148,7 @@ __all__ = [
     "is_torch_tensor",
     "listify",
     "load",
+    "notebook_launcher",
     "pad_across_processes",
     "patch_environment",
     "recursively_apply",

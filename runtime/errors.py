@@ -6,6 +6,7 @@
     ├── PrepareError                  (TypeError)    an object that `prepare` cannot take, or not any more
     ├── WorldError                    (RuntimeError) the processes cannot be joined, or not in this way
     ├── CollectiveError               (RuntimeError) the processes disagree on what they exchange, or one is gone
+    ├── ProcessFailed                 (RuntimeError) one of the processes that a notebook has started has failed
     ├── BackwardError                 (RuntimeError) gradients that the engine in use cannot average
     ├── PrecisionError                (RuntimeError) a call that the numeric precision in use cannot serve
     ├── SaveError                     (RuntimeError) a file or a checkpoint that could not be written
@@ -52,6 +53,17 @@ class CollectiveError(AcceleratorError, RuntimeError):
         super().__init__(message)
         self.told_by = told_by
         self.follows = follows
+
+
+class ProcessFailed(AcceleratorError, RuntimeError):
+    """A process that `notebook_launcher` has started has failed; the message begins with its traceback.
+
+    `status`: its exit status, or 128 + the signal that ended it.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(f"a process has failed:\n\n{message}")
+        self.status = status
 
 
 class BackwardError(AcceleratorError, RuntimeError):

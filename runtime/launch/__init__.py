@@ -8,6 +8,9 @@
     single      one process: this one turns into the script
     agent       several: torch elastic starts, watches and stops them
     child       what a worker runs: the script, and a note if it fails
+    notebook    the same for a function of a notebook
+    parcel      how a function and its result travel
+    cell        what such a worker runs
     failure     which of the failed processes was the cause
 
 Nothing here imports torch before processes have to be counted on a machine with a GPU, or started by elastic.

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,18 @@ _MONITOR_INTERVAL_S = 0.1  # torchrun's
 _RENDEZVOUS_TIMEOUT_S = 900  # torchrun's: machines of one job may boot minutes apart
 
 
-def run(spec: LaunchSpec, share: Share) -> int:
+def _to_stderr(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def run(spec: LaunchSpec, share: Share, tell: Callable[[str], None] = _to_stderr) -> int:
     """The exit status of the launch: that of the failed worker, or 128 + the signal that ended it, or 0.
 
     Workers inherit this process' environment (`env.environment`).
+
+    Args:
+        tell: is given the text of the failure that ended it; of those that were followed by a restart stderr is told.
 
     Raises:
         LaunchError: the machines did not find each other.
@@ -43,7 +52,7 @@ def run(spec: LaunchSpec, share: Share) -> int:
         _silence_elastic()
     with tempfile.TemporaryDirectory(prefix="runtime-launch-", ignore_cleanup_errors=True) as folder:
         handler = _rendezvous(spec)
-        agent = _Agent(_worker_spec(spec, share, handler), DefaultLogsSpecs(log_dir=folder))
+        agent = _Agent(_worker_spec(spec, share, handler), DefaultLogsSpecs(log_dir=folder), tell)
         try:
             agent.run()
         except SignalException as received:
@@ -59,10 +68,11 @@ def run(spec: LaunchSpec, share: Share) -> int:
 class _Agent(LocalElasticAgent):
     """Elastic's agent, which says what failed in our words."""
 
-    def __init__(self, spec: WorkerSpec, logs_specs: DefaultLogsSpecs) -> None:
+    def __init__(self, spec: WorkerSpec, logs_specs: DefaultLogsSpecs, tell: Callable[[str], None]) -> None:
         super().__init__(spec, logs_specs)
         self.status = 0
         self._failures = 0
+        self._tell = tell
 
     def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
         result: RunResult = super()._monitor_workers(worker_group)
@@ -75,8 +85,8 @@ class _Agent(LocalElasticAgent):
             self._failures += 1
             most = worker_group.spec.max_restarts
             restart = f"restart {self._failures} of {most}" if self._failures <= most else None
-            sys.stderr.write(describe(first, worker_group.workers[0].world_size, restart))
-            sys.stderr.flush()
+            tell = _to_stderr if restart else self._tell
+            tell(describe(first, worker_group.workers[0].world_size, restart))
         else:
             self.status = 0
         return result

@@ -111,8 +111,8 @@ def _note_exception(kind: type[BaseException], error: BaseException, tb: types.T
     """The exception hook: a note instead of a print. A Ctrl-C is the user's wish and needs no traceback."""
     if issubclass(kind, KeyboardInterrupt):
         return
-    while tb is not None and tb.tb_frame.f_code.co_filename == __file__:
-        tb = tb.tb_next
+    while tb is not None and os.path.dirname(tb.tb_frame.f_code.co_filename) == os.path.dirname(__file__):
+        tb = tb.tb_next  # our own frames are no news
     text = "".join(traceback.TracebackException(kind, error, tb).format())
     if not _note(text, message=f"{kind.__name__}: {error}", status=1):
         sys.stderr.write(text)

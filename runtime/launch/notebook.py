@@ -1,0 +1,213 @@
+"""`notebook_launcher` and `debug_launcher`: a function of a notebook or a REPL, on several processes.
+
+The processes are new ones, as those of `runtime launch` are, and not forks of the notebook: a kernel has threads, may
+have opened a GPU, and has often computed something already, and none of these survives a fork. So a cell may be run
+again and again, and what it ran before does not matter.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from runtime.errors import ConfigurationError, ProcessFailed, UnsupportedArgument
+from runtime.launch.env import child_environment, environment
+from runtime.launch.share import DEFAULT_PORT, Share, divide
+from runtime.launch.spec import LaunchError, LaunchSpec, MixedPrecision, check
+from runtime.variables import patch_environment
+
+_CELL = str(Path(__file__).with_name("cell.py"))
+_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")  # those that torch elastic takes
+
+
+def notebook_launcher(
+    function: Callable[..., Any],
+    args: Sequence[Any] = (),
+    num_processes: int | None = None,
+    mixed_precision: str = "no",
+    use_port: str | int = DEFAULT_PORT,
+    master_addr: str = "127.0.0.1",
+    node_rank: int = 0,
+    num_nodes: int = 1,
+    rdzv_backend: str = "static",
+    rdzv_endpoint: str = "",
+    rdzv_conf: Mapping[str, Any] | None = None,
+    rdzv_id: str = "none",
+    max_restarts: int = 0,
+    monitor_interval: float = 0.1,
+    log_line_prefix_template: str | None = None,
+) -> Any:
+    """Run `function(*args)` on several processes, and give back what it returned on rank 0.
+
+    The function, what it uses of the notebook's variables, and its result are pickled (cloudpickle). One process runs
+    in the notebook itself.
+
+    Args:
+        function: creates its `Accelerator` itself.
+        num_processes: on this machine; None is one per GPU, or a single one where there is none.
+        mixed_precision: "no" leaves it to the function.
+        use_port: where several machines meet; one machine takes a free port where this is left at 29500.
+        node_rank: which of `num_nodes` machines this is; `master_addr` is the address of machine 0.
+        max_restarts: start all processes again after a failure, so often.
+
+    Raises:
+        ConfigurationError: nothing was started; the message names the value and the way out.
+        ProcessFailed: a process failed; the message ends with its traceback.
+        KeyboardInterrupt: the cell was interrupted; the processes were ended.
+    """
+    _refuse(
+        rdzv_backend=rdzv_backend not in {"static", ""},
+        rdzv_endpoint=bool(rdzv_endpoint),
+        rdzv_conf=bool(rdzv_conf),
+        rdzv_id=rdzv_id != "none",
+        log_line_prefix_template=log_line_prefix_template is not None,
+        monitor_interval=monitor_interval != 0.1,
+    )
+    is_alone = num_nodes == 1
+    port = _port(use_port)
+    spec = LaunchSpec(
+        target=_CELL,
+        num_processes=None if num_processes is None else num_processes * num_nodes,
+        num_machines=num_nodes,
+        machine_rank=node_rank,
+        main_process_ip=None if is_alone else master_addr,
+        main_process_port=None if is_alone and port == DEFAULT_PORT else port,
+        mixed_precision=_precision(mixed_precision),
+        max_restarts=max_restarts,
+    )
+    share = _share(spec)
+    if share.processes == 1 and not max_restarts:
+        settings = {} if spec.mixed_precision is None else {"ACCELERATE_MIXED_PRECISION": spec.mixed_precision.value}
+        with patch_environment(**settings):
+            return function(*args)
+    return _start(spec, share, function, args)
+
+
+def debug_launcher(function: Callable[..., Any], args: Sequence[Any] = (), num_processes: int = 2) -> Any:
+    """Run `function(*args)` on several processes on the CPU, and give back what it returned on rank 0.
+
+    Raises:
+        ConfigurationError: nothing was started; the message names the value and the way out.
+        ProcessFailed: a process failed; the message ends with its traceback.
+    """
+    spec = LaunchSpec(target=_CELL, num_processes=num_processes, cpu=True)
+    return _start(spec, _share(spec), function, args)
+
+
+def _start(spec: LaunchSpec, share: Share, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    from runtime.launch import agent, parcel  # late: the first imports torch
+
+    told: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="runtime-notebook-", ignore_cleanup_errors=True) as folder:
+        call, result = os.path.join(folder, "call"), os.path.join(folder, "result")
+        parcel.pack(function, args, call)
+        _say(spec, share)
+        started = dataclasses.replace(spec, arguments=(call, result))
+        with environment(child_environment(spec, share, os.environ)), _signals_kept():
+            try:
+                status = agent.run(started, share, told.append)
+            except LaunchError as error:
+                raise ConfigurationError(_in_words_of_a_notebook(str(error))) from error
+        if told:
+            raise ProcessFailed("".join(told).removesuffix("\n"), status)
+        if status:  # a signal, which torch elastic has taken for us
+            raise KeyboardInterrupt if status == 128 + signal.SIGINT else SystemExit(status)
+        is_whole, value = parcel.unpack(result) if os.path.exists(result) else (True, None)  # rank 0 may be elsewhere
+    if not is_whole:
+        warnings.warn(f"what the function returned cannot be sent, and None is given back: {value}", stacklevel=3)
+        return None
+    return value
+
+
+def _share(spec: LaunchSpec) -> Share:
+    try:
+        check(spec)
+        share = divide(spec, os.environ)
+    except LaunchError as error:
+        raise ConfigurationError(_in_words_of_a_notebook(str(error))) from error
+    torch = sys.modules.get("torch")
+    if share.processes > 1 and not spec.cpu and torch is not None and torch.cuda.is_initialized():
+        raise ConfigurationError(
+            "CUDA is already in use in this notebook, and what it holds on the GPU is not free for the processes that "
+            "are to be started. Restart the kernel, and let no cell touch a GPU before this one: create the "
+            "Accelerator, the model and the tensors inside of the function. torch.cuda.device_count() and "
+            "is_available() do no harm."
+        )
+    return share
+
+
+def _say(spec: LaunchSpec, share: Share) -> None:
+    here = f"{share.processes_here} of {share.processes}" if spec.num_machines > 1 else str(share.processes)
+    why = " (no GPU found)" if share.notice else ""
+    print(f"Starting {here} processes{' on the CPU' if spec.cpu or share.notice else ''}{why}.", flush=True)  # noqa: T201
+
+
+def _refuse(**given: bool) -> None:
+    for name, is_given in given.items():
+        if is_given:
+            raise UnsupportedArgument(f"notebook_launcher({name}=...)", f"{_WAYS_OUT[name]}")
+
+
+def _port(value: str | int) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise ConfigurationError(f"use_port={value!r} is not a number. Leave it out: a free port is found.") from None
+
+
+def _precision(value: str) -> MixedPrecision | None:
+    known = [kind.value for kind in MixedPrecision]
+    if str(value).lower() not in known:
+        raise ConfigurationError(f"mixed_precision={value!r} is not known. Known: {', '.join(known)}.")
+    return None if str(value).lower() == "no" else MixedPrecision(str(value).lower())
+
+
+def _in_words_of_a_notebook(message: str) -> str:
+    for option, argument in _ARGUMENTS.items():
+        message = message.replace(option, argument)
+    return message
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Torch elastic takes signals for good; the notebook needs its own again."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for name in _SIGNALS if (number := getattr(signal, name, None))}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+_WAYS_OUT = {
+    "rdzv_backend": "One machine needs none, and several machines meet at master_addr: leave it out.",
+    "rdzv_endpoint": "Name the machine with node_rank=0 by master_addr and use_port.",
+    "rdzv_conf": "Leave it out.",
+    "rdzv_id": "Leave it out: every start has its own.",
+    "log_line_prefix_template": "Lines are shown as they are printed: leave it out.",
+    "monitor_interval": "Processes are looked at every 0.1 s: leave it out.",
+}
+
+# What the messages of the command line say, and how it is called here.
+_ARGUMENTS = {
+    "--num_processes ": "num_processes=",
+    "--num_machines ": "num_nodes=",
+    "--machine_rank ": "node_rank=",
+    "--main_process_port ": "use_port=",
+    "--main_process_ip": "master_addr",
+    "--max_restarts ": "max_restarts=",
+    "--mixed_precision ": "mixed_precision=",
+    "--cpu": "debug_launcher",
+}

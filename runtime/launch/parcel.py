@@ -1,0 +1,185 @@
+"""A function on its way from a notebook into other processes, and what it returned on its way back.
+
+Functions and classes of cells stand in no file that another process could import, so cloudpickle sends their code, and
+what they use of the notebook's variables. What cannot be sent is named by the name that the notebook gave it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import io
+import linecache
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.machinery import PathFinder
+from types import FunctionType
+from typing import Any
+
+from runtime.errors import ConfigurationError
+
+_LARGEST_CELL = 2**20  # characters; more is no text that a person typed
+
+
+def pack(function: Callable[..., Any], arguments: Sequence[Any], path: str) -> None:
+    """Write the call to the file `path`, for `cell.py`.
+
+    Raises:
+        ConfigurationError: cloudpickle is not installed, or something that the function uses cannot be sent.
+    """
+    _cloudpickle()
+    with _by_value(function):
+        try:
+            call = _dumps((function, tuple(arguments)))
+        except Exception as error:  # noqa: BLE001  any class may raise what it likes
+            raise ConfigurationError(_unsendable(function, arguments, error)) from None
+    contents = {"path": sys.path, "argv": sys.argv, "sources": list(_cells()), "call": call}
+    with open(path, "wb") as file:
+        pickle.dump(contents, file)
+
+
+def send_back(value: Any, path: str) -> None:
+    """Write what the function returned, or why that cannot be sent, to the file `path`."""
+    buffer = io.BytesIO()
+    try:
+        _pickler(buffer, _copied_to_the_cpu).dump(value)
+        content = (True, buffer.getvalue())
+    except Exception as error:  # noqa: BLE001  as above; the training must not fail for it
+        content = (False, f"{type(value).__name__}: {error}".encode())
+    with open(f"{path}.part", "wb") as file:
+        pickle.dump(content, file)
+    os.replace(f"{path}.part", path)
+
+
+def unpack(path: str) -> tuple[bool, Any]:
+    """True and what the function returned, or False and the reason why that could not be sent."""
+    with open(path, "rb") as file:
+        is_whole, content = pickle.load(file)  # noqa: S301  written by our own process
+    return is_whole, pickle.loads(content) if is_whole else content.decode()  # noqa: S301
+
+
+def _dumps(value: Any) -> bytes:
+    buffer = io.BytesIO()
+    _pickler(buffer, _refused).dump(value)
+    return buffer.getvalue()
+
+
+def _pickler(buffer: io.BytesIO, special: Callable[[Any], Any]) -> pickle.Pickler:
+    """cloudpickle's, which asks `special` first: a reduced value, or NotImplemented for what is nothing special."""
+
+    class Pickler(_cloudpickle().Pickler):  # type: ignore[misc]
+        def reducer_override(self, value: Any) -> Any:
+            reduced = special(value)
+            return super().reducer_override(value) if reduced is NotImplemented else reduced
+
+    return Pickler(buffer)
+
+
+def _refused(value: Any) -> Any:
+    for is_wrong, message in _REFUSALS:
+        if is_wrong(value):
+            raise pickle.PicklingError(message)
+    return NotImplemented
+
+
+def _copied_to_the_cpu(value: Any) -> Any:
+    """Loaded in the notebook, a tensor of a GPU would take the GPU from the next start."""
+    return value.detach().cpu().__reduce_ex__(pickle.HIGHEST_PROTOCOL) if _is_on_a_device(value) else NotImplemented
+
+
+def _is_on_a_device(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor) and value.device.type not in {"cpu", "meta"}
+
+
+def _knows_its_processes(value: Any) -> bool:
+    processes = sys.modules.get("runtime.processes")
+    return processes is not None and isinstance(value, processes.Processes)
+
+
+_REFUSALS: tuple[tuple[Callable[[Any], bool], str], ...] = (
+    (_knows_its_processes, "it belongs to the notebook, which is one process, and each of the new ones needs its own"),
+    (_is_on_a_device, "it lies on a device that the notebook's process has opened"),
+)
+
+
+def _cloudpickle() -> Any:
+    try:
+        import cloudpickle  # type: ignore[import-untyped]  # late: only notebooks need it
+    except ImportError as error:
+        raise ConfigurationError(
+            "functions go from a notebook to several processes by the package cloudpickle, which is not installed. "
+            "Run pip install cloudpickle, or use num_processes=1."
+        ) from error
+    return cloudpickle
+
+
+@contextmanager
+def _by_value(function: Callable[..., Any]) -> Iterator[None]:
+    """Send the code of a module that a new process could not import by its name: one that was loaded by its path."""
+    module = inspect.getmodule(function)
+    if module is None or module.__name__ == "__main__" or _is_importable(module.__name__, module.__file__):
+        yield
+        return
+    cloudpickle = _cloudpickle()
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+
+
+def _is_importable(name: str, file: str | None) -> bool:
+    """Whether a fresh process with this import path would find the module, and in the same file."""
+    spec, path, parts = None, None, name.split(".")
+    for depth in range(len(parts)):
+        spec = PathFinder.find_spec(".".join(parts[: depth + 1]), path)
+        if spec is None:
+            return file is None  # built in
+        path = spec.submodule_search_locations
+    return spec is not None and (file is None or spec.origin == file)
+
+
+def _cells() -> Iterator[tuple[str, list[str]]]:
+    """The text of cells, as Python keeps it for tracebacks: what is in no file."""
+    for name, entry in list(linecache.cache.items()):
+        if len(entry) == 4 and entry[0] < _LARGEST_CELL and not os.path.exists(name):
+            yield name, entry[2]
+
+
+def _unsendable(function: Callable[..., Any], arguments: Sequence[Any], error: Exception) -> str:
+    """Names the variable that cannot be sent; the error alone where no single one is the reason."""
+    named = [(f"argument {number} ({type(value).__name__})", value) for number, value in enumerate(arguments, 1)]
+    culprit = next(_culprits({**dict(named), **_used(function)}, set()), None)
+    if culprit is None:
+        return f"{_name(function)} cannot be sent to other processes: {error}."
+    return f"{_name(function)} uses {culprit}. Make it inside of the function."
+
+
+def _culprits(values: Mapping[str, Any], seen: set[int]) -> Iterator[str]:
+    for name, value in values.items():
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        try:
+            _dumps(value)
+        except Exception as reason:  # noqa: BLE001  as above
+            yield from _culprits(_used(value), seen)
+            what = name if name.startswith("argument ") else f"{name!r} ({type(value).__name__})"
+            yield f"{what}, which cannot be sent to other processes: {reason}"
+
+
+def _used(function: Any) -> dict[str, Any]:
+    """The variables of the notebook that a function names, and those of its closure."""
+    inner = function.func if isinstance(function, functools.partial) else getattr(function, "__func__", function)
+    if not isinstance(inner, FunctionType):
+        return {}
+    variables = inspect.getclosurevars(inner)
+    return {**variables.globals, **variables.nonlocals}
+
+
+def _name(function: Any) -> str:
+    return f"{getattr(function, '__qualname__', type(function).__name__)}()"
