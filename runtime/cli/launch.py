@@ -6,7 +6,15 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from runtime.launch.spec import LaunchError, LaunchSpec, MixedPrecision, parse_gpu_ids
+from runtime.launch.spec import (
+    LaunchError,
+    LaunchSpec,
+    Machines,
+    Meeting,
+    MixedPrecision,
+    parse_gpu_ids,
+    parse_rdzv_conf,
+)
 from runtime.launch.start import launch
 
 
@@ -66,8 +74,43 @@ def launch_command(
     max_restarts: Annotated[
         int, typer.Option("--max_restarts", help="Start all processes again after a failure, so often.")
     ] = 0,
-    num_machines: Annotated[int, typer.Option("--num_machines", help="Machines that take part.")] = 1,
-    machine_rank: Annotated[int, typer.Option("--machine_rank", help="Which of them this is, from 0.")] = 0,
+    processes_per_machine: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            "--processes_per_machine",
+            metavar="N",
+            help="Processes on each machine, in the place of --num_processes.",
+            show_default=False,
+        ),
+    ] = None,
+    num_machines: Annotated[
+        str,
+        typer.Option(
+            "--num_machines", metavar="N|MIN:MAX", help="Machines that take part; MIN:MAX: they may come and go."
+        ),
+    ] = "1",
+    machine_rank: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--machine_rank", help="Which of them this is, from 0.  [default: 0]", show_default=False),
+    ] = None,
+    rdzv_backend: Annotated[
+        Optional[Meeting],  # noqa: UP045
+        typer.Option(
+            "--rdzv_backend",
+            help="How machines meet: static (numbered by --machine_rank) or c10d (may start again, come and go).  "
+            "[default: c10d with --max_restarts or MIN:MAX, else static]",
+            show_default=False,
+        ),
+    ] = None,
+    rdzv_conf: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--rdzv_conf",
+            metavar="NAME=VALUE,...",
+            help="Further settings of the meeting, in seconds: join_timeout, last_call_timeout, timeout.",
+            show_default=False,
+        ),
+    ] = None,
     main_process_ip: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--main_process_ip", metavar="ADDRESS", help="Address of machine 0.", show_default=False),
@@ -109,8 +152,11 @@ def launch_command(
             arguments=tuple(arguments or ()),
             as_module=as_module,
             num_processes=num_processes,
-            num_machines=num_machines,
+            processes_per_machine=processes_per_machine,
+            machines=Machines.parse(num_machines),
             machine_rank=machine_rank,
+            rdzv_backend=rdzv_backend,
+            rdzv_conf=parse_rdzv_conf(rdzv_conf),
             main_process_ip=main_process_ip,
             main_process_port=main_process_port,
             cpu=cpu,

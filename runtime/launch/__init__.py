@@ -6,6 +6,7 @@
     share       how many processes run here, and with how many threads
     env         the variables the processes see; the only writer of an environment
     single      one process: this one turns into the script
+    meeting     where several machines meet
     agent       several: torch elastic starts, watches and stops them
     child       what a worker runs: the script, and a note if it fails
     notebook    the same for a function of a notebook

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,17 @@ from typing import Any
 from torch.distributed import DistError
 from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec, WorkerState
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
-from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
-from torch.distributed.elastic.rendezvous import RendezvousError, RendezvousHandler, RendezvousParameters
-from torch.distributed.elastic.rendezvous.registry import get_rendezvous_handler
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, LogsSpecs, SignalException
+from torch.distributed.elastic.multiprocessing.api import SubprocessContext
+from torch.distributed.elastic.rendezvous import RendezvousClosedError, RendezvousError, RendezvousHandler
 
-from runtime.launch.failure import Exit, cause, describe, read_note
+from runtime.launch import meeting
+from runtime.launch.failure import Exit, cause, describe, describe_stop, read_note
 from runtime.launch.share import DEFAULT_PORT, Share
-from runtime.launch.spec import LaunchError, LaunchSpec
+from runtime.launch.spec import LaunchError, LaunchSpec, Meeting
 
 _CHILD = Path(__file__).with_name("child.py")
 _MONITOR_INTERVAL_S = 0.1  # torchrun's
-_RENDEZVOUS_TIMEOUT_S = 900  # torchrun's: machines of one job may boot minutes apart
 
 
 def _to_stderr(text: str) -> None:
@@ -50,29 +50,62 @@ def run(spec: LaunchSpec, share: Share, tell: Callable[[str], None] = _to_stderr
     """
     if not spec.debug:
         _silence_elastic()
+    try:
+        handler = meeting.rendezvous(spec)
+    except (RendezvousError, DistError) as error:
+        raise LaunchError(meeting.failure(spec)) from error
+    except ValueError as error:
+        raise LaunchError(f"--rdzv_conf: {error}") from error
     with tempfile.TemporaryDirectory(prefix="runtime-launch-", ignore_cleanup_errors=True) as folder:
-        handler = _rendezvous(spec)
         agent = _Agent(_worker_spec(spec, share, handler), DefaultLogsSpecs(log_dir=folder), tell)
         try:
-            agent.run()
-        except SignalException as received:
-            sys.stderr.write(f"runtime launch: stopped by {received.sigval.name}\n")
-            return 128 + received.sigval
-        except (RendezvousError, DistError) as error:
-            raise LaunchError(_meeting_failed(spec)) from error
+            return agent.launch(spec)
         finally:
-            handler.shutdown()
-    return agent.status
+            if not agent.was_stopped:  # else other machines may go on: with another one in the place of this
+                handler.shutdown()
 
 
 class _Agent(LocalElasticAgent):
     """Elastic's agent, which says what failed in our words."""
 
-    def __init__(self, spec: WorkerSpec, logs_specs: DefaultLogsSpecs, tell: Callable[[str], None]) -> None:
+    def __init__(self, spec: WorkerSpec, logs_specs: LogsSpecs, tell: Callable[[str], None]) -> None:
         super().__init__(spec, logs_specs)
-        self.status = 0
+        self.was_stopped = False
+        self._status = 0
         self._failures = 0
         self._tell = tell
+        self._has_met = False
+
+    def launch(self, spec: LaunchSpec) -> int:
+        """Run to the end; the exit status.
+
+        Raises:
+            LaunchError: the machines did not find each other.
+        """
+        try:
+            self.run()
+        except SignalException as received:
+            self.was_stopped = True
+            _to_stderr(describe_stop(received.sigval, self._exits(), self._processes, time.time_ns()))
+            return 128 + received.sigval
+        except (RendezvousError, DistError) as error:
+            if not self._has_met:
+                raise LaunchError(meeting.failure(spec)) from error
+            closed = isinstance(error, RendezvousClosedError)
+            reason = "another machine has ended the run" if closed else "the machine where all meet is gone"
+            _to_stderr(f"runtime launch: {reason}; the processes here were stopped\n")
+            return self._status or 1
+        return self._status
+
+    @property
+    def _processes(self) -> int:
+        """Over all machines."""
+        return self._worker_group.workers[0].world_size
+
+    def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
+        self._has_met = True
+        workers: dict[int, Any] = super()._start_workers(worker_group)
+        return workers
 
     def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
         result: RunResult = super()._monitor_workers(worker_group)
@@ -81,20 +114,44 @@ class _Agent(LocalElasticAgent):
                 Exit(rank, failure.exitcode, read_note(failure.error_file)) for rank, failure in result.failures.items()
             ]
             first = cause(exits, time.time_ns())
-            self.status = first.status
+            self._status = first.status
             self._failures += 1
             most = worker_group.spec.max_restarts
             restart = f"restart {self._failures} of {most}" if self._failures <= most else None
             tell = _to_stderr if restart else self._tell
-            tell(describe(first, worker_group.workers[0].world_size, restart))
+            tell(describe(first, self._processes, restart))
         else:
-            self.status = 0
+            self._status = 0
         return result
+
+    def _restart_workers(self, worker_group: WorkerGroup) -> None:
+        if worker_group.state is WorkerState.HEALTHY:
+            _to_stderr("runtime launch: a machine came, or starts again: starting again together with it\n")
+        super()._restart_workers(worker_group)
+
+    def _shutdown(self, death_sig: signal.Signals = signal.SIGTERM, timeout: int = 30) -> None:
+        try:
+            super()._shutdown(death_sig, timeout)
+        except SignalException:  # asked a second time: the patience is over
+            super()._shutdown(signal.SIGKILL, timeout)
+            raise
+
+    def _exits(self) -> list[Exit]:
+        """How the workers ended that this machine ran last."""
+        context = self._pcontext
+        if not isinstance(context, SubprocessContext):
+            return []
+        return [
+            Exit(worker.global_rank, running.proc.returncode or 0, read_note(context.error_files[worker.local_rank]))
+            for worker in self._worker_group.workers
+            if (running := context.subprocess_handlers.get(worker.local_rank)) is not None
+        ]
 
 
 def _worker_spec(spec: LaunchSpec, share: Share, handler: RendezvousHandler) -> WorkerSpec:
     kind = "module" if spec.as_module else "script"
     arguments = (str(_CHILD), str(os.getpid()), kind, spec.target, *spec.arguments)
+    is_static = spec.machines.are_several and spec.meeting is Meeting.STATIC
     return WorkerSpec(
         role="default",
         local_world_size=share.processes_here,
@@ -103,47 +160,8 @@ def _worker_spec(spec: LaunchSpec, share: Share, handler: RendezvousHandler) -> 
         rdzv_handler=handler,
         max_restarts=spec.max_restarts,
         monitor_interval=_MONITOR_INTERVAL_S,
-        master_addr=spec.main_process_ip if spec.num_machines > 1 else None,
-        master_port=(spec.main_process_port or DEFAULT_PORT) if spec.num_machines > 1 else None,
-    )
-
-
-def _rendezvous(spec: LaunchSpec) -> RendezvousHandler:
-    """Where the machines meet.
-
-    One machine meets itself at a port that is bound when it is chosen (c10d, port 0), and workers share that store, so
-    two launches at once never take each other's. Several machines use the static meeting, because only that one keeps
-    `--machine_rank`: the c10d one numbers machines by their addresses, and process 0 could be anywhere.
-    """
-    if spec.num_machines == 1:
-        meeting: dict[str, Any] = {
-            "backend": "c10d",
-            "endpoint": f"127.0.0.1:{spec.main_process_port or 0}",
-            "run_id": uuid.uuid4().hex,
-            "local_addr": "127.0.0.1",  # not the host's name: nothing to look up, nothing to fail
-            "is_host": True,
-        }
-    else:
-        meeting = {
-            "backend": "static",
-            "endpoint": f"{spec.main_process_ip}:{spec.main_process_port or DEFAULT_PORT}",
-            "run_id": "runtime-launch",  # every machine has to say the same
-            "rank": spec.machine_rank,
-        }
-    machines = spec.num_machines
-    return get_rendezvous_handler(
-        RendezvousParameters(**meeting, min_nodes=machines, max_nodes=machines, timeout=_RENDEZVOUS_TIMEOUT_S)
-    )
-
-
-def _meeting_failed(spec: LaunchSpec) -> str:
-    port = spec.main_process_port or DEFAULT_PORT
-    if spec.num_machines == 1:
-        return f"this machine could not listen on 127.0.0.1:{spec.main_process_port or 'any port'}; see --debug"
-    return (
-        f"machine {spec.machine_rank} of {spec.num_machines} could not meet the others at "
-        f"{spec.main_process_ip}:{port}; check that machine 0 has this address, that the port is open and free, "
-        "and that every machine was started"
+        master_addr=spec.main_process_ip if is_static else None,
+        master_port=(spec.main_process_port or DEFAULT_PORT) if is_static else None,
     )
 
 

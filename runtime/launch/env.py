@@ -41,7 +41,14 @@ ORDERED = {"PYTHONHASHSEED": "0"}
 def child_environment(spec: LaunchSpec, share: Share, environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` as the launched processes see it: without a parent's placement, with the settings that were given."""
     kept = {name: value for name, value in environ.items() if name not in PLACEMENT}
-    return (ORDERED if share.processes > 1 else {}) | kept | _settings(spec, share)
+    defaults = ORDERED if _are_several(spec, share) else {}
+    if share.interface:
+        defaults = {**defaults, "GLOO_SOCKET_IFNAME": share.interface}
+    return defaults | kept | _settings(spec, share)
+
+
+def _are_several(spec: LaunchSpec, share: Share) -> bool:
+    return share.processes > 1 or spec.machines.are_several
 
 
 @contextmanager
@@ -64,7 +71,7 @@ def _settings(spec: LaunchSpec, share: Share) -> dict[str, str]:
         "OMP_NUM_THREADS": share.threads and str(share.threads),
         # Elastic keeps one store for all attempts, and Gloo finds the addresses of the dead in it (torch 2.13: a
         # restart hangs or fails). Without sharing, process 0 opens a fresh store each time.
-        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1" if spec.max_restarts else None,
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1" if spec.may_start_again else None,
     }
     return {name: str(value) for name, value in values.items() if value}
 

@@ -86,6 +86,19 @@ def describe(item: Exit, processes: int, restart: str | None = None) -> str:
     return f"{text}runtime launch: {happened}{shown}{others}{then}\n"
 
 
+def describe_stop(received: signal.Signals, exits: Iterable[Exit], processes: int, now_ns: int) -> str:
+    """What to say when the launcher was stopped: also what went wrong while the processes ended, such as a save."""
+    stopped = f"runtime launch: stopped by {received.name}"
+    failed = [item for item in exits if item.note is not None or item.code == -signal.SIGKILL]
+    if not failed:
+        return f"{stopped}\n"
+    first = cause(failed, now_ns)
+    if first.note is None:
+        return f"{stopped}; process {first.rank} of {processes} did not end in time and was killed\n"
+    shown = " (above)" if first.note.text else ""
+    return f"{first.note.text}{stopped}; process {first.rank} of {processes} {_end_of(first)}{shown} while it ended\n"
+
+
 def _end_of(item: Exit) -> str:
     if item.note is None and item.code < 0:
         name = signal.Signals(-item.code).name if -item.code in set(signal.Signals) else f"signal {-item.code}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import platform
 import socket
+import struct
 
 # Where a driver that torch could use shows itself on Linux: NVIDIA, Jetson, AMD, WSL, Intel. A reason to ask torch.
 _DRIVER_FILES = ("/dev/nvidia*", "/dev/nvhost*", "/dev/kfd", "/dev/dxg", "/dev/dri/renderD*")
@@ -28,6 +30,33 @@ def gpu_count() -> int:
     import torch  # late: most launches on a machine without a GPU never need it here
 
     return torch.cuda.device_count() or torch.xpu.device_count()
+
+
+def address_towards(host: str) -> str | None:
+    """The address of this machine that `host` sees; None if it is not known (yet). Nothing is sent."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(address)  # of a datagram socket: only chooses the way
+            return str(probe.getsockname()[0])
+    except OSError:
+        return None
+
+
+def interface_of(address: str) -> str | None:
+    """The name of the network interface with this IPv4 address, as GLOO_SOCKET_IFNAME takes it; None elsewhere."""
+    if platform.system() != "Linux":
+        return None
+    import fcntl  # late: not on Windows
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode()[:15])
+            with contextlib.suppress(OSError):  # it has no IPv4 address
+                answer = fcntl.ioctl(probe, 0x8915, request)  # SIOCGIFADDR, netdevice(7)
+                if socket.inet_ntoa(answer[20:24]) == address:
+                    return name
+    return None
 
 
 def port_is_free(port: int) -> bool:

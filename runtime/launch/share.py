@@ -14,10 +14,12 @@ DEFAULT_PORT = 29500  # torchrun's and Accelerate's
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
     processes: int
-    """Over all machines."""
+    """Over all machines; with MIN:MAX machines over the least of them."""
     processes_here: int
     threads: int | None
     """OpenMP threads of each process; None leaves torch's own default."""
+    interface: str | None = None
+    """The network interface towards the machine where all meet, where there are several."""
     notice: str | None = None
     """One line for the user, or nothing."""
 
@@ -30,25 +32,39 @@ def divide(spec: LaunchSpec, environ: Mapping[str, str]) -> Share:
     """
     cpu = spec.cpu or environ.get("ACCELERATE_USE_CPU", "").lower() in {"1", "true", "yes", "on", "y", "t"}
     gpus = 0 if cpu or not _gpus_matter(spec) else _usable_gpus(spec, environ)
-    here = gpus or 1 if spec.num_processes is None else spec.num_processes // spec.num_machines
+    here = _processes_here(spec, gpus)
     if gpus and here > gpus:
         raise LaunchError(
             f"{here} processes on this machine, which has {_count(gpus, 'GPU')} to use: each process needs its own; "
-            f"use --num_processes {gpus * spec.num_machines}, or --cpu"
+            f"use {_option_for(spec, gpus)}, or --cpu"
         )
     _check_port(spec)
     falls_back = not cpu and not gpus and here > 1
     return Share(
-        processes=here * spec.num_machines,
+        processes=here * spec.machines.least,
         processes_here=here,
         threads=_threads(spec, here, environ),
+        interface=_interface(spec),
         notice=f"no GPU found: {here} processes on the CPU (--cpu says so without this line)" if falls_back else None,
     )
 
 
+def _processes_here(spec: LaunchSpec, gpus: int) -> int:
+    if spec.processes_per_machine is not None:
+        return spec.processes_per_machine
+    return gpus or 1 if spec.num_processes is None else spec.num_processes // spec.machines.least
+
+
+def _option_for(spec: LaunchSpec, gpus: int) -> str:
+    if spec.processes_per_machine is not None:
+        return f"--processes_per_machine {gpus}"
+    return f"--num_processes {gpus * spec.machines.least}"
+
+
 def _gpus_matter(spec: LaunchSpec) -> bool:
     """Counting may cost an import of torch: not for one process that takes whatever device there is."""
-    return spec.num_processes != spec.num_machines or spec.gpu_ids is not None
+    is_one = spec.processes_per_machine == 1 or spec.num_processes == spec.machines.least
+    return not is_one or spec.gpu_ids is not None
 
 
 def _usable_gpus(spec: LaunchSpec, environ: Mapping[str, str]) -> int:
@@ -74,9 +90,17 @@ def _threads(spec: LaunchSpec, here: int, environ: Mapping[str, str]) -> int | N
     return max(1, machine.core_count() // here)
 
 
+def _interface(spec: LaunchSpec) -> str | None:
+    """Gloo would take the one of the host's name, which on many systems is an address that others cannot reach."""
+    if not spec.machines.are_several or not spec.main_process_ip:
+        return None
+    address = machine.address_towards(spec.main_process_ip)
+    return address and machine.interface_of(address)
+
+
 def _check_port(spec: LaunchSpec) -> None:
     port = spec.main_process_port
-    if port and spec.num_machines == 1 and not machine.port_is_free(port):
+    if port and not spec.machines.are_several and not machine.port_is_free(port):
         raise LaunchError(f"--main_process_port {port} is in use; leave it out, and a free one is picked")
 
 

@@ -3,14 +3,52 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
 
 class LaunchError(Exception):
     """Asked for something that cannot be started; the message is one line and names the way out."""
+
+
+class Meeting(str, Enum):
+    """How machines find each other: `--rdzv_backend`."""
+
+    STATIC = "static"  # numbered by --machine_rank; a fixed number of machines, one start
+    C10D = "c10d"  # numbered as they come; machines may join, leave and start again
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """How many machines take part: at least, and at most."""
+
+    least: int = 1
+    most: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> Machines:
+        """`4`, or `2:4`.
+
+        Raises:
+            LaunchError: it is neither.
+        """
+        least, colon, most = text.strip().partition(":")
+        if not least.isdecimal() or (colon and not most.isdecimal()):
+            raise LaunchError(f"--num_machines {text}: write a number, such as 2, or MIN:MAX, such as 2:4")
+        return cls(int(least), int(most or least))
+
+    @property
+    def are_several(self) -> bool:
+        return self.most > 1
+
+    @property
+    def is_elastic(self) -> bool:
+        return self.most != self.least
+
+    def __str__(self) -> str:
+        return f"{self.least}:{self.most}" if self.is_elastic else str(self.least)
 
 
 class MixedPrecision(str, Enum):
@@ -29,8 +67,12 @@ class LaunchSpec:
     as_module: bool = False
     num_processes: int | None = None
     """Total over all machines."""
-    num_machines: int = 1
-    machine_rank: int = 0
+    processes_per_machine: int | None = None
+    machines: Machines = Machines()
+    machine_rank: int | None = None
+    rdzv_backend: Meeting | None = None
+    rdzv_conf: Mapping[str, str] = field(default_factory=dict)
+    """Further settings of the meeting, such as `join_timeout`, in seconds."""
     main_process_ip: str | None = None
     main_process_port: int | None = None
     cpu: bool = False
@@ -40,6 +82,18 @@ class LaunchSpec:
     threads_per_process: int | None = None
     max_restarts: int = 0
     debug: bool = False
+
+    @property
+    def meeting(self) -> Meeting:
+        """How the machines find each other: so that ranks are as asked for, unless machines come and go."""
+        if self.rdzv_backend is not None:
+            return self.rdzv_backend
+        return Meeting.C10D if self.machines.is_elastic or self.max_restarts else Meeting.STATIC
+
+    @property
+    def may_start_again(self) -> bool:
+        """Whether workers can be started more than once: after a failure, or because machines come and go."""
+        return self.max_restarts > 0 or self.machines.is_elastic
 
 
 def check(spec: LaunchSpec) -> None:
@@ -69,6 +123,18 @@ def parse_gpu_ids(text: str | None) -> tuple[str, ...] | None:
     return ids
 
 
+def parse_rdzv_conf(text: str | None) -> dict[str, str]:
+    """The settings in `join_timeout=300,last_call_timeout=10`.
+
+    Raises:
+        LaunchError: an item without a name or a value.
+    """
+    items = [item.partition("=") for item in (text or "").split(",") if item.strip()]
+    if not all(name.strip() and value.strip() for name, _, value in items):
+        raise LaunchError(f"--rdzv_conf {text!r}: write it as --rdzv_conf join_timeout=300,last_call_timeout=10")
+    return {name.strip(): value.strip() for name, _, value in items}
+
+
 def _similar(path: Path) -> str:
     """A hint at the file that was probably meant, or nothing."""
     folder = path.parent
@@ -90,11 +156,26 @@ def _port_is_invalid(spec: LaunchSpec) -> bool:
 
 
 def _lacks_port(spec: LaunchSpec) -> bool:
-    return spec.num_machines > 1 and spec.main_process_port == 0
+    return spec.machines.are_several and spec.main_process_port == 0
 
 
 def _is_uneven(spec: LaunchSpec) -> bool:
-    return spec.num_processes is not None and spec.num_processes % spec.num_machines != 0
+    number = spec.machines.least
+    return spec.num_processes is not None and not spec.machines.is_elastic and spec.num_processes % number != 0
+
+
+def _contradicts(spec: LaunchSpec) -> bool:
+    each, all_of_them = spec.processes_per_machine, spec.num_processes
+    return each is not None and all_of_them is not None and each * spec.machines.least != all_of_them
+
+
+def _has_no_rank(spec: LaunchSpec) -> bool:
+    return spec.machine_rank is not None and not 0 <= spec.machine_rank < spec.machines.most
+
+
+def _needs_c10d(spec: LaunchSpec) -> bool:
+    # Elastic's static meeting does not tell the other machines to start again: they would wait for a dead one.
+    return spec.machines.are_several and spec.may_start_again and spec.meeting is Meeting.STATIC
 
 
 _REFUSALS: tuple[tuple[Callable[[LaunchSpec], bool], Callable[[LaunchSpec], str]], ...] = (
@@ -108,18 +189,40 @@ _REFUSALS: tuple[tuple[Callable[[LaunchSpec], bool], Callable[[LaunchSpec], str]
         lambda s: f"--num_processes {s.num_processes}: at least 1 is needed; leave it out for one process per GPU",
     ),
     (
-        lambda s: s.num_machines < 1,
-        lambda s: f"--num_machines {s.num_machines}: at least 1 is needed; leave it out for this machine alone",
+        lambda s: s.processes_per_machine is not None and s.processes_per_machine < 1,
+        lambda s: f"--processes_per_machine {s.processes_per_machine}: at least 1 is needed",
     ),
     (
-        lambda s: not 0 <= s.machine_rank < s.num_machines,
+        lambda s: s.machines.least < 1,
+        lambda s: f"--num_machines {s.machines}: at least 1 is needed; leave it out for this machine alone",
+    ),
+    (
+        lambda s: s.machines.most < s.machines.least,
+        lambda s: f"--num_machines {s.machines}: MIN:MAX needs the smaller number first",
+    ),
+    (
+        _has_no_rank,
         lambda s: (
-            f"--machine_rank {s.machine_rank} with --num_machines {s.num_machines}: ranks are 0 to {s.num_machines - 1}"
+            f"--machine_rank {s.machine_rank} with --num_machines {s.machines}: ranks are 0 to {s.machines.most - 1}"
         ),
     ),
     (
-        lambda s: s.num_machines > 1 and not s.main_process_ip,
+        lambda s: s.machines.are_several and not s.main_process_ip,
         lambda _: "several machines need --main_process_ip, the address of the machine with --machine_rank 0",
+    ),
+    (
+        lambda s: s.machines.is_elastic and s.num_processes is not None,
+        lambda s: (
+            f"--num_processes {s.num_processes} is the total, which changes with --num_machines {s.machines}; "
+            "use --processes_per_machine"
+        ),
+    ),
+    (
+        _contradicts,
+        lambda s: (
+            f"--processes_per_machine {s.processes_per_machine} on {s.machines} machines is not --num_processes "
+            f"{s.num_processes}; leave one of them out"
+        ),
     ),
     (
         _port_is_invalid,
@@ -132,8 +235,8 @@ _REFUSALS: tuple[tuple[Callable[[LaunchSpec], bool], Callable[[LaunchSpec], str]
     (
         _is_uneven,
         lambda s: (
-            f"--num_processes {s.num_processes} is the total and cannot be shared by {s.num_machines} machines; "
-            f"use a multiple of {s.num_machines}"
+            f"--num_processes {s.num_processes} is the total and cannot be shared by {s.machines} machines; "
+            f"use a multiple of {s.machines}"
         ),
     ),
     (
@@ -153,11 +256,10 @@ _REFUSALS: tuple[tuple[Callable[[LaunchSpec], bool], Callable[[LaunchSpec], str]
         lambda s: f"--max_restarts {s.max_restarts}: 0 or more is needed",
     ),
     (
-        # Elastic's static meeting does not tell the other machines to start again: they would wait for a dead one.
-        lambda s: s.max_restarts > 0 and s.num_machines > 1,
+        _needs_c10d,
         lambda _: (
-            "--max_restarts works on one machine only; on several leave it out, and start all of them again from the "
-            "last checkpoint"
+            "--rdzv_backend static numbers a fixed set of machines once: it cannot start again or let machines come "
+            "and go; use --rdzv_backend c10d, or leave out --max_restarts and MIN:MAX"
         ),
     ),
 )

@@ -22,7 +22,7 @@ def launch(spec: LaunchSpec) -> int:
     if share.notice:
         sys.stderr.write(f"runtime launch: {share.notice}\n")
     variables = child_environment(spec, share, os.environ)
-    if share.processes == 1 and spec.max_restarts == 0:
+    if share.processes == 1 and not spec.machines.are_several and not spec.max_restarts:
         return single.run(spec, variables)
 
     from runtime.launch import agent  # late: imports torch, which one process does not need here

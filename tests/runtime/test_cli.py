@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from runtime.cli import app
-from runtime.launch.spec import MixedPrecision
+from runtime.launch.spec import Machines, Meeting, MixedPrecision
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_all_options_reach_the_launch(run):
     )
     result, spec = run(*text.split())
     assert result.exit_code == 7, "the status of the script is ours"
-    assert (spec.num_processes, spec.num_machines, spec.machine_rank) == (4, 2, 1)
+    assert (spec.num_processes, spec.machines, spec.machine_rank) == (4, Machines(2, 2), 1)
     assert (spec.main_process_ip, spec.main_process_port) == ("10.0.0.1", 1234)
     assert (spec.cpu, spec.mixed_precision, spec.gpu_ids) == (True, MixedPrecision.BF16, ("0", "1"))
     assert (spec.threads_per_process, spec.max_restarts, spec.debug) == (3, 2, True)
@@ -38,7 +38,15 @@ def test_all_options_reach_the_launch(run):
 def test_nothing_given_leaves_the_choice_open(run):
     _, spec = run("train.py")
     assert (spec.num_processes, spec.mixed_precision, spec.gpu_ids, spec.main_process_port) == (None,) * 4
-    assert (spec.num_machines, spec.max_restarts, spec.cpu, spec.arguments) == (1, 0, False, ())
+    assert (spec.machines, spec.max_restarts, spec.cpu, spec.arguments) == (Machines(1, 1), 0, False, ())
+    assert (spec.machine_rank, spec.processes_per_machine, spec.rdzv_backend, spec.rdzv_conf) == (None, None, None, {})
+
+
+def test_elastic_machines(run):
+    text = "--num_machines 1:4 --processes_per_machine 2 --rdzv_backend c10d --rdzv_conf join_timeout=9,heartbeat=3 x"
+    _, spec = run(*text.split())
+    assert (spec.machines, spec.processes_per_machine, spec.meeting) == (Machines(1, 4), 2, Meeting.C10D)
+    assert spec.rdzv_conf == {"join_timeout": "9", "heartbeat": "3"}
 
 
 @pytest.mark.parametrize("option", ["--num_processes", "--num-processes", "-n"])
@@ -54,6 +62,9 @@ def test_dashes_and_underscores(run, option):
         (["-n", "many", "train.py"], "--num_processes"),
         (["--mixed_precision", "fp8", "train.py"], "fp16"),
         (["--gpu_ids", "0,", "train.py"], "--gpu_ids 0,1"),
+        (["--num_machines", "two", "train.py"], "such as 2:4"),
+        (["--num_machines", "2:", "train.py"], "such as 2:4"),
+        (["--rdzv_conf", "join_timeout", "train.py"], "--rdzv_conf join_timeout=300"),
         ([], "SCRIPT"),
     ],
 )

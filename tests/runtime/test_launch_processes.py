@@ -157,6 +157,30 @@ def test_two_machines_keep_their_ranks(launch, script, unused_port):
     assert [finish(process)[:2] for process in machines] == [(0, "1 2\n"), (0, "0 2\n")]
 
 
+def test_two_machines_start_again_together(launch, script, unused_port):
+    options = [
+        *"-n 2 --cpu --num_machines 2 --max_restarts 1 --main_process_ip 127.0.0.1".split(),
+        "--main_process_port",
+    ]
+    body = """
+        from pathlib import Path
+        first = Path("failed")
+        if dist.get_rank() == 1 and not first.exists():
+            first.touch()
+            raise RuntimeError("first attempt")
+        dist.all_reduce(ones)
+        print(int(ones))
+        dist.destroy_process_group()
+    """
+    name = script(JOIN, body)
+    machines = [launch(*options, unused_port, "--machine_rank", rank, name) for rank in ("1", "0")]
+    results = [finish(process) for process in machines]
+    assert [result[:2] for result in results] == [(0, "4\n"), (0, "4\n")]
+    said = "".join(err for _, _, err in results)
+    assert said.count("RuntimeError: first attempt") == 1
+    assert "starting again (restart 1 of 1)" in said
+
+
 @pytest.fixture
 def unused_port():
     import socket
@@ -287,6 +311,49 @@ def test_workers_can_finish_their_work_on_a_signal(launch, script):
     process.send_signal(signal.SIGTERM)
     status, out, _ = finish(process)
     assert (status, out) == (143, "saved\nsaved\n")
+
+
+def test_a_failure_while_ending_is_shown(launch, script):
+    body = """
+        import os, signal, sys, time
+
+        def save(*_):
+            if os.environ["RANK"] == "1":
+                raise OSError("disk full")
+            sys.exit(0)
+
+        signal.signal(signal.SIGTERM, save)
+        print("ready")
+        time.sleep(120)
+    """
+    process = launch("-n", "2", "--cpu", script(body))
+    assert [process.stdout.readline() for _ in range(2)] == ["ready\n", "ready\n"]
+    process.send_signal(signal.SIGTERM)
+    status, _, err = finish(process)
+    assert status == 143
+    assert err.count("Traceback") == 1
+    assert err.endswith(
+        "OSError: disk full\nruntime launch: stopped by SIGTERM; process 1 of 2 failed with exit status 1 (above) "
+        "while it ended\n"
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_second_signal_kills(launch, script):
+    stubborn = "import signal\nsignal.signal(signal.SIGTERM, lambda *_: print('no'))"
+    process = launch("-n", "2", "--cpu", script(stubborn, SLEEP + "    time.sleep(120)\n"))
+    workers = [int(process.stdout.readline()) for _ in range(2)]
+    process.send_signal(signal.SIGTERM)
+    assert [process.stdout.readline() for _ in range(2)] == ["no\n", "no\n"]
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    status, _, err = finish(process)
+    assert (status, err) == (
+        143,
+        "runtime launch: stopped by SIGTERM; process 0 of 2 did not end in time and was killed\n",
+    )
+    assert time.monotonic() - began < 20, "elastic waits for 30 s"
+    wait_until_gone(workers)
 
 
 def test_lines_of_processes_do_not_mix(launch, script):

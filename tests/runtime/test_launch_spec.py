@@ -3,15 +3,24 @@
 import os
 import signal
 import socket
+import sys
 
 import pytest
 
 from runtime.launch import machine
 from runtime.launch.env import child_environment, environment
-from runtime.launch.failure import Exit, Note, cause, describe, read_note
+from runtime.launch.failure import Exit, Note, cause, describe, describe_stop, read_note
 from runtime.launch.share import Share, divide
 from runtime.launch.single import command
-from runtime.launch.spec import LaunchError, LaunchSpec, MixedPrecision, check, parse_gpu_ids
+from runtime.launch.spec import (
+    LaunchError,
+    LaunchSpec,
+    Machines,
+    Meeting,
+    MixedPrecision,
+    check,
+    parse_gpu_ids,
+)
 
 
 @pytest.fixture
@@ -31,20 +40,27 @@ def no_gpu(monkeypatch):
     monkeypatch.setattr(machine, "gpu_count", lambda: 0)
 
 
-SEVERAL = {"num_machines": 2, "main_process_ip": "10.0.0.1"}
+SEVERAL = {"machines": Machines(2, 2), "main_process_ip": "10.0.0.1"}
+ELASTIC = {**SEVERAL, "machines": Machines(2, 4)}
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"num_processes": 0}, "at least 1 is needed; leave it out for one process per GPU"),
-        ({"num_machines": 0}, "leave it out for this machine alone"),
+        ({"machines": Machines(0, 0)}, "leave it out for this machine alone"),
         ({"machine_rank": 1}, "ranks are 0 to 0"),
-        ({"num_machines": 2}, "need --main_process_ip"),
+        ({"machines": Machines(2, 2)}, "need --main_process_ip"),
         ({**SEVERAL, "machine_rank": 2}, "ranks are 0 to 1"),
         ({**SEVERAL, "main_process_port": 0}, "have to name the same port"),
         ({**SEVERAL, "num_processes": 3}, "use a multiple of 2"),
-        ({**SEVERAL, "max_restarts": 1}, "one machine only"),
+        ({**SEVERAL, "max_restarts": 1, "rdzv_backend": Meeting.STATIC}, "use --rdzv_backend c10d"),
+        ({**ELASTIC, "rdzv_backend": Meeting.STATIC}, "use --rdzv_backend c10d"),
+        ({**ELASTIC, "machines": Machines(4, 2)}, "the smaller number first"),
+        ({**ELASTIC, "num_processes": 8}, "use --processes_per_machine"),
+        ({**ELASTIC, "machine_rank": 4}, "ranks are 0 to 3"),
+        ({"processes_per_machine": 0}, "at least 1 is needed"),
+        ({**SEVERAL, "processes_per_machine": 2, "num_processes": 6}, "is not --num_processes 6"),
         ({"main_process_port": 65536}, "ports are 1 to 65535"),
         ({"cpu": True, "mixed_precision": MixedPrecision.FP16}, "with --cpu use --mixed_precision bf16"),
         ({"cpu": True, "gpu_ids": ("0",)}, "exclude each other"),
@@ -96,6 +112,8 @@ def test_processes_default_to_one_per_gpu(script, two_gpus):
     assert divide(LaunchSpec(target=script, gpu_ids=("1",)), {}).processes == 1
     both = divide(LaunchSpec(target=script, **SEVERAL), {})
     assert (both.processes, both.processes_here) == (4, 2)
+    changing = divide(LaunchSpec(target=script, **ELASTIC, processes_per_machine=1), {})
+    assert (changing.processes, changing.processes_here) == (2, 1)
 
 
 def test_processes_default_to_one_without_gpus(script, no_gpu):
@@ -172,6 +190,46 @@ def test_settings_that_were_not_given_are_not_set():
     assert gpus == {"CUDA_VISIBLE_DEVICES": "0,2"}
 
 
+def test_several_machines_talk_over_the_interface_between_them(script, monkeypatch):
+    monkeypatch.setattr(machine, "address_towards", {"10.0.0.1": "10.0.0.7"}.get)
+    monkeypatch.setattr(machine, "interface_of", {"10.0.0.7": "eth1"}.get)
+    several = LaunchSpec(target=script, cpu=True, num_processes=2, **SEVERAL)
+    share = divide(several, {})
+    assert child_environment(several, share, {})["GLOO_SOCKET_IFNAME"] == "eth1"
+    assert child_environment(several, share, {"GLOO_SOCKET_IFNAME": "ib0"})["GLOO_SOCKET_IFNAME"] == "ib0"
+    assert divide(LaunchSpec(target=script, cpu=True, num_processes=2), {}).interface is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for its interfaces")
+def test_addresses_and_interfaces():
+    assert machine.address_towards("127.0.0.1") == "127.0.0.1"
+    assert machine.interface_of("127.0.0.1") == "lo"
+    assert machine.interface_of("203.0.113.7") is None, "reserved for documentation: no machine has it"
+    assert machine.address_towards("no such host") is None
+
+
+def test_what_may_start_again_opens_a_fresh_store_each_time(script):
+    share = Share(processes=4, processes_here=2, threads=None)
+    for spec in (LaunchSpec(target=script, **ELASTIC), LaunchSpec(target=script, max_restarts=1)):
+        assert child_environment(spec, share, {})["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] == "1"
+    assert "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" not in child_environment(LaunchSpec(target=script), share, {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "meeting"),
+    [
+        (SEVERAL, Meeting.STATIC),  # keeps --machine_rank
+        ({**SEVERAL, "max_restarts": 1}, Meeting.C10D),
+        (ELASTIC, Meeting.C10D),
+        ({**SEVERAL, "rdzv_backend": Meeting.C10D}, Meeting.C10D),
+    ],
+)
+def test_how_machines_meet(script, settings, meeting):
+    spec = LaunchSpec(target=script, **settings)
+    check(spec)
+    assert spec.meeting is meeting
+
+
 def test_environment_is_restored(monkeypatch):
     monkeypatch.setenv("STAYS", "1")
     before = dict(os.environ)
@@ -224,6 +282,28 @@ def test_describe():
     assert describe(Exit(0, -signal.SIGTERM), 1, "restart 1 of 2") == (
         "runtime launch: process 0 of 1 was killed by SIGTERM; starting again (restart 1 of 2)\n"
     )
+
+
+STOPPED = "runtime launch: stopped by SIGTERM"
+
+
+@pytest.mark.parametrize(
+    ("exits", "said"),
+    [
+        ([Exit(0, 0), Exit(1, -signal.SIGTERM)], f"{STOPPED}\n"),
+        (
+            [Exit(0, 1, note(99, text="Boom\n")), Exit(1, 1, note(98, text="First\n"))],
+            f"First\n{STOPPED}; process 1 of 2 failed with exit status 1 (above) while it ended\n",
+        ),
+        (
+            [Exit(0, 4, note(99, status=4, text=""))],
+            f"{STOPPED}; process 0 of 2 failed with exit status 4 while it ended\n",
+        ),
+        ([Exit(0, -signal.SIGKILL)], f"{STOPPED}; process 0 of 2 did not end in time and was killed\n"),
+    ],
+)
+def test_describe_stop(exits, said):
+    assert describe_stop(signal.SIGTERM, exits, 2, NOW_NS) == said
 
 
 @pytest.mark.parametrize("content", [None, "", "[]", '{"message": "elastic wrote it"}', '{"time_ns": "soon"}'])
