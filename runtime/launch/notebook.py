@@ -22,7 +22,7 @@ from typing import Any
 from runtime.errors import ConfigurationError, ProcessFailed, UnsupportedArgument
 from runtime.launch.env import child_environment, environment
 from runtime.launch.share import DEFAULT_PORT, Share, divide
-from runtime.launch.spec import LaunchError, LaunchSpec, MixedPrecision, check
+from runtime.launch.spec import LaunchError, LaunchSpec, Machines, MixedPrecision, check
 from runtime.variables import patch_environment
 
 _CELL = str(Path(__file__).with_name("cell.py"))
@@ -77,7 +77,7 @@ def notebook_launcher(
     spec = LaunchSpec(
         target=_CELL,
         num_processes=None if num_processes is None else num_processes * num_nodes,
-        num_machines=num_nodes,
+        machines=Machines(num_nodes, num_nodes),
         machine_rank=node_rank,
         main_process_ip=None if is_alone else master_addr,
         main_process_port=None if is_alone and port == DEFAULT_PORT else port,
@@ -146,7 +146,7 @@ def _share(spec: LaunchSpec) -> Share:
 
 
 def _say(spec: LaunchSpec, share: Share) -> None:
-    here = f"{share.processes_here} of {share.processes}" if spec.num_machines > 1 else str(share.processes)
+    here = f"{share.processes_here} of {share.processes}" if spec.machines.are_several else str(share.processes)
     why = " (no GPU found)" if share.notice else ""
     print(f"Starting {here} processes{' on the CPU' if spec.cpu or share.notice else ''}{why}.", flush=True)  # noqa: T201
 
