@@ -47,6 +47,7 @@ def run(
         problems=(*found.errors, *report.problems),
         remarks=(*found.remarks, *report.remarks),
         files=len(found.files),
+        sources={file.path: file for file in found.files},
     )
     return _write(report, found.files) if options.mode is Mode.WRITE and report.changes else report
 
@@ -54,7 +55,8 @@ def run(
 def run_text(content: bytes, name: str, options: Options, engine: Engine = ENGINE) -> Report:
     """The same for text that is not read from a file; `name` is where it will be, or empty. Nothing is written."""
     file = SourceFile(name or "<stdin>", content, real=Path(name).resolve() if name else None)
-    return convert(Project([file]), _configured(options, [file]), engine)
+    report = convert(Project([file]), _configured(options, [file]), engine)
+    return replace(report, sources={file.path: file})
 
 
 def _configured(options: Options, files: Sequence[SourceFile]) -> Options:

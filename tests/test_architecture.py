@@ -95,6 +95,7 @@ MIGRATE_OPTIONS = {
     "--explain",
     "--explain-role",
     "--ignore",
+    "--output-format",
     "--quiet",
     "-q",
     "--rules",

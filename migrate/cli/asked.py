@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.cli import catalogue
-from migrate.cli.printing import Color, Printing
+from migrate.cli.printing import Color, Format, Printing
 from migrate.errors import UsageError
 from migrate.options import Mode, Options, Target, codes
 
@@ -36,13 +36,14 @@ class Asked:
     quiet: bool
     verbose: bool
     color: Color
+    output_format: Format
     version: bool
     show_traceback: bool
 
     @property
     def printing(self) -> Printing:
         """How results are shown."""
-        return Printing(self.quiet, self.verbose, self.color, self.show_traceback)
+        return Printing(self.quiet, self.verbose, self.color, self.show_traceback, self.output_format)
 
     @property
     def mode(self) -> Mode | None:
@@ -65,6 +66,8 @@ class Asked:
         Raises:
             UsageError: options exclude each other, or name no rule.
         """
+        if self.output_format is not Format.TEXT and self.mode is Mode.DIFF:
+            raise UsageError("--diff is a format of its own", "Give --check, or neither, with --output-format.")
         code_of = {rule.name: rule.code for rule in catalogue.every()} if self.select or self.ignore else {}
         if self.annotate and not self.review:
             raise UsageError("--annotate says where the edits of --review are", "Give --review, too.")
@@ -90,4 +93,6 @@ class Asked:
             raise UsageError("- (standard input) cannot be mixed with paths", "Run migrate twice.")
         if self.stdin_filename and list(self.paths) != [STDIN]:
             raise UsageError("--stdin-filename names standard input, which is not read", "Give - as the path.")
+        if STDIN in self.paths and self.write and self.output_format is not Format.TEXT:
+            raise UsageError("standard output cannot hold both the code and findings", "Give --check, not --write.")
         return list(self.paths) == [STDIN]

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from migrate.options import codes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
-class Documented(Protocol):
-    """What the command line needs to know of a rule."""
-
-    @property
-    def code(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    @property
-    def documentation(self) -> str: ...
+    from migrate.report.formats import Documented
 
 
 def every() -> Sequence[Documented]:

@@ -12,7 +12,7 @@ from migrate.cli import catalogue, flags
 from migrate.cli.asked import Asked
 from migrate.cli.conversion import convert
 from migrate.cli.guard import guarded
-from migrate.cli.printing import Color
+from migrate.cli.printing import Color, Format
 from migrate.options import Target, question
 from migrate.report.text import emit
 
@@ -45,6 +45,7 @@ def migrate(
     quiet: flags.Quiet = False,
     verbose: flags.Verbose = False,
     color: flags.Coloured = Color.AUTO,
+    output_format: flags.OutputFormat = Format.TEXT,
     version: flags.Version = False,
     show_traceback: flags.Traceback = False,
 ) -> None:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from migrate import pipeline
+from migrate.cli.printing import Format
 from migrate.cli.progress import PROGRESS_FROM, progress
 from migrate.options import Mode
 from migrate.report.text import emit
@@ -29,7 +30,7 @@ def _files(asked: Asked, mode: Mode) -> int:
     report = pipeline.run(asked.paths or (), asked.options, progress=shown)
     if report.files > PROGRESS_FROM:
         shown(0)
-    if mode is not Mode.WRITE:
+    if mode is not Mode.WRITE or asked.output_format is not Format.TEXT:
         asked.printing.result(report, mode)
     asked.printing.rest(report, mode)
     return report.exit_status(mode)
@@ -39,7 +40,7 @@ def _text(asked: Asked) -> int:
     """Standard input to standard output: the new code, always whole, or what --diff and --check show."""
     content = sys.stdin.buffer.read()
     report = pipeline.run_text(content, asked.stdin_filename, asked.options)
-    mode = asked.mode or Mode.WRITE
+    mode = asked.mode or (Mode.WRITE if asked.output_format is Format.TEXT else Mode.PREVIEW)
     if mode is Mode.WRITE:
         emit(report.changes[0].new if report.changes else content, sys.stdout)
     else:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from migrate.cli.printing import Color
+from migrate.cli.printing import Color, Format
 from migrate.options import Target
 
 EXAMPLES = """\b
@@ -14,6 +14,7 @@ Examples:
   migrate train.py                       show the diff, and what was understood
   migrate train.py --write               convert the file
   migrate src/ --check                   list the training loops that are still plain PyTorch
+  migrate src/ --check --output-format github   the same as annotations of a pull request
   migrate src/ --diff | git apply        take the changes as a patch
   migrate - < train.py > converted.py    from standard input to standard output
   migrate train.py --target accelerate   convert to Hugging Face Accelerate
@@ -61,5 +62,8 @@ Version = Annotated[bool, typer.Option("--version", help="Show the version.")]
 # --- how it is shown
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Also list every edit.")]
+OutputFormat = Annotated[
+    Format, typer.Option("--output-format", help="How findings are written; without --check also what would change.")
+]
 Coloured = Annotated[Color, typer.Option("--color", help="Use colours; auto: on a terminal, unless NO_COLOR is set.")]
 Traceback = Annotated[bool, typer.Option("--traceback", help="Show where in migrate an error came from.")]

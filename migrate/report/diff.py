@@ -40,7 +40,9 @@ def diff(changes: Iterable[Change]) -> bytes:
 def unified(old: bytes, new: bytes, name: str) -> bytes:
     """The diff of one file; `name` has forward slashes."""
     before, after = _header("a", name), _header("b", name)
-    lines = difflib.diff_bytes(difflib.unified_diff, _lines(old), _lines(new), before, after, n=CONTEXT, lineterm=b"\n")
+    lines = difflib.diff_bytes(
+        difflib.unified_diff, lines_of(old), lines_of(new), before, after, n=CONTEXT, lineterm=b"\n"
+    )
     return b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines)
 
 
@@ -57,7 +59,7 @@ def name_of(path: str) -> str:
 
 def coloured(text: bytes) -> bytes:
     """The same diff with the colours of a terminal."""
-    return b"".join(map(_coloured, _lines(text)))
+    return b"".join(map(_coloured, lines_of(text)))
 
 
 def _coloured(line: bytes) -> bytes:
@@ -66,7 +68,7 @@ def _coloured(line: bytes) -> bytes:
     return b"\x1b[%sm%s\x1b[0m%s" % (colour, body, line[len(body) :]) if colour else line
 
 
-def _lines(content: bytes) -> list[bytes]:
+def lines_of(content: bytes) -> list[bytes]:
     parts = content.split(b"\n")
     last = parts.pop()
     return [part + b"\n" for part in parts] + ([last] if last else [])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.options import Mode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from migrate.errors import MigrateError
+    from migrate.source.project import SourceFile
 
 OUR_BUG = "MIG999"  # the code of what only we can mend
 NOT_EDITABLE = "MIG998"  # the code of a file that libcst cannot edit without changing more than it should
@@ -85,18 +88,23 @@ class Report:
     remarks: tuple[str, ...] = ()  # about paths: a link not followed, a folder without Python
     files: int = 0  # files that were looked at
     written: bool = False  # the changes are on the disk
+    sources: Mapping[str, SourceFile] = field(default_factory=dict)  # by path: the files as they were read
 
     def of(self, kind: Kind) -> tuple[Finding, ...]:
         """The findings of one kind, in order."""
         return tuple(finding for finding in self.findings if finding.kind is kind)
 
+    def showing(self, wanted: Callable[[Finding], bool]) -> Report:
+        """The same report with no findings but the wanted ones."""
+        return replace(self, findings=tuple(filter(wanted, self.findings)))
+
     def only(self, code: str) -> Report:
         """The same report with no findings but those of one code."""
-        return replace(self, findings=tuple(finding for finding in self.findings if finding.code == code))
+        return self.showing(lambda finding: finding.code == code)
 
     def remaining(self) -> Report:
         """The same report without the loops that this run converts."""
-        return replace(self, findings=tuple(finding for finding in self.findings if not finding.converts))
+        return self.showing(lambda finding: not finding.converts)
 
     def exit_status(self, mode: Mode) -> int:
         """0: nothing to do, or all done. 1: something remains. 2: trouble with the input, or a bug of ours."""

@@ -1,25 +1,28 @@
 """The report as lines for people.
 
-`path:line:column CODE message`, the way out below it, and one line of counts at the end.
+`path:line:column CODE message`, the source line, the way out below it, and one line of counts at the end.
 """
 
 from __future__ import annotations
 
 import os
 import textwrap
+import unicodedata
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
 from migrate.options import Mode
 from migrate.report.model import OUR_BUG, Change, Finding, Kind, Report
+from migrate.report.place import Region, region
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 WIDTH = 100  # columns, where there is no terminal to ask
 MOST_PATHS = 8  # files that are listed in one sentence
-BOLD, RED, YELLOW, CYAN = "1", "31", "33", "36"
+LONGEST = 120  # characters of a source line that are shown
+BOLD, RED, YELLOW, BLUE, CYAN = "1", "31", "33", "34", "36"
 COLOUR_OF = {Kind.LOOP: YELLOW, Kind.LEFT: RED, Kind.REVIEW: YELLOW, Kind.NOTE: CYAN, Kind.EDIT: BOLD, Kind.FAULT: RED}
 
 
@@ -35,21 +38,50 @@ class Style:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
 
-def findings(report: Report, kinds: Iterable[Kind], style: Style) -> str:
-    """The findings of some kinds, grouped by file, in order of lines; a blank line between files."""
+def findings(report: Report, kinds: Iterable[Kind], style: Style, *, excerpts: bool = False) -> str:
+    """The findings of some kinds, grouped by file, in order of lines; a blank line between files.
+
+    `excerpts`: with the source lines, where no diff shows them.
+    """
     wanted = [finding for finding in report.findings if finding.kind in set(kinds)]
     order = {path: place for place, path in enumerate(dict.fromkeys(f.path for f in report.findings))}
     wanted.sort(key=lambda f: (order[f.path], f.line, f.column, f.code))
     groups = (list(group) for _, group in groupby(wanted, key=lambda f: f.path))
-    return "\n".join("".join(line + "\n" for finding in group for line in _finding(finding, style)) for group in groups)
+    return "\n".join(
+        "".join(line + "\n" for line in _group(group, report if excerpts else None, style)) for group in groups
+    )
 
 
-def _finding(finding: Finding, style: Style) -> Iterator[str]:
-    code = style.paint(finding.code, COLOUR_OF[finding.kind])
-    place = style.paint(f"{finding.path}:{finding.line}:{finding.column}", BOLD)
-    yield f"{place} {code} {one_line(finding.message)}"
-    if finding.hint:
-        yield f"    {one_line(finding.hint)}"
+def _group(findings: Iterable[Finding], report: Report | None, style: Style) -> Iterator[str]:
+    """The lines about one file; a place that several findings share is shown once."""
+    last = None
+    for finding in findings:
+        code = style.paint(finding.code, COLOUR_OF[finding.kind])
+        place = style.paint(f"{finding.path}:{finding.line}:{finding.column}", BOLD)
+        yield f"{place} {code} {one_line(finding.message)}"
+        if report is not None and (finding.line, finding.column) != last:
+            yield from excerpt(region(finding, report), style)
+        if finding.hint:
+            yield f"    {one_line(finding.hint)}"
+        last = finding.line, finding.column
+
+
+def excerpt(where: Region, style: Style) -> Iterator[str]:
+    """A line of the source, with a caret below the column; nothing where the source is not known."""
+    if not where.text.strip():
+        return
+    number = str(where.line)
+    before = one_line(where.text[: where.column - 1])
+    text = before + one_line(where.code)
+    yield f"    {style.paint(f'{number} |', BLUE)} {text if len(text) <= LONGEST else f'{text[: LONGEST - 1]}…'}"
+    if len(before) < LONGEST:
+        margin = style.paint(f"{' ' * len(number)} |", BLUE)
+        yield f"    {margin} {' ' * _columns(before)}{style.paint('^', YELLOW)}"
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal a text takes: East Asian characters are two wide, accents none."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def summaries(report: Report, width: int = WIDTH) -> str:

@@ -157,7 +157,7 @@ def told(findings: Iterable[Finding], options: Options) -> tuple[Finding, ...]:
     """What is said, in order, each thing once: files that stand together may have one reason for several programs."""
     once: dict[Finding, Finding] = {}
     for found in findings:
-        once.setdefault(replace(found, loop=None) if found.kind is Kind.NOTE else found, found)
+        once.setdefault(replace(found, loop=None) if found.kind in (Kind.NOTE, Kind.LEFT) else found, found)
     ordered = sorted(once.values(), key=lambda f: (f.path, f.line, f.column, f.code))
     return tuple(f for f in ordered if _is_wanted(f, options))
 
@@ -202,7 +202,7 @@ def _programs(
         if conversion is not None:
             findings += [_doubted(facts, doubt) for doubt in program.doubts]
         else:
-            findings += [_refused(facts, refusal) for refusal in (*program.refusals, *program.doubts)]
+            findings += [_refused(facts, program, refusal) for refusal in (*program.refusals, *program.doubts)]
         summaries.append(
             narrator.told(program, conversion)
             if speaks
@@ -292,8 +292,7 @@ def _convert_one(
 
 
 def _write(conversion: Conversion, plan: Plan, options: Options, group: str, said: list[Finding]) -> None:
-    file = conversion.facts.file(conversion.program.training[0].node)
-    loop = f"{file.path}:{conversion.program.training[0].node.lineno}"
+    loop = _name(conversion.facts, conversion.program.training[0])
     for each in RULES:
         if not each.optional or options.wants(each.code):
             each.apply(conversion, Draft(plan, conversion.facts, each.code, group, loop, said))
@@ -345,14 +344,17 @@ def _clashes(plan: Plan, program: Program, group: str) -> list[Refusal]:
 
 def _flag(facts: Facts, program: Program, loop: LoopFact, converts: bool) -> Finding:
     """The finding of a training loop; why it is not converted stands in a finding of its own."""
-    name = f"{facts.file(loop.node).path}:{loop.node.lineno}"
+    name = _name(facts, loop)
     if converts:
         message, hint = "training loop in plain PyTorch", "migrate --write converts it"
     else:
         codes = ", ".join(dict.fromkeys(refusal.code for refusal in program.refusals))
         message, hint = f"training loop in plain PyTorch, not converted ({codes})", ""
-    made = finding(facts, loop.node, unconverted.code, message, hint, Kind.LOOP, name, converts=converts)
-    return replace(made, end_line=made.line)
+    return finding(facts, loop.node, unconverted.code, message, hint, Kind.LOOP, name, converts=converts)
+
+
+def _name(facts: Facts, loop: LoopFact) -> str:
+    return f"{facts.file(loop.node).path}:{loop.node.lineno}"
 
 
 def _out_of_sight(facts: Facts, use: Use) -> Finding:
@@ -389,8 +391,9 @@ def _cut_short(path: str) -> Finding:
     return Finding("MIG905", path, 1, 1, 1, why, "name fewer files at a time, or report the file to us", Kind.NOTE)
 
 
-def _refused(facts: Facts, refusal: Refusal) -> Finding:
-    return finding(facts, refusal.node, refusal.code, refusal.why, refusal.way_out, Kind.LEFT)
+def _refused(facts: Facts, program: Program, refusal: Refusal) -> Finding:
+    loop = _name(facts, program.training[0])
+    return finding(facts, refusal.node, refusal.code, refusal.why, refusal.way_out, Kind.LEFT, loop)
 
 
 __all__ = ["REASONS", "RULES", "convert", "convert_script", "told"]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from migrate import cli, pipeline
+from migrate import pipeline
+from migrate.cli import app
 from migrate.engine import Conversion, Engine
 from migrate.errors import SourceError
 from migrate.report.model import Finding, Kind, Outcome
@@ -52,11 +53,11 @@ def converted(content):
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     engine = Engine(plan, apply, lambda file, change, conversion: [])
-    monkeypatch.setattr(cli.pipeline, "run", functools.partial(pipeline.run, engine=engine))
+    monkeypatch.setattr(pipeline, "run", functools.partial(pipeline.run, engine=engine))
 
 
 def migrate(*arguments):
-    result = CliRunner().invoke(cli.app, list(arguments), prog_name="migrate")
+    result = CliRunner().invoke(app, list(arguments), prog_name="migrate")
     assert "Traceback" not in result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result

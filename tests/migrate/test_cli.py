@@ -1,6 +1,7 @@
 """The command line with an engine that makes one obvious edit: what is shown where, and with which status."""
 
 import functools
+import json
 import os
 import pty
 import shutil
@@ -17,7 +18,10 @@ from migrate.cli import app, catalogue
 from migrate.engine import Conversion, Engine
 from migrate.errors import EditError
 from migrate.options import Mode, Options, codes
+from migrate.report import text
 from migrate.report.model import Change, Finding, Kind, Outcome, Report, Summary
+from migrate.report.place import region
+from migrate.source.project import SourceFile
 
 PLAIN = b"import torch\nfor x in y:\n    loss.backward()\n"
 DONE = b"import torch\nfor x in y:\n    accelerator.backward(loss)\n"
@@ -171,10 +175,44 @@ def test_check_shows_findings_as_its_result():
     write(a=PLAIN, hard=HARD)
     result = migrate(".", "--check")
     assert result.stdout == (
-        "a.py:2:1 MIG001 plain loop\n\n"
-        "hard.py:2:1 MIG001 plain loop\nhard.py:3:5 MIG105 gradient=g\n    reduce the loss\n"
+        "a.py:2:1 MIG001 plain loop\n    2 | for x in y:\n      | ^\n\n"
+        "hard.py:2:1 MIG001 plain loop\n    2 | for x in y:\n      | ^\n"
+        "hard.py:3:5 MIG105 gradient=g\n    3 |     loss.backward(gradient=g)\n      |     ^\n    reduce the loss\n"
     )
     assert result.stderr == "1 file would change, 2 loops not converted, 1 place left to you.\n"
+
+
+def test_formats_are_the_result():
+    write(a=PLAIN, hard=HARD)
+    result = migrate(".", "--check", "--output-format", "json")
+    document = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert [(f["filename"], f["code"], f["converts"]) for f in document["findings"]] == [
+        ("a.py", "MIG001", True),
+        ("hard.py", "MIG001", False),
+        ("hard.py", "MIG105", None),
+    ]
+    assert document["changes"] == []
+    assert result.stderr == "1 file would change, 2 loops not converted, 1 place left to you.\n"
+    document = json.loads(migrate(".", "--output-format", "json").stdout)
+    assert [change["filename"] for change in document["changes"]] == ["a.py"]
+    document = json.loads(migrate("-", "--output-format", "json", stdin=PLAIN).stdout)
+    assert document["changes"][0]["edits"][0]["content"] == "    accelerator.backward(loss)"
+    document = json.loads(migrate(".", "--write", "--output-format", "json").stdout)
+    assert (document["written"], Path("a.py").read_bytes()) == (True, DONE)
+    assert [f["code"] for f in document["findings"]] == ["MIG117", "MIG001", "MIG105"]  # what still is to be said
+
+
+def test_source_line_of_wide_characters_and_tabs(tmp_path):
+    line = "\tif 'é你': loss.backward(gradient=g)".encode()
+    file = SourceFile("a.py", line)
+    finding = Finding("MIG105", "a.py", 1, 12, 1, "m", "", Kind.LEFT)
+    shown = list(text.excerpt(region(finding, Report(sources={"a.py": file})), text.Style()))
+    assert shown == ["    1 |  if 'é你': loss.backward(gradient=g)", "      |             ^"]
+    far = Finding("MIG105", "a.py", 1, 4000, 1, "m", "", Kind.LEFT)
+    file = SourceFile("a.py", b"x = [" + b"1, " * 2000 + b"]")
+    (only,) = text.excerpt(region(far, Report(sources={"a.py": file})), text.Style())
+    assert len(only) < 140
 
 
 def test_write_says_what_it_did():
@@ -227,6 +265,8 @@ def test_standard_input():
         (["a.py", "--stdin-filename", "b.py"], "--stdin-filename names standard input, which is not read"),
         (["a.py", "--check", "--write"], "--write and --check exclude each other"),
         (["a.py", "--diff", "--check"], "--diff and --check exclude each other"),
+        (["a.py", "--diff", "--output-format", "json"], "--diff is a format of its own"),
+        (["-", "--write", "--output-format", "json"], "standard output cannot hold both the code and findings"),
         (["a.py", "--select", "MIG15"], "'MIG15' is not a rule. Did you mean MIG105?"),
         (["a.py", "--ignore", "backward"], "'backward' is not a rule. Did you mean backward-call?"),
         (["--explain", "xyz"], "'xyz' is not a rule. `migrate --rules` lists them."),

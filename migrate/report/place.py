@@ -1,0 +1,51 @@
+"""Where a finding stands, in the units of those who ask.
+
+`ast` counts columns in UTF-8 bytes, people and SARIF in characters, reviewdog in bytes, editors in units of UTF-16.
+What is stored is characters; this is the one place that converts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from migrate.report.model import Finding, Report
+
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """What is underlined of the first line of a finding: its code from the column on, the end excluded."""
+
+    line: int  # 1-based
+    column: int  # 1-based, in characters
+    end_column: int  # likewise, behind the last character
+    text: str  # the whole line, without its end; empty where the source is not known
+    has_mark: bool = False  # the file has a byte order mark before this line
+
+    @property
+    def code(self) -> str:
+        """The source from the column on."""
+        return self.text[self.column - 1 : self.end_column - 1]
+
+    def in_bytes(self) -> tuple[int, int]:
+        """Both columns as 1-based counts of UTF-8 bytes; a byte order mark counts."""
+        before = len(self.text[: self.column - 1].encode()) + (len(BOM) if self.has_mark else 0)
+        return before + 1, before + len(self.code.encode()) + 1
+
+    def in_utf16(self) -> tuple[int, int]:
+        """Both columns as 0-based counts of UTF-16 units, as the language server protocol has them."""
+        before = len(self.text[: self.column - 1].encode("utf-16-le")) // 2
+        return before, before + len(self.code.encode("utf-16-le")) // 2
+
+
+def region(finding: Finding, report: Report) -> Region:
+    """The part of the finding's first line that it is about; without width where the source is not known."""
+    source = report.sources.get(finding.path)
+    lines = source.lines if source else ()
+    text = lines[finding.line - 1] if finding.line <= len(lines) else ""
+    end = max(len(text.rstrip()) + 1, finding.column)
+    has_mark = bool(source) and finding.line == 1 and source is not None and source.content.startswith(BOM)
+    return Region(finding.line, finding.column, end, text, has_mark)
