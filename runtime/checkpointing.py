@@ -225,10 +225,12 @@ class Checkpointing(Files):
         """
         from runtime.collectives import all_flags
 
-        if any(all_flags(self._world, self._termination.is_asked, "check_termination")):
+        # What was agreed on, and not the note: a signal may come right after the exchange, on this process alone.
+        is_agreed = any(all_flags(self._world, self._termination.is_asked, "check_termination"))
+        if is_agreed:
             self._termination.is_asked = True
             self._termination.run_hooks()
-        return self._termination.is_asked
+        return is_agreed
 
     # parts of these
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from torch import nn
 
-from runtime import Accelerator
+from runtime import Accelerator, collectives
 from runtime.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,6 +165,22 @@ def test_signals_are_given_back():
     assert called == [2]
     accelerator.end_training()
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_signal_right_after_the_processes_have_agreed_waits_for_the_next_check(monkeypatch):
+    accelerator = Accelerator(cpu=True)
+    accelerator.on_termination()
+    agree = collectives.all_flags
+
+    def and_a_signal(*arguments):
+        agreed = agree(*arguments)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return agreed
+
+    monkeypatch.setattr(collectives, "all_flags", and_a_signal)
+    assert not accelerator.check_termination()  # the others heard nothing of it
+    assert accelerator.check_termination()
+    accelerator.end_training()
 
 
 def test_another_thread_cannot_listen():
