@@ -114,7 +114,8 @@ def _check(file: SourceFile, change: Change, conversion: Conversion) -> list[str
     from migrate.selfcheck import check
 
     file = conversion.ready.get(file.path, file)  # the way to it was checked step by step
-    return check(file.content, change.new, file, _plan_of(file, conversion))
+    failures = check(file.content, change.new, file, _plan_of(file, conversion))
+    return failures if file.notebook is None else [*failures, *file.notebook.faults(change.new)]
 
 
 def _plan_of(file: SourceFile, conversion: Conversion) -> Plan:

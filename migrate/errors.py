@@ -11,17 +11,33 @@ from __future__ import annotations
 
 
 class MigrateError(Exception):
-    """What happened (`what`), the way out, and the place where there is one (`path`; `line` is 0 when unknown)."""
+    """What happened (`what`), the way out, and the place where there is one (`path`; `line` is 0 when unknown).
 
-    def __init__(self, what: str, way_out: str = "", *, path: str = "", line: int = 0) -> None:
+    `cell` is the number of a notebook's cell, in which `line` counts.
+    """
+
+    def __init__(self, what: str, way_out: str = "", *, path: str = "", line: int = 0, cell: int = 0) -> None:
         super().__init__(what)
         self.what = what
         self.way_out = way_out
         self.path = path
         self.line = line
+        self.cell = cell
+
+    @property
+    def line_of_file(self) -> int:
+        """The line, for those who show files and know nothing of cells."""
+        return 0 if self.cell else self.line
+
+    @property
+    def said(self) -> str:
+        """What happened and the way out, for them."""
+        cell = f"cell {self.cell}:{self.line}: " if self.cell else ""
+        return f"{cell}{self.what}. {self.way_out}".strip()
 
     def __str__(self) -> str:
-        place = f"{self.path}:{self.line}: " if self.line else f"{self.path}: " if self.path else ""
+        path = f"{self.path}:cell {self.cell}" if self.cell else self.path
+        place = f"{path}:{self.line}: " if self.line else f"{path}: " if path else ""
         way_out = f" {self.way_out}" if self.way_out else ""
         return f"{place}{self.what.rstrip('.')}.{way_out}"
 

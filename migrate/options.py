@@ -83,14 +83,18 @@ class Question:
     path: str
     line: int
     name: str
+    cell: int = 0  # of a notebook: the cell in which the line counts
 
 
 def question(text: str) -> Question:
-    """The question in `FILE:LINE:NAME`.
+    """The question in `FILE:LINE:NAME`, or, of a notebook, `FILE:cell 3:LINE:NAME`.
 
     Raises:
         UsageError: it is not of this form.
     """
     if match := re.fullmatch(r"(?s)(.+?):(\d+):(.+)", text):
-        return Question(match[1], int(match[2]), match[3].strip())
+        path, line, name = match[1], int(match[2]), match[3].strip()
+        if cell := re.fullmatch(r"(?s)(.+\.ipynb):(?:cell )?(\d+)", path):
+            return Question(cell[1], line, name, int(cell[2]))
+        return Question(path, line, name)
     raise UsageError(f"{text!r} is not FILE:LINE:NAME", "For example: migrate --explain-role train.py:31:model")

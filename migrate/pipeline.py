@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.engine import ENGINE, Conversion, Engine
-from migrate.errors import EditError, MigrateError, UsageError
+from migrate.errors import EditError, MigrateError, SourceError, UsageError
 from migrate.options import Mode, Options, Question
+from migrate.report.cells import DISORDER, in_cells, notebooks_of, said
 from migrate.report.model import NOT_EDITABLE, OUR_BUG, Change, Finding, Kind, Report, Summary
 from migrate.source import pyproject
 from migrate.source.files import load
 from migrate.source.parse import DEEPEST
-from migrate.source.project import Project, SourceFile
+from migrate.source.project import Project, SourceFile, source_file
 from migrate.source.save import Rewrite, clean, save
 
 if TYPE_CHECKING:
@@ -54,7 +55,10 @@ def run(
 
 def run_text(content: bytes, name: str, options: Options, engine: Engine = ENGINE) -> Report:
     """The same for text that is not read from a file; `name` is where it will be, or empty. Nothing is written."""
-    file = SourceFile(name or "<stdin>", content, real=Path(name).resolve() if name else None)
+    try:
+        file = source_file(name or "<stdin>", content, real=Path(name).resolve() if name else None)
+    except SourceError as error:
+        return Report(problems=(error,), files=1)
     report = convert(Project([file]), _configured(options, [file]), engine)
     return replace(report, sources={file.path: file})
 
@@ -90,7 +94,23 @@ def explain_role(asked: Question, paths: Sequence[str]) -> str:
         if file.error:
             raise file.error
         known = _configured(Options(), found.files).known or TABLES
-        return explained(analyse(project, known), file, asked.line, asked.name)
+        line, notebooks = _line(asked, file), notebooks_of(found.files)
+        try:
+            return said(explained(analyse(project, known), file, line, asked.name), notebooks)
+        except UsageError as error:
+            own = file.notebook
+            raise UsageError(said(error.what, notebooks, own), said(error.way_out, notebooks, own)) from error
+
+
+def _line(asked: Question, file: SourceFile) -> int:
+    """The line of the file that is asked about: of a notebook, of the module that its cells make."""
+    if file.notebook is None:
+        return asked.line
+    line = file.notebook.line(asked.cell, asked.line)
+    if not line:
+        what = f"{asked.path} has no line {asked.line} in cell {asked.cell}"
+        raise UsageError(what, "Name a line of a code cell, counting all cells: FILE.ipynb:cell 3:12:NAME.")
+    return line
 
 
 def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Report:
@@ -102,7 +122,7 @@ def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Repo
     summaries = (summary for report in made for summary in report.summaries)
     changes = (change for report in made for change in report.changes)
     touched = (path for report in made for path in report.touched)
-    return Report(
+    whole = Report(
         findings=tuple(sorted(findings, key=lambda f: (f.path, f.line, f.column, f.code))),
         summaries=tuple(sorted(summaries, key=lambda summary: order.get(summary.path, len(order)))),
         changes=tuple(sorted(changes, key=lambda change: order[change.path])),
@@ -111,6 +131,8 @@ def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Repo
         causes=tuple(cause for report in made for cause in report.causes),
         files=len(project.named),
     )
+    told = in_cells(whole, notebooks_of(project.named))
+    return replace(told, findings=tuple(f for f in told.findings if f.code != DISORDER or options.wants(DISORDER)))
 
 
 def _convert(project: Project, options: Options, engine: Engine) -> Report:

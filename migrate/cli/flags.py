@@ -13,6 +13,7 @@ EXAMPLES = """\b
 Examples:
   migrate train.py                       show the diff, and what was understood
   migrate train.py --write               convert the file
+  migrate train.ipynb                    the same of a notebook, cell by cell
   migrate src/ --check                   list the training loops that are still plain PyTorch
   migrate src/ --check --output-format github   the same as annotations of a pull request
   migrate src/ --diff | git apply        take the changes as a patch
@@ -29,7 +30,9 @@ Exit status:
   2  wrong usage, unreadable or unparsable input, or a bug of ours; nothing is half written
 """
 
-Paths = Annotated[list[str] | None, typer.Argument(metavar="PATHS", help="Scripts and folders; - is standard input.")]
+Paths = Annotated[
+    list[str] | None, typer.Argument(metavar="PATHS", help="Scripts, notebooks and folders; - is standard input.")
+]
 
 # --- what happens with the result
 Write = Annotated[bool, typer.Option("--write", "-w", help="Convert the files: all of them, or none if one fails.")]

@@ -62,7 +62,7 @@ class Printing:
         elif mode is Mode.CHECK:
             emit(text.findings(report, kinds(mode, style), style, excerpts=True), sys.stdout)
         else:
-            patch = diff.diff(report.changes)
+            patch = diff.diff(report.changes) if mode is Mode.DIFF else diff.readable(report.changes)
             emit(diff.coloured(patch) if style.colour else patch, sys.stdout)
 
     def rest(self, report: Report, mode: Mode) -> None:

@@ -37,6 +37,18 @@ def diff(changes: Iterable[Change]) -> bytes:
     return b"".join(unified(change.old, change.new, name_of(change.path)) for change in changes)
 
 
+def readable(changes: Iterable[Change]) -> bytes:
+    """The same for people: of a notebook the Python of each cell that changes, which no program takes as a patch."""
+    parts: list[bytes] = []
+    for change in changes:
+        if not change.cells:
+            parts.append(diff([change]))
+        for cell in change.cells:
+            name = f"{name_of(change.path)}:cell {cell.number}"
+            parts.append(unified(f"{cell.old}\n".encode(), f"{cell.new}\n".encode(), name))
+    return b"".join(parts)
+
+
 def unified(old: bytes, new: bytes, name: str) -> bytes:
     """The diff of one file; `name` has forward slashes."""
     before, after = _header("a", name), _header("b", name)

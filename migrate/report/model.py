@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from migrate.errors import MigrateError
+    from migrate.source.notebook import CellChange
     from migrate.source.project import SourceFile
 
 OUR_BUG = "MIG999"  # the code of what only we can mend
@@ -43,6 +44,13 @@ class Finding:
     kind: Kind
     converts: bool | None = None  # LOOP only: whether this run converts it
     loop: str | None = None  # the training loop it belongs to: "train.py:31"
+    cell: int | None = None  # of a notebook: the number of the cell, among all, in which the lines count
+
+    @property
+    def place(self) -> str:
+        """Where it is, as people read it: `train.py:31:5`, `train.ipynb:cell 3:12:5`."""
+        cell = f"cell {self.cell}:" if self.cell is not None else ""
+        return f"{self.path}:{cell}{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +75,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A file's content before and after."""
+    """A file's content before and after: its bytes, whatever it is."""
 
     path: str
     old: bytes
     new: bytes
-    lost_comments: tuple[str, ...] = ()  # went away with their statement: "12: # text"
+    lost_comments: tuple[str, ...] = ()  # went away with their statement: "12: # text", "cell 3:12: # text"
+    cells: tuple[CellChange, ...] = ()  # of a notebook: the cells that change, in order
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from migrate.report.model import Finding, Report
 
 BOM = b"\xef\xbb\xbf"
@@ -42,10 +44,26 @@ class Region:
 
 
 def region(finding: Finding, report: Report) -> Region:
-    """The part of the finding's first line that it is about; without width where the source is not known."""
+    """The part of the finding's first line that it is about; without width where the source is not known.
+
+    Of a notebook it is a line of the cell.
+    """
     source = report.sources.get(finding.path)
-    lines = source.lines if source else ()
+    if source is not None and source.notebook is not None and finding.cell is not None:
+        lines: Sequence[str] = source.notebook.lines(finding.cell)
+    else:
+        lines = source.lines if source else ()
     text = lines[finding.line - 1] if finding.line <= len(lines) else ""
     end = max(len(text.rstrip()) + 1, finding.column)
     has_mark = bool(source) and finding.line == 1 and source is not None and source.content.startswith(BOM)
     return Region(finding.line, finding.column, end, text, has_mark)
+
+
+def region_in_file(finding: Finding, report: Report) -> Region:
+    """The same in the lines of the file, for those who show files: of a notebook, all of the line of its JSON."""
+    source = report.sources.get(finding.path)
+    if source is None or source.notebook is None or finding.cell is None:
+        return region(finding, report)
+    line, text = source.notebook.line_of_file(finding.cell, finding.line)
+    column = len(text) - len(text.lstrip()) + 1
+    return Region(line, column, len(text.rstrip()) + 1, text)

@@ -45,7 +45,7 @@ def findings(report: Report, kinds: Iterable[Kind], style: Style, *, excerpts: b
     """
     wanted = [finding for finding in report.findings if finding.kind in set(kinds)]
     order = {path: place for place, path in enumerate(dict.fromkeys(f.path for f in report.findings))}
-    wanted.sort(key=lambda f: (order[f.path], f.line, f.column, f.code))
+    wanted.sort(key=lambda f: (order[f.path], f.cell or 0, f.line, f.column, f.code))
     groups = (list(group) for _, group in groupby(wanted, key=lambda f: f.path))
     return "\n".join(
         "".join(line + "\n" for line in _group(group, report if excerpts else None, style)) for group in groups
@@ -57,13 +57,13 @@ def _group(findings: Iterable[Finding], report: Report | None, style: Style) -> 
     last = None
     for finding in findings:
         code = style.paint(finding.code, COLOUR_OF[finding.kind])
-        place = style.paint(f"{finding.path}:{finding.line}:{finding.column}", BOLD)
+        place = style.paint(finding.place, BOLD)
         yield f"{place} {code} {one_line(finding.message)}"
-        if report is not None and (finding.line, finding.column) != last:
+        if report is not None and finding.place != last:
             yield from excerpt(region(finding, report), style)
         if finding.hint:
             yield f"    {one_line(finding.hint)}"
-        last = finding.line, finding.column
+        last = finding.place
 
 
 def excerpt(where: Region, style: Style) -> Iterator[str]:

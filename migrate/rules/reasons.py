@@ -78,6 +78,14 @@ REASONS: tuple[Reason, ...] = (
         "name the files that call it too: migrate . or migrate train.py engine.py; or convert with --review, and look.",
     ),
     _reason(
+        "MIG908",
+        "cells-out-of-order",
+        "the cells of a notebook were last run in another order than they stand in.",
+        "What is understood goes by the order in which they stand, as when all of them are run from the top.\n"
+        "The numbers that the kernel gave them say that the outputs in the notebook came about in another way.",
+        "run all cells from the top, in a new kernel, before you compare results.",
+    ),
+    _reason(
         "MIG998",
         "not-editable",
         "libcst cannot edit the file without changing parts that nobody asked to change.",

@@ -1,5 +1,8 @@
 """Files in: which ones, and their bytes. (`source/save.py` is the way out.)
 
+Python files and notebooks. A notebook that is met in a folder, and in which no word of a training program stands, costs
+no more than reading its bytes.
+
 Folders are walked in sorted order, without installations, build results and hidden folders, and without following
 links to folders. A path that is named is taken at its word: any name, any link.
 """
@@ -13,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.errors import SourceError
-from migrate.source.project import SourceFile
+from migrate.source.project import NOTEBOOK, RELEVANT, SourceFile, source_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +41,7 @@ class _Entry:
 
 
 def load(paths: Sequence[str], progress: Callable[[int], None] = lambda _: None) -> Found:
-    """The Python files that `paths` name or contain, each once, with their bytes.
+    """The Python files and notebooks that `paths` name or contain, each once, with their bytes.
 
     `progress` is told how many were read so far. What cannot be read becomes an error and stops nothing.
     """
@@ -76,7 +79,7 @@ def _entries(path: str, found: Found) -> Iterator[_Entry]:
 
 
 def _walk(folder: Path, top: Path, found: Found) -> Iterator[_Entry]:
-    """The `*.py` files below a folder, in sorted order: the files of a folder before its subfolders."""
+    """The `*.py` and `*.ipynb` files below a folder, in sorted order: those of a folder before its subfolders."""
     try:
         with os.scandir(folder) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
@@ -89,7 +92,7 @@ def _walk(folder: Path, top: Path, found: Found) -> Iterator[_Entry]:
         if entry.is_dir(follow_symlinks=False):
             if not entry.name.startswith(".") and entry.name not in PRUNED:
                 subfolders.append(path)
-        elif entry.name.endswith(".py") and _is_ours(entry, path, top, found):
+        elif entry.name.endswith((".py", NOTEBOOK)) and _is_ours(entry, path, top, found):
             yield _Entry(path, walked=True)
     for path in subfolders:
         yield from _walk(path, top, found)
@@ -114,10 +117,6 @@ def _is_ours(entry: os.DirEntry[str], path: Path, top: Path, found: Found) -> bo
 
 def _read(entry: _Entry, real: Path, found: Found) -> SourceFile | None:
     path = str(entry.path)
-    if entry.path.suffix == ".ipynb":
-        way_out = f"Export it first: jupyter nbconvert --to script {path}"
-        found.errors.append(SourceError("this is a notebook, and migrate reads scripts", way_out, path=path))
-        return None
     if not real.is_file():
         found.errors.append(SourceError("this is not a regular file", "Name a Python file or a folder.", path=path))
         return None
@@ -126,7 +125,18 @@ def _read(entry: _Entry, real: Path, found: Found) -> SourceFile | None:
     except OSError as error:
         found.errors.append(_unreadable(entry.path, error))
         return None
-    return SourceFile(path, content, real=real, found=entry.walked)
+    if path.endswith(NOTEBOOK) and entry.walked and not any(word in content for word in RELEVANT):
+        return None
+    try:
+        file = source_file(path, content, real=real, found=entry.walked)
+    except SourceError as error:
+        found.errors.append(error)
+        return None
+    if file.notebook is not None and not file.notebook.is_python:
+        if not entry.walked:
+            found.remarks.append(f"{path}: skipped, a notebook in {file.notebook.language}")
+        return None
+    return file
 
 
 WAYS_OUT: tuple[tuple[type[OSError], str], ...] = (

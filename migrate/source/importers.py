@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate.source.project import Project, SourceFile
+from migrate.source.project import NOTEBOOK, Project, SourceFile
 from migrate.source.search import FOREIGN
 
 if TYPE_CHECKING:
@@ -35,14 +35,25 @@ def importers(
     stems = {_stem(file) for file in found}
     words = {stem.encode() for stem in stems}
     for path in _unread(project, found, {*(str(file.real) for file in read), *map(str, project.hidden)}):
+        if path.endswith(NOTEBOOK) and not _holds(path, words):
+            continue  # its cells are found by reading all of it
         other = project.beside(path)
         if other.imported.isdisjoint(words):
             continue
         if _leads_to(project, other, stems, found) and not other.error:
             for file, name, line in _taken(project, other, stems):
                 if file in found:
-                    found[file].setdefault(name, f"{project.shown(Path(path))}:{line}")
+                    found[file].setdefault(name, f"{project.shown(Path(path))}:{other.told(line)}")
     return found
+
+
+def _holds(path: str, words: Iterable[bytes]) -> bool:
+    """Whether a file holds one of some words."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        return False
+    return any(word in content for word in words)
 
 
 def _leads_to(project: Project, other: SourceFile, stems: set[str], wanted: Collection[SourceFile]) -> bool:
@@ -66,7 +77,7 @@ def _stem(file: SourceFile) -> str:
 
 
 def _unread(project: Project, files: Iterable[SourceFile], read: set[str]) -> Iterator[str]:
-    """The Python files of the project that were not read."""
+    """The Python files and notebooks of the project that were not read."""
     tops = {project.top(file) for file in files}
     seen = 0
     for top in sorted(top for top in tops if not any(other in top.parents for other in tops)):
@@ -75,7 +86,7 @@ def _unread(project: Project, files: Iterable[SourceFile], read: set[str]) -> It
             for name in sorted(names):
                 path = f"{folder}{os.sep}{name}"
                 if (
-                    not name.endswith(".py") or name == "__init__.py" or path in read
+                    not name.endswith((".py", NOTEBOOK)) or name == "__init__.py" or path in read
                 ):  # that hands on, and calls nothing
                     continue
                 seen += 1

@@ -17,16 +17,20 @@ from typing import TYPE_CHECKING, TypeAlias
 from migrate.errors import SourceError
 from migrate.source.address import Index
 from migrate.source.parse import parse
-from migrate.source.reach import imported_names, leading_to_training
+from migrate.source.reach import TRAINS, imported_names, leading_to_training
 from migrate.source.search import FOREIGN, SearchPath, added_folders, roots_of, script_path, top_of
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Mapping, Sequence
 
+    from migrate.source.notebook import Notebook
+
 
 # A file that holds none of these has no training loop; it is parsed only when it is named itself or imported.
 RELEVANT = (b"torch", b".backward(")
+
+NOTEBOOK = ".ipynb"  # how the name of one ends
 
 _Import: TypeAlias = tuple[str, int, Path]  # module, level, importing file
 
@@ -40,6 +44,7 @@ class SourceFile:
     named: bool = True  # asked for on the command line, so it may be edited
     real: Path | None = None  # absolute, without links; None for text that is not in a file
     found: bool = False  # met while walking through a named folder, not named itself
+    notebook: Notebook | None = None  # whose cells `content` is; its own bytes are there
 
     @cached_property
     def _parsed(self) -> ast.Module | SourceError:
@@ -81,6 +86,13 @@ class SourceFile:
         before = self.lines[node.lineno - 1].encode()[: node.col_offset]  # `ast` counts columns in UTF-8 bytes
         return node.lineno, len(before.decode()) + 1, node.end_lineno or node.lineno
 
+    def told(self, line: int) -> str:
+        """A line as messages name it: 12; "cell 3:12" of a notebook."""
+        if self.notebook is None:
+            return str(line)
+        cell, inside = self.notebook.place(line)
+        return f"cell {cell}:{inside}"
+
     @cached_property
     def imported(self) -> frozenset[bytes]:
         """Every name in its import statements, by its text."""
@@ -95,6 +107,36 @@ class SourceFile:
     def is_relevant(self) -> bool:
         """Whether the text could hold a training loop."""
         return any(word in self.content for word in RELEVANT)
+
+
+def source_file(
+    path: str, content: bytes, *, named: bool = True, real: Path | None = None, found: bool = False
+) -> SourceFile:
+    """The file that these bytes are: Python, or a notebook, going by the path.
+
+    Raises:
+        SourceError: the path is a notebook's, and the bytes are none; or it trains, and a cell does not parse.
+    """
+    if not path.endswith(NOTEBOOK):
+        return SourceFile(path, content, named, real, found)
+    from migrate.source.notebook import read  # few runs meet one
+
+    notebook = read(content, path)
+    try:
+        module = notebook.module if notebook.is_python else b""
+    except SourceError:
+        if TRAINS in content:
+            raise
+        module = b""  # such a cell never runs, and cells that are left unfinished are no news of a notebook
+    return SourceFile(path, module, named, real, found, notebook)
+
+
+def _unnamed(path: str, content: bytes, real: Path) -> SourceFile:
+    """A file that is only asked what it takes from others; one that cannot be read takes nothing."""
+    try:
+        return source_file(path, content, named=False, real=real)
+    except SourceError:
+        return SourceFile(path, b"", named=False, real=real)
 
 
 @dataclass(eq=False)
@@ -146,7 +188,7 @@ class Project:
                 content = real.read_bytes()
             except OSError:
                 content = b""
-            self._beside[path] = SourceFile(path, content, named=False, real=real)
+            self._beside[path] = _unnamed(path, content, real)
         return self._beside[path]
 
     def hiding(self, paths: frozenset[str]) -> Project:
@@ -238,7 +280,8 @@ class Project:
     def _own_path(self, file: SourceFile) -> SearchPath:
         has_additions = file.real is not None and b"sys.path" in file.content and file.error is None
         added = added_folders(file.tree, file.real) if has_additions and file.real is not None else ()
-        return script_path(file.folder, self._roots_of(file.folder), added, is_script=b"__main__" in file.content)
+        is_script = file.notebook is not None or b"__main__" in file.content
+        return script_path(file.folder, self._roots_of(file.folder), added, is_script=is_script)
 
     def _find(self, place: Path, parts: tuple[str, ...]) -> Path | None:
         """The path of a module below a folder: a package comes before a module of the same name, as in Python."""

@@ -105,7 +105,7 @@ def test_what_cannot_be_read_stops_nothing(monkeypatch):
     assert said == {
         "missing.py": "cannot be read: no such file or directory",
         "nul\0.py": said["nul\0.py"],
-        "n.ipynb": "this is a notebook, and migrate reads scripts",
+        "n.ipynb": "this is not the JSON of a notebook: nbformat is missing",
         "pipe.py": "this is not a regular file",
         "secret.py": "cannot be read: permission denied",
         "sub": "cannot be read: permission denied",

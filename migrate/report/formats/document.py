@@ -59,6 +59,7 @@ def _finding(finding: Finding, report: Report, about: About, mark: str) -> dict[
         "message": finding.message,
         "hint": finding.hint,
         "filename": finding.path,
+        "cell": finding.cell,
         "location": {"row": where.line, "column": where.column},
         "end_location": {"row": where.line, "column": where.end_column},
         "last_row": finding.end_line,
@@ -82,4 +83,10 @@ def _change(change: Change) -> dict[str, Any]:
 
 
 def _problem(problem: MigrateError) -> dict[str, Any]:
-    return {"filename": problem.path, "row": problem.line, "message": problem.what, "hint": problem.way_out}
+    return {
+        "filename": problem.path,
+        "cell": problem.cell or None,
+        "row": problem.line,
+        "message": problem.what,
+        "hint": problem.way_out,
+    }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.report.diff import name_of
 from migrate.report.formats.about import TOOL, About
 from migrate.report.model import Finding, Kind
-from migrate.report.place import region
+from migrate.report.place import region_in_file
 from migrate.report.severity import Severity, severity
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def _merged(findings: tuple[Finding, ...]) -> list[Finding]:
     for finding in findings:
         if finding.kind is Kind.LEFT and finding.loop in loops:
             is_near = finding.path == loops[finding.loop].path
-            place = f"line {finding.line}" if is_near else f"{finding.path}:{finding.line}"
+            cell = f"cell {finding.cell}:" if finding.cell is not None else ""
+            near = f"{cell}{finding.line}" if cell else f"line {finding.line}"
+            place = near if is_near else f"{finding.path}:{cell}{finding.line}"
             way_out = f" ({finding.hint})" if finding.hint else ""
             reasons.setdefault(finding.loop, []).append(f"{finding.code} in {place}: {finding.message}{way_out}")
         else:
@@ -90,13 +92,13 @@ def _merged(findings: tuple[Finding, ...]) -> list[Finding]:
 
 
 def _finding(finding: Finding, report: Report) -> _Annotation:
-    where = region(finding, report)
+    where = region_in_file(finding, report)
     message = f"{finding.message}\n{finding.hint}" if finding.hint else finding.message
     columns = (where.column, where.end_column)
     return _Annotation(severity(finding), name_of(finding.path), where.line, columns, f"({finding.code})", message)
 
 
 def _problem(problem: MigrateError) -> _Annotation:
-    message = f"{problem.what}. {problem.way_out}".strip()
+    message = problem.said
     path = name_of(problem.path) if problem.path else ""
-    return _Annotation(Severity.ERROR, path, problem.line, None, "", message)
+    return _Annotation(Severity.ERROR, path, problem.line_of_file, None, "", message)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.report.diff import name_of
 from migrate.report.fingerprint import fingerprints
+from migrate.report.place import region_in_file
 from migrate.report.severity import Severity, severity
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def rendered(report: Report, about: About) -> str:
             "check_name": finding.code,
             "fingerprint": mark,
             "severity": WORDS[severity(finding)],
-            "location": {"path": names[finding.path], "lines": {"begin": finding.line}},
+            "location": {"path": names[finding.path], "lines": {"begin": region_in_file(finding, report).line}},
         }
         for finding, mark in zip(report.findings, fingerprints(report, names), strict=True)
     ]
@@ -38,11 +39,11 @@ def rendered(report: Report, about: About) -> str:
         text = f"{name}\0{problem.what}"
         entries.append(
             {
-                "description": f"{problem.what}. {problem.way_out}".strip(),
+                "description": problem.said,
                 "check_name": "error",
                 "fingerprint": hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32],
                 "severity": "blocker",
-                "location": {"path": name, "lines": {"begin": max(problem.line, 1)}},
+                "location": {"path": name, "lines": {"begin": max(problem.line_of_file, 1)}},
             }
         )
     return json.dumps(entries, indent=2) + "\n"

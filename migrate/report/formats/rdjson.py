@@ -13,7 +13,7 @@ from migrate.report.diff import name_of
 from migrate.report.formats.about import TOOL, About
 from migrate.report.model import Kind
 from migrate.report.pieces import pieces
-from migrate.report.place import region
+from migrate.report.place import region_in_file
 from migrate.report.severity import Severity, severity
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def rendered(report: Report, about: About) -> str:
 
 
 def _finding(finding: Finding, report: Report) -> dict[str, Any]:
-    where = region(finding, report)
+    where = region_in_file(finding, report)
     start, end = where.in_bytes()
     hint = f"\n{finding.hint}" if finding.hint else ""
     return {
@@ -48,7 +48,7 @@ def _finding(finding: Finding, report: Report) -> dict[str, Any]:
 
 def _suggestions(change: Change, report: Report) -> list[dict[str, Any]]:
     loops = [loop for loop in report.of(Kind.LOOP) if loop.path == change.path]
-    where = f" of the training loop in line {loops[0].line}" if loops else ""
+    where = f" of the training loop in line {region_in_file(loops[0], report).line}" if loops else ""
     every = pieces(change)
     made = []
     for number, piece in enumerate(every, 1):
@@ -68,6 +68,6 @@ def _suggestions(change: Change, report: Report) -> list[dict[str, Any]]:
 
 def _problem(problem: MigrateError) -> dict[str, Any]:
     location: dict[str, Any] = {"path": name_of(problem.path)}
-    if problem.line:
-        location["range"] = {"start": {"line": problem.line}}
-    return {"message": f"{problem.what}. {problem.way_out}".strip(), "location": location, "severity": "ERROR"}
+    if problem.line_of_file:
+        location["range"] = {"start": {"line": problem.line_of_file}}
+    return {"message": problem.said, "location": location, "severity": "ERROR"}

@@ -16,7 +16,7 @@ from migrate.report.fingerprint import fingerprints
 from migrate.report.formats.about import TOOL, About, Documented
 from migrate.report.model import Kind
 from migrate.report.pieces import pieces
-from migrate.report.place import region
+from migrate.report.place import region_in_file
 from migrate.report.severity import Severity, severity
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _rule(code: str, rule: Documented | None) -> dict[str, Any]:
 def _result(
     finding: Finding, report: Report, codes: list[str], mark: str, changes: list[Change] | None
 ) -> dict[str, Any]:
-    where = region(finding, report)
+    where = region_in_file(finding, report)
     hint = f" {finding.hint[:1].upper()}{finding.hint[1:]}." if finding.hint else ""
     made: dict[str, Any] = {
         "ruleId": finding.code,
@@ -130,11 +130,11 @@ def _artifact(change: Change) -> dict[str, Any]:
 
 
 def _notification(problem: MigrateError) -> dict[str, Any]:
-    made: dict[str, Any] = {"level": "error", "message": {"text": f"{problem.what}. {problem.way_out}".strip()}}
+    made: dict[str, Any] = {"level": "error", "message": {"text": problem.said}}
     if problem.path:
         physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem.path)}}
-        if problem.line:
-            physical["region"] = {"startLine": problem.line}
+        if problem.line_of_file:
+            physical["region"] = {"startLine": problem.line_of_file}
         made["locations"] = [{"physicalLocation": physical}]
     return made
 
