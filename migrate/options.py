@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from migrate.analysis.known import Tables
+    from migrate.source.patterns import Patterns
 
 
 class Mode(Enum):
@@ -43,6 +44,14 @@ class Options:
     review: bool = False  # also make edits that rest on what is only likely
     annotate: bool = False  # and put a comment at these
     known: Tables | None = None  # what is known of libraries, with the rows of the project's pyproject.toml; None: ours
+    exclude: tuple[Patterns, ...] = ()  # files and folders that are not looked at where they are found in a folder
+    force_exclude: bool = False  # nor where they are named themselves
+    gitignore: bool = True  # nor what git ignores
+    per_file_ignores: tuple[tuple[Patterns, tuple[str, ...]], ...] = ()  # codes that are not told of some files
+    baseline: str | None = None  # the file of findings that are known already
+    config: str | None = None  # the pyproject.toml to read; None: the nearest one; empty: none
+    given: frozenset[str] = frozenset()  # fields that the command line sets, so that pyproject.toml does not
+    is_settled: bool = False  # pyproject.toml has been read
 
     def wants(self, code: str) -> bool:
         """Whether the rule with this code takes part."""

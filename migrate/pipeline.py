@@ -14,13 +14,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from migrate.configuration import configured, folders_of
 from migrate.engine import ENGINE, Conversion, Engine
 from migrate.errors import EditError, MigrateError, SourceError, UsageError
+from migrate.ignored import ignored, kept_back, told
 from migrate.options import Mode, Options, Question
 from migrate.report.cells import DISORDER, in_cells, notebooks_of, said
-from migrate.report.model import NOT_EDITABLE, OUR_BUG, Change, Finding, Kind, Report, Summary
-from migrate.source import pyproject
-from migrate.source.files import load
+from migrate.report.groups import group
+from migrate.report.model import NOT_EDITABLE, OUR_BUG, Change, Finding, Kind, Report
+from migrate.source.files import Selection, load
 from migrate.source.parse import DEEPEST
 from migrate.source.project import Project, SourceFile, source_file
 from migrate.source.save import Rewrite, clean, save
@@ -38,8 +40,8 @@ def run(
     progress: Callable[[int], None] = lambda _: None,
 ) -> Report:
     """Everything the command line does with files: read them, convert them, and in `Mode.WRITE` save them."""
-    found = load(paths, progress)
-    options = _configured(options, found.files)
+    options = configured(options, folders_of(paths))
+    found = load(paths, progress, Selection(options.exclude, options.force_exclude, options.gitignore))
     if options.mode is Mode.WRITE:
         clean(file.folder for file in found.files)
     report = convert(Project(found.files), options, engine)
@@ -59,18 +61,8 @@ def run_text(content: bytes, name: str, options: Options, engine: Engine = ENGIN
         file = source_file(name or "<stdin>", content, real=Path(name).resolve() if name else None)
     except SourceError as error:
         return Report(problems=(error,), files=1)
-    report = convert(Project([file]), _configured(options, [file]), engine)
+    report = convert(Project([file]), configured(options, [file.folder]), engine)
     return replace(report, sources={file.path: file})
-
-
-def _configured(options: Options, files: Sequence[SourceFile]) -> Options:
-    """The options with what the project's own pyproject.toml says."""
-    settings = pyproject.settings(file.folder for file in files)
-    if settings is None or not settings.table:
-        return options
-    from migrate.analysis.known import user  # `migrate --help` does not need it
-
-    return replace(options, known=user.tables(settings.table, settings.path))
 
 
 def explain_role(asked: Question, paths: Sequence[str]) -> str:
@@ -93,7 +85,7 @@ def explain_role(asked: Question, paths: Sequence[str]) -> str:
         file = found.files[0]
         if file.error:
             raise file.error
-        known = _configured(Options(), found.files).known or TABLES
+        known = configured(Options(), folders_of([asked.path, *paths])).known or TABLES
         line, notebooks = _line(asked, file), notebooks_of(found.files)
         try:
             return said(explained(analyse(project, known), file, line, asked.name), notebooks)
@@ -130,6 +122,7 @@ def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Repo
         problems=project.errors,
         causes=tuple(cause for report in made for cause in report.causes),
         files=len(project.named),
+        ignored=sum(report.ignored for report in made),
     )
     told = in_cells(whole, notebooks_of(project.named))
     return replace(told, findings=tuple(f for f in told.findings if f.code != DISORDER or options.wants(DISORDER)))
@@ -138,11 +131,17 @@ def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Repo
 def _convert(project: Project, options: Options, engine: Engine) -> Report:
     """The same for files that have to do with each other."""
     planned = _plan(project, options, engine)
+    silent = ignored(project.named, options)
+    kept_out = kept_back(planned.conversion.outcome, silent) if silent else {}
+    planned = replace(planned, broken={**dict.fromkeys(kept_out, _Failure("")), **planned.broken})
     changes, broken = ({}, dict(planned.broken)) if options.mode is Mode.CHECK else _edit(planned, options, engine)
     outcome = planned.conversion.outcome
     kept = [path for path in planned.conversion.touched if path not in broken]
+    said = _told(outcome.findings, broken)
+    findings = told(said, silent, kept_out) if silent else said
     return Report(
-        findings=_told(outcome.findings, broken),
+        findings=findings,
+        ignored=sum(finding not in findings for finding in said if finding in silent),
         summaries=outcome.summaries,
         changes=tuple(changes[path] for path in kept if path in changes),
         touched=tuple(kept),
@@ -257,22 +256,12 @@ def _loops(conversion: Conversion) -> Iterator[Finding]:
 def _drop(changes: dict[str, Change], broken: dict[str, _Failure], conversion: Conversion) -> None:
     """Take out what failed, and the files that stand or fall with it."""
     for path in [path for path, failure in broken.items() if not failure.with_it]:
-        group = _group(path, conversion.outcome.summaries)
-        with_it = tuple(other for other in conversion.touched if other in group and other not in broken)
+        paths = group(path, conversion.outcome.summaries)
+        with_it = tuple(other for other in conversion.touched if other in paths and other not in broken)
         broken[path] = replace(broken[path], with_it=with_it)
         broken.update({other: _Failure("", with_it=(path,)) for other in with_it})
     for path in broken:
         changes.pop(path, None)
-
-
-def _group(path: str, summaries: Sequence[Summary]) -> frozenset[str]:
-    """All files that are tied to this one, directly or through programs that share a file."""
-    group = {path}
-    size = 0
-    while len(group) > size:
-        size = len(group)
-        group.update(other for summary in summaries if group & set(summary.files) for other in summary.files)
-    return frozenset(group)
 
 
 def _failure(error: Exception) -> _Failure:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from migrate.cli import catalogue
 from migrate.cli.printing import Color, Format, Printing
 from migrate.errors import UsageError
 from migrate.options import Mode, Options, Target, codes
+from migrate.source.patterns import Patterns
+from migrate.source.pyproject import ISOLATED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +27,20 @@ class Asked:
     write: bool
     only_diff: bool
     check: bool
-    target: Target
+    target: Target | None
     select: Sequence[str] | None
     ignore: Sequence[str] | None
     review: bool
     annotate: bool
     stdin_filename: str
+    exclude: Sequence[str] | None
+    force_exclude: bool
+    no_gitignore: bool
+    since: str
+    baseline: str
+    update_baseline: bool
+    config: str
+    isolated: bool
     explain: str
     explain_role: str
     rules: bool
@@ -68,17 +79,38 @@ class Asked:
         """
         if self.output_format is not Format.TEXT and self.mode is Mode.DIFF:
             raise UsageError("--diff is a format of its own", "Give --check, or neither, with --output-format.")
-        code_of = {rule.name: rule.code for rule in catalogue.every()} if self.select or self.ignore else {}
         if self.annotate and not self.review:
             raise UsageError("--annotate says where the edits of --review are", "Give --review, too.")
+        if (self.since or self.baseline or self.update_baseline) and self.mode is not Mode.CHECK:
+            raise UsageError("--since and --baseline say which findings are new", "Give --check, too.")
+        if self.since and self.update_baseline:
+            raise UsageError("a baseline holds all findings, not those --since a revision", "Leave --since out.")
+        if self.config and self.isolated:
+            raise UsageError("--config and --isolated exclude each other", "Give one of them.")
+        named = self._named
         return Options(
             mode=self.mode or Mode.PREVIEW,
-            target=self.target,
-            select=codes(self.select or (), code_of),
-            ignore=codes(self.ignore or (), code_of),
-            review=self.review,
             annotate=self.annotate,
+            exclude=(Patterns(Path.cwd().resolve(), tuple(self.exclude)),) if self.exclude else (),
+            config=ISOLATED if self.isolated else self.config or None,
+            given=frozenset(named),
+            **named,
         )
+
+    @property
+    def _named(self) -> dict[str, Any]:
+        """The settings that pyproject.toml may hold as well, as far as they are given here."""
+        code_of = {rule.name: rule.code for rule in catalogue.every()} if self.select or self.ignore else {}
+        given: dict[str, Any] = {
+            "target": self.target,
+            "select": codes(self.select or (), code_of),
+            "ignore": codes(self.ignore or (), code_of),
+            "review": self.review,
+            "force_exclude": self.force_exclude,
+            "baseline": self.baseline,
+        }
+        named = {name: value for name, value in given.items() if value}
+        return {**named, "gitignore": False} if self.no_gitignore else named
 
     @property
     def is_stdin(self) -> bool:

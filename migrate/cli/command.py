@@ -13,7 +13,7 @@ from migrate.cli.asked import Asked
 from migrate.cli.conversion import convert
 from migrate.cli.guard import guarded
 from migrate.cli.printing import Color, Format
-from migrate.options import Target, question
+from migrate.options import question
 from migrate.report.text import emit
 
 if TYPE_CHECKING:
@@ -33,12 +33,20 @@ def migrate(
     write: flags.Write = False,
     only_diff: flags.Diff = False,
     check: flags.Check = False,
-    target: flags.To = Target.RUNTIME,
+    target: flags.To = None,
     select: flags.Select = None,
     ignore: flags.Ignore = None,
     review: flags.Review = False,
     annotate: flags.Annotate = False,
     stdin_filename: flags.StdinName = "",
+    exclude: flags.Exclude = None,
+    force_exclude: flags.ForceExclude = False,
+    no_gitignore: flags.NoGitignore = False,
+    since: flags.Since = "",
+    baseline: flags.Baseline = "",
+    update_baseline: flags.UpdateBaseline = False,
+    config: flags.Config = "",
+    isolated: flags.Isolated = False,
     explain: flags.Explain = "",
     explain_role: flags.ExplainRole = "",
     rules: flags.Rules = False,

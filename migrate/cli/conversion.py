@@ -6,13 +6,16 @@ import sys
 from typing import TYPE_CHECKING
 
 from migrate import pipeline
+from migrate.cli.narrowing import narrowed
 from migrate.cli.printing import Format
 from migrate.cli.progress import PROGRESS_FROM, progress
+from migrate.configuration import configured, folders_of
 from migrate.options import Mode
 from migrate.report.text import emit
 
 if TYPE_CHECKING:
     from migrate.cli.asked import Asked
+    from migrate.options import Options
 
 
 def convert(asked: Asked) -> int:
@@ -22,24 +25,27 @@ def convert(asked: Asked) -> int:
         UsageError: what is asked for does not go together.
     """
     options = asked.options
-    return _text(asked) if asked.is_stdin else _files(asked, options.mode)
+    return _text(asked, options) if asked.is_stdin else _files(asked, options)
 
 
-def _files(asked: Asked, mode: Mode) -> int:
+def _files(asked: Asked, options: Options) -> int:
+    mode, paths = options.mode, asked.paths or ()
+    options = configured(options, folders_of(paths))
     shown = progress(quiet=asked.quiet)
-    report = pipeline.run(asked.paths or (), asked.options, progress=shown)
+    report = pipeline.run(paths, options, progress=shown)
     if report.files > PROGRESS_FROM:
         shown(0)
+    report = narrowed(report, options, asked.since, paths, update=asked.update_baseline)
     if mode is not Mode.WRITE or asked.output_format is not Format.TEXT:
         asked.printing.result(report, mode)
     asked.printing.rest(report, mode)
     return report.exit_status(mode)
 
 
-def _text(asked: Asked) -> int:
+def _text(asked: Asked, options: Options) -> int:
     """Standard input to standard output: the new code, always whole, or what --diff and --check show."""
     content = sys.stdin.buffer.read()
-    report = pipeline.run_text(content, asked.stdin_filename, asked.options)
+    report = pipeline.run_text(content, asked.stdin_filename, options)
     mode = asked.mode or (Mode.WRITE if asked.output_format is Format.TEXT else Mode.PREVIEW)
     if mode is Mode.WRITE:
         emit(report.changes[0].new if report.changes else content, sys.stdout)

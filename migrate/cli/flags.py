@@ -16,6 +16,9 @@ Examples:
   migrate train.ipynb                    the same of a notebook, cell by cell
   migrate src/ --check                   list the training loops that are still plain PyTorch
   migrate src/ --check --output-format github   the same as annotations of a pull request
+  migrate . --check --since origin/main  only loops that this branch touched
+  migrate . --check --baseline known.json --update-baseline   adopt the check: later, only new loops fail
+  migrate . --check --exclude 'legacy/*'  leave files out; also [tool.migrate] exclude in pyproject.toml
   migrate src/ --diff | git apply        take the changes as a patch
   migrate - < train.py > converted.py    from standard input to standard output
   migrate train.py --target accelerate   convert to Hugging Face Accelerate
@@ -40,7 +43,9 @@ Diff = Annotated[bool, typer.Option("--diff", help="Show only the diff; `git app
 Check = Annotated[bool, typer.Option("--check", help="Show only findings; for hooks and continuous integration.")]
 
 # --- what is converted, and how
-To = Annotated[Target, typer.Option("--target", help="The package that converted scripts import.")]
+To = Annotated[
+    Target | None, typer.Option("--target", help="The package that converted scripts import; runtime if not given.")
+]
 Select = Annotated[
     list[str] | None, typer.Option("--select", metavar="CODES", help="Only these: MIG105,prepare or MIG1.")
 ]
@@ -50,7 +55,26 @@ Review = Annotated[
 ]
 Annotate = Annotated[bool, typer.Option("--annotate", help="With --review: put a comment at each of these edits.")]
 
+# --- which findings
+Since = Annotated[
+    str, typer.Option("--since", metavar="REF", help="With --check: only loops touched since this git revision.")
+]
+Baseline = Annotated[
+    str, typer.Option("--baseline", metavar="FILE", help="With --check: only what is not in this file of findings.")
+]
+UpdateBaseline = Annotated[bool, typer.Option("--update-baseline", help="Write the baseline: all that is found now.")]
+
 # --- which files
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="PATTERN", help="Leave out what matches, such as 'legacy/*'; may be repeated."),
+]
+ForceExclude = Annotated[
+    bool, typer.Option("--force-exclude", help="Leave out what is excluded also where it is named, as hooks do.")
+]
+NoGitignore = Annotated[bool, typer.Option("--no-gitignore", help="Look also at what git ignores.")]
+Config = Annotated[str, typer.Option("--config", metavar="FILE", help="The pyproject.toml to read; else the nearest.")]
+Isolated = Annotated[bool, typer.Option("--isolated", help="Read no pyproject.toml.")]
 StdinName = Annotated[str, typer.Option("--stdin-filename", metavar="PATH", help="What standard input is called.")]
 
 # --- questions

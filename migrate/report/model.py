@@ -97,6 +97,7 @@ class Report:
     remarks: tuple[str, ...] = ()  # about paths: a link not followed, a folder without Python
     files: int = 0  # files that were looked at
     written: bool = False  # the changes are on the disk
+    ignored: int = 0  # findings that a comment, the settings or a baseline keep silent
     sources: Mapping[str, SourceFile] = field(default_factory=dict)  # by path: the files as they were read
 
     def of(self, kind: Kind) -> tuple[Finding, ...]:

@@ -155,6 +155,8 @@ def summary(report: Report, mode: Mode) -> str:
         parts.append(_count(faults, "mistake"))
     if bugs := sum(finding.code == OUR_BUG for finding in report.findings):
         parts.append(f"{_count(bugs, 'bug')} of ours")
+    if report.ignored:
+        parts.append(f"{_count(report.ignored, 'finding')} ignored")
     if report.problems:
         parts.append(_count(len(report.problems), "error"))
     nothing = "No plain training loops.\n" if mode is Mode.CHECK else "No changes.\n"

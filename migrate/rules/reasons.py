@@ -86,6 +86,13 @@ REASONS: tuple[Reason, ...] = (
         "run all cells from the top, in a new kernel, before you compare results.",
     ),
     _reason(
+        "MIG909",
+        "ignored-beside",
+        "a loop that would be converted with this one is ignored.",
+        "What a comment or per-file-ignores silences stays as it is, and files of one program change together.",
+        "take the `# migrate: ignore` of that loop out, or give it a program of its own.",
+    ),
+    _reason(
         "MIG998",
         "not-editable",
         "libcst cannot edit the file without changing parts that nobody asked to change.",

@@ -3,8 +3,9 @@
 Python files and notebooks. A notebook that is met in a folder, and in which no word of a training program stands, costs
 no more than reading its bytes.
 
-Folders are walked in sorted order, without installations, build results and hidden folders, and without following
-links to folders. A path that is named is taken at its word: any name, any link.
+Folders are walked in sorted order, without installations, build results and hidden folders, without what git ignores or
+the settings exclude, and without following links to folders. A path that is named is taken at its word: any name, any
+link, unless exclusion is forced.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.errors import SourceError
+from migrate.source import git
+from migrate.source.comments import skips
 from migrate.source.project import NOTEBOOK, RELEVANT, SourceFile, source_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from migrate.source.patterns import Patterns
 
 # Folders that hold nobody's own sources; hidden ones are left out as well.
 PRUNED = frozenset({"venv", "node_modules", "site-packages", "__pycache__", "build", "dist"})
@@ -35,12 +40,35 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """Which files are looked at."""
+
+    exclude: tuple[Patterns, ...] = ()
+    force: bool = False  # leave out what is named, too
+    gitignore: bool = True  # leave out what git ignores
+
+    def excludes(self, real: Path) -> bool:
+        """Whether a path, absolute and without links, matches a pattern."""
+        return any(patterns.match(real) for patterns in self.exclude)
+
+    def forbids(self, place: Path) -> bool:
+        """Whether a path is left out though it is named."""
+        return self.force and (self.excludes(place.resolve()) or any(map(_is_pruned, place.parent.parts)))
+
+    def ignored(self, real: Path) -> frozenset[Path]:
+        """What git ignores below a folder."""
+        return git.ignored(real) if self.gitignore and git.top_of(real) else frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class _Entry:
     path: Path
     walked: bool
 
 
-def load(paths: Sequence[str], progress: Callable[[int], None] = lambda _: None) -> Found:
+def load(
+    paths: Sequence[str], progress: Callable[[int], None] = lambda _: None, selection: Selection | None = None
+) -> Found:
     """The Python files and notebooks that `paths` name or contain, each once, with their bytes.
 
     `progress` is told how many were read so far. What cannot be read becomes an error and stops nothing.
@@ -48,7 +76,7 @@ def load(paths: Sequence[str], progress: Callable[[int], None] = lambda _: None)
     found = Found()
     seen: set[Path] = set()
     for path in paths:
-        for entry in _entries(path, found):
+        for entry in _entries(path, found, selection or Selection()):
             real = entry.path.resolve()
             if real in seen:
                 continue
@@ -59,7 +87,7 @@ def load(paths: Sequence[str], progress: Callable[[int], None] = lambda _: None)
     return found
 
 
-def _entries(path: str, found: Found) -> Iterator[_Entry]:
+def _entries(path: str, found: Found, selection: Selection) -> Iterator[_Entry]:
     """The files that one argument stands for."""
     place = Path(path)
     try:
@@ -67,52 +95,73 @@ def _entries(path: str, found: Found) -> Iterator[_Entry]:
     except (OSError, ValueError) as error:  # ValueError: a NUL character in a name
         found.errors.append(_unreadable(place, error))
         return
+    if selection.forbids(place):
+        return
     if not stat.S_ISDIR(mode):
         yield _Entry(place, walked=False)
         return
     count = 0
-    for entry in _walk(place, place.resolve(), found):
+    top = place.resolve()
+    for entry in _Walk(top, selection, found, set(selection.ignored(top))).entries(place, top):
         count += 1
         yield entry
     if not count:
         found.remarks.append(f"{path}: no Python files in this folder")
 
 
-def _walk(folder: Path, top: Path, found: Found) -> Iterator[_Entry]:
-    """The `*.py` and `*.ipynb` files below a folder, in sorted order: those of a folder before its subfolders."""
-    try:
-        with os.scandir(folder) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
-    except OSError as error:
-        found.errors.append(_unreadable(folder, error))
-        return
-    subfolders = []
-    for entry in entries:
-        path = folder / entry.name
-        if entry.is_dir(follow_symlinks=False):
-            if not entry.name.startswith(".") and entry.name not in PRUNED:
-                subfolders.append(path)
-        elif entry.name.endswith((".py", NOTEBOOK)) and _is_ours(entry, path, top, found):
-            yield _Entry(path, walked=True)
-    for path in subfolders:
-        yield from _walk(path, top, found)
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """One walk through a folder; `top` is where it begins, without links."""
+
+    top: Path
+    selection: Selection
+    found: Found
+    ignored: set[Path]  # by git; grows where another work tree begins
+
+    def entries(self, folder: Path, real: Path) -> Iterator[_Entry]:
+        """The `*.py` and `*.ipynb` files below a folder, in sorted order: those of a folder before its subfolders."""
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            self.found.errors.append(_unreadable(folder, error))
+            return
+        if real != self.top and any(entry.name == ".git" for entry in entries):
+            self.ignored.update(self.selection.ignored(real))
+        subfolders = []
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if not _is_pruned(entry.name) and not self._leaves_out(real / entry.name):
+                    subfolders.append(entry.name)
+            elif entry.name.endswith((".py", NOTEBOOK)) and not self._leaves_out(real / entry.name):
+                if self._is_ours(entry, folder / entry.name):
+                    yield _Entry(folder / entry.name, walked=True)
+        for name in subfolders:
+            yield from self.entries(folder / name, real / name)
+
+    def _leaves_out(self, real: Path) -> bool:
+        return real in self.ignored or self.selection.excludes(real)
+
+    def _is_ours(self, entry: os.DirEntry[str], path: Path) -> bool:
+        """Whether a directory entry is a file of this tree; says so where a link leads elsewhere."""
+        if not entry.is_symlink():
+            return entry.is_file(follow_symlinks=False)
+        try:
+            real = path.resolve(strict=True)
+        except (OSError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
+            self.found.remarks.append(f"{path}: skipped, a link that leads nowhere")
+            return False
+        if not real.is_file():
+            return False
+        if not real.is_relative_to(self.top):
+            text = f"{path}: skipped, a link out of the folder to {real}. Name it to have it converted"
+            self.found.remarks.append(text)
+            return False
+        return True
 
 
-def _is_ours(entry: os.DirEntry[str], path: Path, top: Path, found: Found) -> bool:
-    """Whether a directory entry is a file of this tree; says so where a link leads elsewhere."""
-    if not entry.is_symlink():
-        return entry.is_file(follow_symlinks=False)
-    try:
-        real = path.resolve(strict=True)
-    except (OSError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
-        found.remarks.append(f"{path}: skipped, a link that leads nowhere")
-        return False
-    if not real.is_file():
-        return False
-    if not real.is_relative_to(top):
-        found.remarks.append(f"{path}: skipped, a link out of the folder to {real}. Name it to have it converted")
-        return False
-    return True
+def _is_pruned(name: str) -> bool:
+    return name in PRUNED or (name.startswith(".") and name not in (".", ".."))
 
 
 def _read(entry: _Entry, real: Path, found: Found) -> SourceFile | None:
@@ -135,6 +184,10 @@ def _read(entry: _Entry, real: Path, found: Found) -> SourceFile | None:
     if file.notebook is not None and not file.notebook.is_python:
         if not entry.walked:
             found.remarks.append(f"{path}: skipped, a notebook in {file.notebook.language}")
+        return None
+    if skips(file.content):
+        if not entry.walked:
+            found.remarks.append(f"{path}: left alone, it says `# migrate: skip-file`")
         return None
     return file
 

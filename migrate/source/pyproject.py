@@ -1,11 +1,12 @@
-"""`[tool.migrate]` in the project's pyproject.toml."""
+"""`[tool.migrate]` in the project's pyproject.toml. docs/configuration.md says what each key means."""
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,43 @@ from typing import Any
 from migrate.errors import UsageError
 
 NAME = "pyproject.toml"
-SECTIONS = ("known",)
+ISOLATED = ""  # the name of the file where none is to be read
+_WORD = b"migrate"  # a file without it has no [tool.migrate], however it is written
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_texts_by_name(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_are_texts, value.values()))
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+#: What may stand in the section, and as what.
+KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "target": (_is_text, '"runtime" or "accelerate"'),
+    "select": (_are_texts, 'a list of codes or names, such as ["MIG1", "prepare"]'),
+    "ignore": (_are_texts, 'a list of codes or names, such as ["MIG117"]'),
+    "review": (_is_flag, "true or false"),
+    "exclude": (_are_texts, 'a list of patterns, such as ["legacy/*", "*_old.py"]'),
+    "force-exclude": (_is_flag, "true or false"),
+    "respect-gitignore": (_is_flag, "true or false"),
+    "per-file-ignores": (_are_texts_by_name, 'a table of lists, such as { "legacy/*" = ["MIG001"] }'),
+    "baseline": (_is_text, "the path of a file"),
+    "known": (_is_table, "a table: docs/tables.md"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,31 +58,64 @@ class Settings:
     """What `[tool.migrate]` says; `path` is the file, as messages show it."""
 
     path: str
+    folder: Path  # where the file lies: what paths and patterns in it are relative to
     table: Mapping[str, Any]
 
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """What the project says of libraries, as a section of its own."""
+        return {"known": self.table["known"]} if "known" in self.table else {}
 
-def settings(folders: Iterable[Path]) -> Settings | None:
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts; empty where the key is not there."""
+        return tuple(self.table.get(key, ()))
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """A yes or no."""
+        return bool(self.table.get(key, default))
+
+
+def settings(folders: Iterable[Path], named: str | None = None) -> Settings | None:
     """The settings for files in these folders: of the nearest pyproject.toml at or above all of them.
 
+    `named` is the file to be read instead; `ISOLATED`: none.
+
     Raises:
-        UsageError: the file cannot be read, or holds sections that do not exist.
+        UsageError: the file cannot be read, or holds what does not exist.
     """
-    path = _nearest(sorted({folder.resolve() for folder in set(folders)}))
-    if path is None:
+    if named == ISOLATED:
         return None
-    shown = os.path.relpath(path) if path.is_relative_to(Path.cwd().resolve()) else str(path)
-    tools = _read(path, shown).get("tool")
-    table = tools.get("migrate", {}) if isinstance(tools, dict) else {}
+    if named is not None:
+        return _of(Path(named).absolute(), named) or Settings(named, Path(named).absolute().parent, {})
+    path = _nearest(sorted({folder.resolve() for folder in set(folders)}))
+    return _of(path, _shown(path)) if path else None
+
+
+def _of(path: Path, shown: str) -> Settings | None:
+    """The section of a file; None if it has none."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise _unreadable(shown, error) from error
+    tools = _read(content, shown).get("tool") if _WORD in content else None
+    if not isinstance(tools, dict) or "migrate" not in tools:
+        return None
+    table = tools["migrate"]
     if not isinstance(table, dict):
-        raise UsageError(f"tool.migrate is {table!r}, no table", f"Allowed: {_allowed()}.", path=shown)
-    for section in table:
-        if section not in SECTIONS:
-            raise UsageError(f"[tool.migrate] holds {section!r}", f"Allowed: {_allowed()}.", path=shown)
-    return Settings(shown, table)
+        raise UsageError(f"tool.migrate is {table!r}, no table", f"Allowed: {', '.join(KEYS)}.", path=shown)
+    for key, value in table.items():
+        _checked(key, value, shown)
+    return Settings(shown, path.parent, table)
 
 
-def _allowed() -> str:
-    return ", ".join(f"[tool.migrate.{section}]" for section in SECTIONS)
+def _checked(key: str, value: object, shown: str) -> None:
+    if key not in KEYS:
+        close = difflib.get_close_matches(key.replace("_", "-"), KEYS, n=1)
+        meant = f"Did you mean {close[0]!r}? " if close else ""
+        raise UsageError(f"[tool.migrate] holds {key!r}", f"{meant}Allowed: {', '.join(KEYS)}.", path=shown)
+    is_right, expected = KEYS[key]
+    if not is_right(value):
+        raise UsageError(f"[tool.migrate] {key} is {value!r}", f"It should be {expected}.", path=shown)
 
 
 def _nearest(folders: list[Path]) -> Path | None:
@@ -56,13 +126,19 @@ def _nearest(folders: list[Path]) -> Path | None:
     return next((path for place in (common, *common.parents) if (path := place / NAME).is_file()), None)
 
 
-def _read(path: Path, shown: str) -> dict[str, Any]:
+def _shown(path: Path) -> str:
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd().resolve()) else str(path)
+
+
+def _read(content: bytes, shown: str) -> dict[str, Any]:
     # By name: of the two only one is installed.
     toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
-        document: dict[str, Any] = toml.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # what is no TOML or no UTF-8 is a ValueError
-        raise UsageError(
-            f"it cannot be read: {error}", "migrate looks for [tool.migrate] in it.", path=shown
-        ) from error
+        document: dict[str, Any] = toml.loads(content.decode())
+    except ValueError as error:  # what is no TOML or no UTF-8 is a ValueError
+        raise _unreadable(shown, error) from error
     return document
+
+
+def _unreadable(shown: str, error: Exception) -> UsageError:
+    return UsageError(f"it cannot be read: {error}", "migrate looks for [tool.migrate] in it.", path=shown)

@@ -44,6 +44,7 @@ def rendered(report: Report, about: About) -> str:
             "files": report.files,
             "loops": len(loops),
             "convertible": sum(bool(loop.converts) for loop in loops),
+            "ignored": report.ignored,
         },
     }
     return json.dumps(document, indent=2) + "\n"

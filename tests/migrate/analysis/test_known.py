@@ -566,7 +566,7 @@ def test_a_wrong_row_is_named_with_what_is_allowed(configured, case):
 
 
 def test_a_file_that_is_no_toml_or_has_other_sections_is_an_error(configured):
-    for text, says in (("[tool", "cannot be read"), ("[tool.migrate.knwon]\n", "holds 'knwon'")):
+    for text, says in (("[tool.migrate", "cannot be read"), ("[tool.migrate.knwon]\n", "holds 'knwon'")):
         configured(text)
         with pytest.raises(UsageError, match=says):
             run_text(PROGRAM, "", Options())

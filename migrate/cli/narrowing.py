@@ -1,0 +1,93 @@
+"""`--since`, `--baseline`, `--update-baseline`: of what a check has found, that which is new."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from migrate.errors import UsageError
+from migrate.options import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from migrate.options import Options
+    from migrate.report.model import Finding, Report
+
+
+def narrowed(report: Report, options: Options, since: str, paths: Sequence[str], *, update: bool) -> Report:
+    """The report with what was asked for alone; a new baseline is written.
+
+    Raises:
+        UsageError: git does not know the revision, or the baseline cannot be read or written.
+    """
+    if options.mode is not Mode.CHECK:
+        return report
+    if update:
+        return _updated(report, options)
+    unknown = _beside(report, options) if options.baseline else report  # first: it counts what is no longer found
+    return _since(unknown, since, paths) if since else unknown
+
+
+def _since(report: Report, revision: str, paths: Sequence[str]) -> Report:
+    from migrate.configuration import folders_of
+    from migrate.report.groups import narrowed as kept
+    from migrate.source.git import touched
+
+    lines = [touched(revision, folder) for folder in _tops(folders_of(paths))]
+
+    def is_new(finding: Finding) -> bool:
+        source = report.sources.get(finding.path)
+        real = source.real if source else None
+        first, last = (1, sys.maxsize) if finding.cell is not None else (finding.line, finding.end_line)
+        return any(each.any_of(real, first, last) for each in lines)  # git counts the lines of a notebook's JSON
+
+    return kept(report, is_new)
+
+
+def _tops(folders: Sequence[Path]) -> Sequence[Path]:
+    """One folder of each work tree; where there is none, git is asked all the same, which says so."""
+    from migrate.source.git import top_of
+
+    return list(dict.fromkeys(top_of(folder) or folder for folder in folders))
+
+
+def _beside(report: Report, options: Options) -> Report:
+    from migrate.report import baseline
+
+    assert options.baseline is not None
+    path = Path(options.baseline)
+    left, gone = baseline.without(report, baseline.read(path), path)
+    remark = f"{os.path.relpath(path)}: {_count(gone.total())} no longer found; --update-baseline takes them out"
+    remarks = (*report.remarks, remark) if gone else report.remarks
+    return replace(left, ignored=left.ignored + len(report.findings) - len(left.findings), remarks=remarks)
+
+
+def _updated(report: Report, options: Options) -> Report:
+    from migrate.report import baseline
+
+    if not options.baseline:
+        raise UsageError("--update-baseline does not know which file", "Give --baseline FILE, too.")
+    if report.problems:
+        return report  # what could not be read would be missing in it
+    path = Path(options.baseline)
+    text = baseline.written(report, path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.migrate")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"the baseline cannot be written: {reason}", "Name another file.", path=str(path)) from error
+    known = baseline.read(path)
+    left, _ = baseline.without(report, known, path)
+    remark = f"{os.path.relpath(path)}: {_count(known.total())} written"
+    return replace(left, ignored=report.ignored, remarks=(*report.remarks, remark))
+
+
+def _count(number: int) -> str:
+    return f"{number:,} finding{'' if number == 1 else 's'}"

@@ -1,0 +1,84 @@
+"""A file of findings that are known already, so that a check of a large repository fails for new ones only.
+
+A finding is known by its file, its code and the text of its line; how many of these there are is counted. So nothing
+changes when lines move, and a second loop that reads the same is new.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from migrate.errors import UsageError
+from migrate.report.fingerprint import source_of
+from migrate.report.groups import narrowed
+from migrate.report.model import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.report.model import Finding, Report
+
+VERSION = 1
+AGAIN = "Write it anew: --baseline FILE --update-baseline."
+KINDS = (Kind.LOOP, Kind.LEFT, Kind.REVIEW, Kind.FAULT)  # what `--check` tells
+
+Known: TypeAlias = Counter[tuple[str, str, str]]  # file, code, line
+
+
+def read(path: Path) -> Known:
+    """The findings of a file.
+
+    Raises:
+        UsageError: it cannot be read, or is not a baseline of this version.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise UsageError("there is no such baseline", "Write one: --update-baseline.", path=str(path)) from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"this baseline cannot be read: {error}", AGAIN, path=str(path)) from error
+    if not isinstance(document, dict) or document.get("version") != VERSION:
+        raise UsageError(f"this is not a baseline of version {VERSION}", AGAIN, path=str(path))
+    try:
+        return Counter({(e["file"], e["code"], e["line"]): int(e["count"]) for e in document["findings"]})
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"an entry of this baseline is not complete: {error!r}", AGAIN, path=str(path)) from error
+
+
+def written(report: Report, path: Path) -> str:
+    """The text of a file that holds the findings of a report."""
+    counted = Counter(_key(finding, report, path) for finding in _wanted(report))
+    findings = [
+        {"file": file, "code": code, "line": line, "count": count}
+        for (file, code, line), count in sorted(counted.items())
+    ]
+    return json.dumps({"version": VERSION, "findings": findings}, indent=2) + "\n"
+
+
+def without(report: Report, known: Known, path: Path) -> tuple[Report, Known]:
+    """The report without what is known, and what is known but was not found any more."""
+    left = known.copy()
+    hidden: set[Finding] = set()
+    for finding in _wanted(report):
+        key = _key(finding, report, path)
+        if left[key] > 0:
+            left[key] -= 1
+            hidden.add(finding)
+    return narrowed(report, lambda finding: finding not in hidden), +left
+
+
+def _wanted(report: Report) -> Iterable[Finding]:
+    """What is counted: a reason goes and stays with its loop."""
+    loops = {finding.loop for finding in report.of(Kind.LOOP)} - {None}
+    return [f for f in report.findings if f.kind is Kind.LOOP or (f.kind in KINDS and f.loop not in loops)]
+
+
+def _key(finding: Finding, report: Report, path: Path) -> tuple[str, str, str]:
+    source: Any = report.sources.get(finding.path)
+    real = source.real if source is not None and source.real is not None else Path(finding.path).resolve()
+    name = os.path.relpath(real, path.resolve().parent).replace(os.sep, "/")
+    return name, finding.code, source_of(finding, report)

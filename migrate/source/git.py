@@ -1,0 +1,114 @@
+"""What git knows of a work tree: which files it ignores, and which lines were touched since a revision."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from migrate.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+_PLAIN = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "v": "\v", "f": "\f", '"': '"', "\\": "\\"}
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The lines of each file that are new, or stand where others were taken out, by absolute path without links."""
+
+    ranges: Mapping[Path, Sequence[tuple[int, int]]]  # first and last, 1-based, both included
+    whole: frozenset[Path]  # files that git does not know yet
+
+    def any_of(self, real: Path | None, first: int, last: int) -> bool:
+        """Whether one of these lines was touched; what is in no file counts as new."""
+        if real is None or real in self.whole:
+            return True
+        return any(start <= last and first <= end for start, end in self.ranges.get(real, ()))
+
+
+def top_of(folder: Path) -> Path | None:
+    """The work tree that a folder lies in."""
+    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+
+
+def ignored(folder: Path) -> frozenset[Path]:
+    """What git ignores below a folder of a work tree; of a folder that it ignores only the folder itself.
+
+    Nothing, where git cannot be asked: then its lists are no reason to leave a file out.
+    """
+    listed = _git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--", ".")
+    if listed is None or listed.returncode:
+        return frozenset()
+    return frozenset(folder / os.fsdecode(name.rstrip(b"/")) for name in listed.stdout.split(b"\0") if name)
+
+
+def touched(revision: str, folder: Path) -> Touched:
+    """The lines of the work tree around a folder that are not as they were where it parted from a revision.
+
+    Raises:
+        UsageError: there is no work tree, no git, or no such revision.
+    """
+    top = top_of(folder)
+    if top is None:
+        raise UsageError(f"--since {revision} asks git, and {folder} is in no repository", "Leave --since out.")
+    base = _asked(top, revision, "merge-base", "--", revision, "HEAD")
+    start = base.stdout.strip().decode() if base.returncode == 0 else revision  # unrelated histories have no base
+    made = _asked(
+        top, revision, *_PLAIN, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-renames", start, "--"
+    )
+    if made.returncode:
+        said = os.fsdecode(made.stderr).strip().partition("\n")[0].removeprefix("fatal: ")
+        raise UsageError(
+            f"git does not know the revision {revision!r}: {said}",
+            "Fetch it first (a shallow clone has few), or name another: --since origin/main.",
+        )
+    new = _asked(top, revision, "ls-files", "-z", "--others", "--exclude-standard")
+    whole = frozenset(top / os.fsdecode(name) for name in new.stdout.split(b"\0") if name)
+    return Touched(_ranges(made.stdout, top), whole)
+
+
+def _ranges(diff: bytes, top: Path) -> Mapping[Path, Sequence[tuple[int, int]]]:
+    found: dict[Path, list[tuple[int, int]]] = {}
+    current: list[tuple[int, int]] = []
+    is_header = True
+    for line in diff.split(b"\n"):
+        if line.startswith(b"diff --git "):
+            is_header = True
+        elif is_header and line.startswith(b"+++ "):
+            current = found.setdefault(top / _name(line[4:]), [])
+        elif match := _HUNK.match(line):
+            is_header = False
+            first, count = int(match[1]), int(match[2] or 1)
+            current.append((first, first + count - 1) if count else (first, first + 1))  # taken out between these
+    return found
+
+
+def _name(field: bytes) -> str:
+    """The file of a `+++` line: a tab ends a name with blanks, and odd names are quoted."""
+    text = os.fsdecode(field).rstrip("\r").removesuffix("\t")
+    if text.startswith('"'):
+        text = re.sub(
+            r"\\(?:([0-7]{3})|(.))", lambda m: chr(int(m[1], 8)) if m[1] else _ESCAPES.get(m[2], m[2]), text[1:-1]
+        )
+    return text.removeprefix("b/")
+
+
+def _asked(folder: Path, revision: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    done = _git(folder, *arguments)
+    if done is None:
+        raise UsageError(f"--since {revision} asks git, which cannot be run", "Install git, or leave --since out.")
+    return done
+
+
+def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes] | None:
+    try:
+        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False)  # noqa: S607
+    except OSError:
+        return None

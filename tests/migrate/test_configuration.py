@@ -1,0 +1,366 @@
+"""What is looked at, told and converted: settings, patterns, git, comments, a baseline."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from migrate.cli import app
+from migrate.configuration import configured
+from migrate.errors import UsageError
+from migrate.options import Options, Target
+from migrate.source import git as asked
+from migrate.source.comments import ignores, skips
+from migrate.source.files import Selection, load
+from migrate.source.patterns import Patterns
+from migrate.source.pyproject import KEYS
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:{comment}
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+PLAIN = PROGRAM.format(comment="")
+TWO = (
+    PLAIN
+    + """
+for x, y in loader:  # migrate: ignore[MIG001] a baseline, kept as it is
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+)
+GIT = shutil.which("git") or "git"
+IDENTITY = ["-c", "user.name=Tests", "-c", "user.email=tests@example.com", "-c", "commit.gpgsign=false"]
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="asks git")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+
+
+def write(name, text=PLAIN):
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def migrate(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)), prog_name="migrate")
+
+
+def found(*arguments):
+    """The places of the loops that `--check` tells."""
+    result = migrate(*arguments, "--check", "--output-format", "json")
+    assert result.exit_code in (0, 1), result.stderr
+    told = json.loads(result.stdout)["findings"]
+    return [f"{each['filename']}:{each['location']['row']}" for each in told if each["kind"] == "loop"]
+
+
+def git(*arguments):
+    done = subprocess.run([GIT, *IDENTITY, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def commit(*arguments):
+    if not Path(".git").exists():
+        git("init", "--quiet", "--initial-branch", "main")
+    git("add", "--all")
+    git("commit", "--quiet", "--allow-empty", "--message", "all", *arguments)
+
+
+# ----------------------------------------------------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("exclud = ['a']", "[tool.migrate] holds 'exclud'. Did you mean 'exclude'?"),
+        ("force_exclude = true", "Did you mean 'force-exclude'?"),
+        ("wibble = 1", "[tool.migrate] holds 'wibble'. Allowed: target, select,"),
+        ("exclude = 'a'", "exclude is 'a'. It should be a list of patterns"),
+        ("review = 1", "review is 1. It should be true or false."),
+        ("target = 'acelerate'", "target is 'acelerate'. Allowed: runtime, accelerate."),
+        ("select = ['MIG15']", "'MIG15' is not a rule. Did you mean MIG1"),
+        ("per-file-ignores = ['a']", "It should be a table of lists"),
+        ("[tool.migrate.per-file-ignores]\n'a' = 'MIG001'", "It should be a table of lists"),
+        ("exclude = [", "it cannot be read"),
+    ],
+)
+def test_wrong_settings_are_one_line_with_the_way_out(text, says):
+    write("pyproject.toml", f"[tool.migrate]\n{text}\n")
+    write("train.py")
+    result = migrate("train.py", "--check")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert result.stderr.startswith("migrate: pyproject.toml: ")
+    assert says in result.stderr
+
+
+def test_every_key_is_documented():
+    text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    assert all(f"`{key}`" in text for key in KEYS)
+
+
+def test_the_command_line_comes_before_the_settings():
+    write("pyproject.toml", "[tool.migrate]\ntarget = 'accelerate'\nselect = ['prepare']\nreview = true\n")
+    here = Path.cwd()
+    assert configured(Options(), [here]).target is Target.ACCELERATE
+    assert configured(Options(), [here]).select == ("MIG104",)
+    assert configured(Options(), [here]).review
+    assert configured(Options(given=frozenset({"target"})), [here]).target is Target.RUNTIME
+    assert configured(Options(config=""), [here]).target is Target.RUNTIME
+    write("other.toml", "[tool.migrate]\ntarget = 'runtime'\n")
+    assert configured(Options(config="other.toml"), [here]).target is Target.RUNTIME
+    with pytest.raises(UsageError, match="cannot be read"):
+        configured(Options(config="missing.toml"), [here])
+    write("train.py")
+    assert "from accelerate import" in migrate("train.py", "--diff", "--select", "MIG1").stdout
+    assert "from runtime import" in migrate("train.py", "--diff", "--isolated").stdout
+
+
+def test_options_that_exclude_each_other():
+    write("train.py")
+    for arguments, says in (
+        (["--since", "HEAD"], "--since and --baseline say which findings are new"),
+        (["--check", "--config", "a", "--isolated"], "--config and --isolated exclude each other"),
+        (["--check", "--since", "HEAD", "--baseline", "b", "--update-baseline"], "not those --since a revision"),
+        (["--check", "--update-baseline"], "--update-baseline does not know which file"),
+    ):
+        result = migrate("train.py", *arguments)
+        assert (result.exit_code, says in result.stderr) == (2, True), result.stderr
+
+
+# ----------------------------------------------------------------------------------------------------- patterns, files
+
+
+@pytest.mark.parametrize(
+    ("glob", "matching", "others"),
+    [
+        ("old", ["old", "a/old/b.py"], ["older.py", "a/bold/b.py"]),
+        ("*_old.py", ["a_old.py", "a/b_old.py"], ["a_old.pyc", "old.py"]),
+        ("legacy/*", ["legacy/a.py", "legacy/a/b.py"], ["legacy.py", "a/legacy/b.py"]),
+        ("/legacy", ["legacy", "legacy/a.py"], []),
+        ("a/**/b.py", ["a/b.py", "a/x/y/b.py"], ["a/xb.py", "b.py"]),
+        ("**/gen/*.py", ["gen/a.py", "x/gen/a.py"], ["gen.py"]),
+        ("a[0-9].py", ["a1.py"], ["ab.py"]),
+        ("a[!0-9].py", ["ab.py"], ["a1.py"]),
+        ("a?.py", ["ab.py"], ["a.py", "a/.py"]),
+        ("a.b(", ["a.b("], ["axb("]),
+        ("a[", ["a["], ["a"]),
+    ],
+)
+def test_patterns(glob, matching, others):
+    patterns = Patterns(Path.cwd(), (glob,))
+    assert [name for name in matching if not patterns.match(Path.cwd() / name)] == []
+    assert [name for name in others if patterns.match(Path.cwd() / name)] == []
+    assert not Patterns(Path.cwd(), ()).match(Path.cwd() / "a")
+
+
+def test_exclusion():
+    for name in ("a.py", "legacy/b.py", "x/c_old.py", "x/d.py"):
+        write(name)
+    assert found(".") == ["a.py:8", "legacy/b.py:8", "x/c_old.py:8", "x/d.py:8"]
+    assert found(".", "--exclude", "legacy", "--exclude", "*_old.py") == ["a.py:8", "x/d.py:8"]
+    assert found("legacy/b.py", "--exclude", "legacy") == ["legacy/b.py:8"]  # taken at its word
+    assert found("legacy/b.py", "a.py", "--exclude", "legacy", "--force-exclude") == ["a.py:8"]
+    write("pyproject.toml", "[tool.migrate]\nexclude = ['legacy/*', 'x/c*']\n")
+    assert found(".") == ["a.py:8", "x/d.py:8"]
+    assert found("x") == ["x/d.py:8"]  # patterns are relative to the file, not to the current folder
+    os.chdir("x")
+    assert found(".") == ["d.py:8"]
+    assert found("../legacy/b.py", "--force-exclude") == []
+
+
+def test_force_leaves_out_installations_too():
+    write("venv/lib/a.py")
+    assert len(load(["venv/lib/a.py"]).files) == 1
+    assert load(["venv/lib/a.py"], selection=Selection(force=True)).files == []
+
+
+@needs_git
+def test_what_git_ignores_is_not_looked_at():
+    for name in ("a.py", "made/b.py", "made/kept.py", "x/c.py", "x/d.gen.py", "other/made/e.py", "other/f.py"):
+        write(name)
+    write(".gitignore", "made/*\n*.gen.py\n!made/kept.py\n")
+    commit()
+    os.chdir("other")
+    git("init", "--quiet")
+    write(".gitignore", "f.py\n")
+    os.chdir("..")
+    assert found(".") == ["a.py:8", "made/kept.py:8", "other/made/e.py:8", "x/c.py:8"]
+    assert found("x") == ["x/c.py:8"]
+    assert found("x/d.gen.py") == ["x/d.gen.py:8"]
+    assert len(found(".", "--no-gitignore")) == 7
+    write("pyproject.toml", "[tool.migrate]\nrespect-gitignore = false\n")
+    assert len(found(".")) == 7
+
+
+# ------------------------------------------------------------------------------------------------------------ comments
+
+
+def test_comments_by_line():
+    text = b"""\
+for x in y:  # migrate: ignore[MIG001]
+    pass
+# migrate: ignore[mig1, MIG2] why
+for a in (
+    b,  # not this
+):
+    z()  # migrate: ignore
+z()  # migrate: ignored
+z()  # see migrate: ignore-file
+s = "# migrate: ignore"
+# migrate: ignore[]
+z()
+"""
+    assert ignores(text) == {1: ("MIG001",), 4: ("MIG1", "MIG2"), 5: ("MIG1", "MIG2"), 6: ("MIG1", "MIG2"), 7: ("",)}
+    assert ignores(b"for x in y:  # other\n    pass\n") == {}
+    assert ignores(b"def (  # migrate: ignore\n") == {}
+    assert skips(b"#!/usr/bin/env python\n# migrate: skip-file\nx = 1\n")
+    assert not skips(b"x = '# migrate: skip-file'\n")
+
+
+def test_an_ignored_loop_is_neither_told_nor_converted():
+    path = write("train.py", PROGRAM.format(comment="  # migrate: ignore[MIG001] by hand"))
+    result = migrate("train.py", "--check")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "1 finding ignored.\n")
+    before = path.read_bytes()
+    assert migrate("train.py", "--write").exit_code == 0
+    assert path.read_bytes() == before
+    assert migrate("train.py", "--diff").stdout == ""
+    write("train.py", PROGRAM.format(comment="  # migrate: ignore[MIG105]"))
+    assert found("train.py") == ["train.py:8"]
+
+
+def test_a_loop_beside_an_ignored_one_is_told_why_it_stays():
+    path = write("train.py", TWO)
+    result = migrate("train.py", "--check")
+    assert result.exit_code == 1
+    assert "train.py:8:1 MIG909 the loop at train.py:14 is ignored" in result.stdout
+    assert "--write converts it" not in result.stdout
+    assert "train.py:14:" not in result.stdout.replace("at train.py:14", "")
+    assert migrate("train.py", "--write").exit_code == 1
+    assert path.read_text(encoding="utf-8") == TWO
+
+
+def test_ignores_per_file():
+    write("legacy/a.py")
+    write("b.py")
+    write("pyproject.toml", "[tool.migrate.per-file-ignores]\n'legacy/*' = ['unconverted-loop']\n")
+    assert found(".") == ["b.py:8"]
+    assert migrate(".", "--write").exit_code == 0
+    assert Path("legacy/a.py").read_text(encoding="utf-8") == PLAIN
+    assert Path("b.py").read_text(encoding="utf-8") != PLAIN
+
+
+def test_a_file_that_asks_to_be_skipped():
+    write("a.py", "# migrate: skip-file\n" + PLAIN)
+    assert found(".") == []
+    result = migrate("a.py", "--check")
+    assert (result.exit_code, "a.py: left alone, it says `# migrate: skip-file`" in result.stderr) == (0, True)
+
+
+# ---------------------------------------------------------------------------------------------------- since, baseline
+
+
+@needs_git
+def test_since_tells_touched_loops_alone():
+    for name in ("old.py", "inside.py", "above.py", "sub/é b.py", "taken.py"):
+        write(name)
+    commit()
+    git("checkout", "--quiet", "-b", "topic")
+    write("inside.py", PLAIN.replace("mse_loss", "l1_loss"))
+    write("above.py", PLAIN.replace("0.1", "0.2"))
+    write("taken.py", PLAIN.replace("    optimizer.zero_grad()\n", ""))
+    write("sub/é b.py", PLAIN.replace("loss.backward()", "loss.backward()  # here"))
+    commit()
+    write("new.py")
+    assert found(".", "--since", "main") == ["inside.py:8", "new.py:8", "sub/é b.py:8", "taken.py:8"]
+    git("checkout", "--quiet", "main")  # what main did meanwhile is no matter of the topic
+    write("old.py", PLAIN.replace("mse_loss", "l1_loss"))
+    commit()
+    git("checkout", "--quiet", "topic")
+    assert "old.py:8" not in found(".", "--since", "main")
+    os.chdir("sub")
+    assert found(".", "--since", "main") == ["é b.py:8"]
+    result = migrate(".", "--check", "--since", "missing")
+    assert (result.exit_code, "git does not know the revision 'missing'" in result.stderr) == (2, True)
+
+
+def test_since_outside_of_a_repository():
+    write("a.py")
+    result = migrate("a.py", "--check", "--since", "HEAD")
+    assert (result.exit_code, "is in no repository" in result.stderr) == (2, True)
+
+
+@needs_git
+@pytest.mark.parametrize("name", ["a b.py", "é.py", 'q".py', "back\\slash.py", "tab\t.py", "new\nline.py"], ids=ascii)
+def test_since_with_odd_names(name):
+    write(name, "x = 1\n")
+    commit()
+    write(name, "x = 1\ny = 2\n++ z\n")
+    touched = asked.touched("HEAD", Path.cwd())
+    assert touched.any_of(Path.cwd() / name, 2, 2)
+    assert not touched.any_of(Path.cwd() / name, 1, 1)
+
+
+def test_baseline():
+    write("a.py")
+    write("sub/b.py", "def f():\n" + "".join(f"    {line}\n" for line in PLAIN.splitlines()) + "f()\n")
+    result = migrate(".", "--check", "--baseline", "known.json")
+    assert (result.exit_code, "there is no such baseline. Write one: --update-baseline." in result.stderr) == (2, True)
+    result = migrate(".", "--check", "--baseline", "known.json", "--update-baseline")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "known.json: 2 findings written" in result.stderr
+    entry = json.loads(Path("known.json").read_text(encoding="utf-8"))["findings"][0]
+    assert entry == {"file": "a.py", "code": "MIG001", "line": "for x, y in loader:", "count": 1}
+    result = migrate(".", "--check", "--baseline", "known.json")
+    assert (result.exit_code, result.stderr) == (0, "2 findings ignored.\n")
+    write(
+        "a.py",
+        "import os\n\n\n" + PLAIN + "\nfor x, y in loader:\n    model(x).sum().backward()\n    optimizer.step()\n",
+    )
+    assert found(".", "--baseline", "known.json") == ["a.py:17"]  # moved lines are known, a second loop is not
+    write("pyproject.toml", "[tool.migrate]\nbaseline = 'known.json'\n")
+    os.chdir("sub")
+    assert found(".") == []
+    os.chdir("..")
+    Path("sub/b.py").unlink()
+    assert "1 finding no longer found" in migrate(".", "--check").stderr
+    assert migrate(".", "--write").exit_code == 0  # a baseline is about checks
+    assert "from runtime" in Path("a.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"version": 2}', '{"version": 1, "findings": [{}]}'])
+def test_a_baseline_that_is_none(text):
+    write("a.py")
+    write("known.json", text)
+    result = migrate("a.py", "--check", "--baseline", "known.json")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.startswith("migrate: known.json: ")
+
+
+def test_a_baseline_is_not_written_of_half_a_run():
+    write("a.py")
+    write("b.py", "import torch\ndef (\n")
+    assert migrate(".", "--check", "--baseline", "known.json", "--update-baseline").exit_code == 2
+    assert not Path("known.json").exists()
