@@ -38,8 +38,12 @@ def run(
     options: Options,
     engine: Engine = ENGINE,
     progress: Callable[[int], None] = lambda _: None,
+    accept: Callable[[Report], Report] = lambda report: report,
 ) -> Report:
-    """Everything the command line does with files: read them, convert them, and in `Mode.WRITE` save them."""
+    """Everything the command line does with files: read them, convert them, and in `Mode.WRITE` save them.
+
+    `accept` is asked before anything is saved, and gives the report with the changes that are to be.
+    """
     options = configured(options, folders_of(paths))
     found = load(paths, progress, Selection(options.exclude, options.force_exclude, options.gitignore))
     if options.mode is Mode.WRITE:
@@ -52,7 +56,10 @@ def run(
         files=len(found.files),
         sources={file.path: file for file in found.files},
     )
-    return _write(report, found.files) if options.mode is Mode.WRITE and report.changes else report
+    if options.mode is not Mode.WRITE or not report.changes:
+        return report
+    report = accept(report)
+    return _write(report, found.files) if report.changes else report
 
 
 def run_text(content: bytes, name: str, options: Options, engine: Engine = ENGINE) -> Report:
@@ -289,7 +296,7 @@ def _told(findings: Sequence[Finding], broken: Mapping[str, _Failure]) -> tuple[
 
 
 def _as_dropped(finding: Finding) -> Finding:
-    return replace(finding, converts=False) if finding.kind is Kind.LOOP else finding
+    return replace(finding, converts=False, hint="") if finding.kind is Kind.LOOP else finding
 
 
 def _write(report: Report, files: Sequence[SourceFile]) -> Report:

@@ -7,6 +7,8 @@
 | `asked.py` | what a command line asks for, and which of it exclude each other |
 | `conversion.py` | files, or standard input, through the pipeline |
 | `printing.py` | what is shown where |
+| `interactive.py`, `undo.py` | before files are written: what a person accepts, and the way back |
+| `narrowing.py` | of findings those that are new: `--since`, `--baseline` |
 | `progress.py` | how far a long run is |
 | `catalogue.py` | `--rules` and `--explain` |
 | `guard.py` | errors become one line and a status |

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from migrate.cli import catalogue
 from migrate.cli.printing import Color, Format, Printing
@@ -14,7 +14,7 @@ from migrate.source.patterns import Patterns
 from migrate.source.pyproject import ISOLATED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 STDIN = "-"
 
@@ -32,6 +32,8 @@ class Asked:
     ignore: Sequence[str] | None
     review: bool
     annotate: bool
+    interactive: bool
+    undo_patch: str
     stdin_filename: str
     exclude: Sequence[str] | None
     force_exclude: bool
@@ -63,7 +65,7 @@ class Asked:
         Raises:
             UsageError: two modes at once.
         """
-        given = ((Mode.WRITE, self.write), (Mode.DIFF, self.only_diff), (Mode.CHECK, self.check))
+        given = ((Mode.WRITE, self.write or self.interactive), (Mode.DIFF, self.only_diff), (Mode.CHECK, self.check))
         modes = [mode for mode, is_given in given if is_given]
         if len(modes) > 1:
             names = " and ".join(f"--{mode.value}" for mode in modes)
@@ -77,16 +79,9 @@ class Asked:
         Raises:
             UsageError: options exclude each other, or name no rule.
         """
-        if self.output_format is not Format.TEXT and self.mode is Mode.DIFF:
-            raise UsageError("--diff is a format of its own", "Give --check, or neither, with --output-format.")
-        if self.annotate and not self.review:
-            raise UsageError("--annotate says where the edits of --review are", "Give --review, too.")
-        if (self.since or self.baseline or self.update_baseline) and self.mode is not Mode.CHECK:
-            raise UsageError("--since and --baseline say which findings are new", "Give --check, too.")
-        if self.since and self.update_baseline:
-            raise UsageError("a baseline holds all findings, not those --since a revision", "Leave --since out.")
-        if self.config and self.isolated:
-            raise UsageError("--config and --isolated exclude each other", "Give one of them.")
+        for is_asked, what, way_out in CLASHES:
+            if is_asked(self):
+                raise UsageError(what, way_out)
         named = self._named
         return Options(
             mode=self.mode or Mode.PREVIEW,
@@ -121,10 +116,79 @@ class Asked:
         """
         if not self.paths:
             raise UsageError("no path is given", "Say `migrate train.py`, or `migrate .` for this folder.")
-        if STDIN in self.paths and len(self.paths) > 1:
-            raise UsageError("- (standard input) cannot be mixed with paths", "Run migrate twice.")
-        if self.stdin_filename and list(self.paths) != [STDIN]:
-            raise UsageError("--stdin-filename names standard input, which is not read", "Give - as the path.")
-        if STDIN in self.paths and self.write and self.output_format is not Format.TEXT:
-            raise UsageError("standard output cannot hold both the code and findings", "Give --check, not --write.")
+        for is_asked, what, way_out in STDIN_CLASHES:
+            if is_asked(self):
+                raise UsageError(what, way_out)
         return list(self.paths) == [STDIN]
+
+
+def _has_stdin(asked: Asked) -> bool:
+    return STDIN in (asked.paths or ())
+
+
+Clash: TypeAlias = "tuple[Callable[[Asked], object], str, str]"
+#: What does not go together: when, what is said of it, and the way out.
+CLASHES: tuple[Clash, ...] = (
+    (
+        lambda asked: asked.output_format is not Format.TEXT and asked.mode is Mode.DIFF,
+        "--diff is a format of its own",
+        "Give --check, or neither, with --output-format.",
+    ),
+    (
+        lambda asked: asked.annotate and not asked.review,
+        "--annotate says where the edits of --review are",
+        "Give --review, too.",
+    ),
+    (
+        lambda asked: (asked.since or asked.baseline or asked.update_baseline) and asked.mode is not Mode.CHECK,
+        "--since and --baseline say which findings are new",
+        "Give --check, too.",
+    ),
+    (
+        lambda asked: asked.since and asked.update_baseline,
+        "a baseline holds all findings, not those --since a revision",
+        "Leave --since out.",
+    ),
+    (
+        lambda asked: asked.config and asked.isolated,
+        "--config and --isolated exclude each other",
+        "Give one of them.",
+    ),
+    (
+        lambda asked: asked.undo_patch and asked.mode is not Mode.WRITE,
+        "--undo-patch is the way back from --write",
+        "Give --write, too.",
+    ),
+    (
+        lambda asked: asked.interactive and asked.output_format is not Format.TEXT,
+        "--interactive shows its questions where --output-format writes",
+        "Give one of them.",
+    ),
+)
+STDIN_CLASHES: tuple[Clash, ...] = (
+    (
+        lambda asked: _has_stdin(asked) and len(asked.paths or ()) > 1,
+        "- (standard input) cannot be mixed with paths",
+        "Run migrate twice.",
+    ),
+    (
+        lambda asked: asked.stdin_filename and not _has_stdin(asked),
+        "--stdin-filename names standard input, which is not read",
+        "Give - as the path.",
+    ),
+    (
+        lambda asked: _has_stdin(asked) and asked.write and asked.output_format is not Format.TEXT,
+        "standard output cannot hold both the code and findings",
+        "Give --check, not --write.",
+    ),
+    (
+        lambda asked: _has_stdin(asked) and (asked.interactive or asked.undo_patch),
+        "--interactive and --undo-patch are about files, and standard input is none",
+        "Name files.",
+    ),
+    (
+        lambda asked: _has_stdin(asked) and (asked.since or asked.update_baseline),
+        "--since and --update-baseline are about files, and standard input is none",
+        "Name files.",
+    ),
+)

@@ -33,6 +33,8 @@ def migrate(
     write: flags.Write = False,
     only_diff: flags.Diff = False,
     check: flags.Check = False,
+    interactive: flags.Interactive = False,
+    undo_patch: flags.UndoPatch = "",
     target: flags.To = None,
     select: flags.Select = None,
     ignore: flags.Ignore = None,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate import pipeline
+from migrate.cli import undo
+from migrate.cli.interactive import chosen
 from migrate.cli.narrowing import narrowed
 from migrate.cli.printing import Format
-from migrate.cli.progress import PROGRESS_FROM, progress
+from migrate.cli.progress import progress
 from migrate.configuration import configured, folders_of
 from migrate.options import Mode
 from migrate.report.text import emit
@@ -16,6 +19,7 @@ from migrate.report.text import emit
 if TYPE_CHECKING:
     from migrate.cli.asked import Asked
     from migrate.options import Options
+    from migrate.report.model import Report
 
 
 def convert(asked: Asked) -> int:
@@ -32,9 +36,21 @@ def _files(asked: Asked, options: Options) -> int:
     mode, paths = options.mode, asked.paths or ()
     options = configured(options, folders_of(paths))
     shown = progress(quiet=asked.quiet)
-    report = pipeline.run(paths, options, progress=shown)
-    if report.files > PROGRESS_FROM:
+    if asked.undo_patch:
+        undo.check(asked.undo_patch)
+
+    def accept(report: Report) -> Report:
         shown(0)
+        if asked.interactive:
+            report = chosen(report, asked.printing.style(sys.stdout.isatty()))
+        if asked.undo_patch and report.changes:
+            undo.write(asked.undo_patch, report.changes)
+        return report
+
+    report = pipeline.run(paths, options, progress=shown, accept=accept)
+    if asked.undo_patch and report.changes and not report.written:
+        Path(asked.undo_patch).unlink(missing_ok=True)  # it would be the way back from nothing
+    shown(0)
     report = narrowed(report, options, asked.since, paths, update=asked.update_baseline)
     if mode is not Mode.WRITE or asked.output_format is not Format.TEXT:
         asked.printing.result(report, mode)
@@ -45,7 +61,8 @@ def _files(asked: Asked, options: Options) -> int:
 def _text(asked: Asked, options: Options) -> int:
     """Standard input to standard output: the new code, always whole, or what --diff and --check show."""
     content = sys.stdin.buffer.read()
-    report = pipeline.run_text(content, asked.stdin_filename, options)
+    options = configured(options, [Path(asked.stdin_filename).absolute().parent])
+    report = narrowed(pipeline.run_text(content, asked.stdin_filename, options), options, "", (), update=False)
     mode = asked.mode or (Mode.WRITE if asked.output_format is Format.TEXT else Mode.PREVIEW)
     if mode is Mode.WRITE:
         emit(report.changes[0].new if report.changes else content, sys.stdout)

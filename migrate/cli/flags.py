@@ -14,6 +14,8 @@ Examples:
   migrate train.py                       show the diff, and what was understood
   migrate train.py --write               convert the file
   migrate train.ipynb                    the same of a notebook, cell by cell
+  migrate src/ --interactive             decide program by program
+  migrate train.py --write --undo-patch back.patch   convert; `git apply back.patch` takes it back
   migrate src/ --check                   list the training loops that are still plain PyTorch
   migrate src/ --check --output-format github   the same as annotations of a pull request
   migrate . --check --since origin/main  only loops that this branch touched
@@ -41,6 +43,13 @@ Paths = Annotated[
 Write = Annotated[bool, typer.Option("--write", "-w", help="Convert the files: all of them, or none if one fails.")]
 Diff = Annotated[bool, typer.Option("--diff", help="Show only the diff; `git apply` and `patch -p1` take it.")]
 Check = Annotated[bool, typer.Option("--check", help="Show only findings; for hooks and continuous integration.")]
+
+Interactive = Annotated[
+    bool, typer.Option("--interactive", "-i", help="Show each program's diff and ask, then convert what is accepted.")
+]
+UndoPatch = Annotated[
+    str, typer.Option("--undo-patch", metavar="FILE", help="With --write: write the way back, for `git apply`.")
+]
 
 # --- what is converted, and how
 To = Annotated[

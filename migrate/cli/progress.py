@@ -14,14 +14,19 @@ PROGRESS_FROM = 200  # files: a shorter run is over before a person wonders
 
 
 def progress(*, quiet: bool) -> Callable[[int], None]:
-    """Says how many files were read, on a terminal; 0 wipes the line."""
+    """Says how many files were read, on a terminal; 0 wipes what was said."""
     if quiet or not sys.stderr.isatty():
         return lambda _: None
 
+    is_shown = False
+
     def show(count: int) -> None:
-        if count == 0:
+        nonlocal is_shown
+        if count == 0 and is_shown:
             emit("\r\x1b[K", sys.stderr)
+            is_shown = False
         elif count > PROGRESS_FROM and count % 50 == 1:
             emit(f"\rmigrate: {count:,} files read", sys.stderr)
+            is_shown = True
 
     return show

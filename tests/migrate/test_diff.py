@@ -10,6 +10,7 @@ import pytest
 from migrate.report.diff import coloured, diff, name_of
 from migrate.report.model import Change
 
+ROOT = Path(__file__).resolve().parents[2]
 GIT = shutil.which("git") or "git"
 PATCH = shutil.which("patch") or "patch"
 BODY = b"import torch\n\n\ndef f(x):\n    return x\n\n\nloss = f(1)\nloss.backward()\nprint(loss)\n\n\n# end\n"
@@ -74,6 +75,54 @@ def test_patch_gives_the_new_bytes(program, name, tmp_path, monkeypatch):
         result = subprocess.run(APPLY[program], input=patch, capture_output=True, check=False)
         assert result.returncode == 0, (case, result.stderr, patch)
         assert file.read_bytes() == edited(content), case
+
+
+def golden():
+    """Every pair of a file before and after the conversion that the fixtures promise (test_fixtures.py converts)."""
+    found = {}
+    for before in sorted((ROOT / "fixtures").rglob("before*")):
+        after = before.with_name(before.name.replace("before", "after"))
+        for file in before.rglob("*.py") if before.is_dir() else [before]:
+            other = after / file.relative_to(before) if before.is_dir() else after
+            if other.is_file() and other.read_bytes() != file.read_bytes():
+                found[file.relative_to(ROOT).as_posix()] = (file.read_bytes(), other.read_bytes())
+    return found
+
+
+VARIANTS = {
+    "as it is": lambda content: content,
+    "CRLF": lambda content: content.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"),
+    "no final newline": lambda content: content.rstrip(b"\n"),
+    "byte order mark": lambda content: b"\xef\xbb\xbf" + content,
+    "form feeds": lambda content: content.replace(b"\n\n", b"\n\x0c\n"),
+}
+
+
+@pytest.mark.parametrize("program", ["git apply", "patch -p1"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_fixture_from_the_top_of_the_repository(program, variant, tmp_path, monkeypatch):
+    if not shutil.which(APPLY[program][0]):
+        pytest.skip(f"{program} is not installed")
+    subprocess.run([GIT, "init", "-q", tmp_path], check=True)
+    pairs = {name: tuple(map(VARIANTS[variant], pair)) for name, pair in golden().items()}
+    assert len(pairs) > 100
+    for number, (name, (old, _)) in enumerate(pairs.items()):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(old)
+        if number == 0:
+            monkeypatch.chdir(file.parent)  # names are relative to the top all the same
+    patch = diff(Change(str(tmp_path / name), old, new) for name, (old, new) in pairs.items())
+    monkeypatch.chdir(tmp_path)
+    done = subprocess.run(APPLY[program], input=patch, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    wrong = [name for name, (_, new) in pairs.items() if not is_now(tmp_path / name, new)]
+    assert wrong == []
+
+
+def is_now(file, content):
+    """Whether a file has this content; an empty file may be gone, as patch has it."""
+    return file.read_bytes() == content if file.is_file() else not content
 
 
 def test_many_files_in_one_patch(tmp_path, monkeypatch):

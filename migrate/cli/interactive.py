@@ -1,0 +1,75 @@
+"""`--interactive`: each program's diff is shown, and a person says whether it is converted, as `git add -p` asks."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from migrate.report import diff, text
+from migrate.report.groups import grouped
+from migrate.report.model import Kind
+from migrate.report.text import emit, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from migrate.report.model import Change, Report
+    from migrate.report.text import Style
+
+HELP = """\
+y - convert this program
+n - leave this program as it is
+a - convert this program and all that follow
+q - quit: leave this program and all that follow
+? - show this help
+"""
+ALL, QUIT = "a", "q"
+
+
+def chosen(report: Report, style: Style) -> Report:
+    """The report with the conversions that a person wants; of files that are converted together, all or none."""
+    kept: list[Change] = []
+    groups = grouped(report.changes, report.summaries)
+    answer = ""
+    for number, changes in enumerate(groups, 1):
+        if answer not in (ALL, QUIT):
+            _show(report, changes, style)
+            answer = _answer(changes, f"({number}/{len(groups)}) ", style)
+        kept += changes if answer in ("y", ALL) else ()
+    paths = {change.path for change in kept}
+    refused = {change.path for change in report.changes} - paths
+    findings = tuple(
+        replace(f, converts=False) if f.kind is Kind.LOOP and f.path in refused else f for f in report.findings
+    )
+    return replace(
+        report,
+        findings=findings,
+        changes=tuple(change for change in report.changes if change.path in paths),
+        touched=tuple(path for path in report.touched if path in paths),
+    )
+
+
+def _show(report: Report, changes: Sequence[Change], style: Style) -> None:
+    paths = {change.path for change in changes}
+    summaries = tuple(summary for summary in report.summaries if summary.path in paths)
+    told = text.summaries(replace(report, summaries=summaries), text.width_of(sys.stdout))
+    patch = diff.readable(changes)
+    emit(f"{told}\n" if told else "", sys.stdout)
+    emit(diff.coloured(patch) if style.colour else patch, sys.stdout)
+
+
+def _answer(changes: Sequence[Change], place: str, style: Style) -> str:
+    """One of the letters; what ends without one quits."""
+    names = one_line(", ".join(change.path for change in changes))
+    what = names if len(changes) == 1 else f"these {len(changes)} files ({names})"
+    while True:
+        emit(style.paint(f"{place}Convert {what} [y,n,a,q,?]? ", "1;34"), sys.stdout)
+        line = sys.stdin.readline()
+        letter = line.strip().lower()[:1]
+        if not line:
+            emit("\n", sys.stdout)
+            return QUIT
+        if letter and letter in f"yn{ALL}{QUIT}":
+            return letter
+        emit(HELP, sys.stdout)

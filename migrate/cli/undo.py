@@ -1,0 +1,44 @@
+"""`--undo-patch`: the way back, written before the files are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from migrate.errors import WriteError
+from migrate.report.diff import diff
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.report.model import Change
+
+WAY_OUT = "Name a file that does not exist yet, in a folder that does."
+
+
+def check(path: str) -> None:
+    """See that a patch can be written.
+
+    Raises:
+        WriteError: there is such a file, or no such folder.
+    """
+    if Path(path).exists():
+        raise WriteError("the file for --undo-patch exists already", WAY_OUT, path=path)
+    if not Path(path).absolute().parent.is_dir():
+        raise WriteError("there is no such folder for --undo-patch", WAY_OUT, path=path)
+
+
+def write(path: str, changes: Iterable[Change]) -> None:
+    """Write the patch that makes the old files of the new ones. `git apply` and `patch -p1` take it.
+
+    Raises:
+        WriteError: it cannot be written, or somebody else has written it meanwhile.
+    """
+    content = diff(replace(change, old=change.new, new=change.old) for change in changes)
+    try:
+        with open(path, "xb") as stream:
+            stream.write(content)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise WriteError(f"the undo patch cannot be written: {reason}", WAY_OUT, path=path) from error
