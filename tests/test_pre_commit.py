@@ -38,6 +38,8 @@ repos:
     rev: {revision}
     hooks:
       - id: migrate-check
+      - id: migrate-write
+        stages: [manual]
       - id: migrate
         stages: [manual]
 """
@@ -95,8 +97,8 @@ def test_the_hooks_in_another_repository(tmp_path):
     )
     commit(scratch)
 
-    def hook(name, *options):
-        command = [sys.executable, "-m", "pre_commit", "run", name, "--all-files", *options]
+    def hook(name, *options, start=("run",)):
+        command = [sys.executable, "-m", "pre_commit", *start, name, "--all-files", *options]
         done = run(command, scratch, PRE_COMMIT_HOME=str(home), PRE_COMMIT_COLOR="never")
         log = home / "pre-commit.log"  # what an installation that failed has said
         said = done.stdout + done.stderr + (log.read_text() if log.is_file() else "")
@@ -110,7 +112,13 @@ def test_the_hooks_in_another_repository(tmp_path):
     assert re.search(r"^train\.py:8:\d+:? MIG001 ", said, re.MULTILINE), said
     assert script.read_text() == TRAINING
 
-    status, said = hook("migrate", "--hook-stage", "manual")
+    (scratch / "pyproject.toml").write_text('[tool.migrate]\nexclude = ["train.py"]\n')
+    git(scratch, "add", "pyproject.toml")
+    status, said = hook("migrate-check")
+    assert status == 0, said  # hooks name files, and what is excluded is left out all the same
+    git(scratch, "rm", "--quiet", "--force", "pyproject.toml")
+
+    status, said = hook("migrate-write", "--hook-stage", "manual")
     assert status == 1, said  # pre-commit fails a hook that changes files
     assert "files were modified by this hook" in said
     by_hook = script.read_text()
@@ -122,8 +130,14 @@ def test_the_hooks_in_another_repository(tmp_path):
     assert script.read_text() == by_hook
     status, said = hook("migrate-check")
     assert status == 0, said
-    status, said = hook("migrate", "--hook-stage", "manual")
-    assert status == 0, said
+    for name in ("migrate", "migrate-write"):
+        status, said = hook(name, "--hook-stage", "manual")
+        assert status == 0, said
+
+    script.write_text(TRAINING)
+    status, said = hook("migrate-check", start=("try-repo", str(repository)))
+    assert status == 1, said
+    assert re.search(r"^train\.py:8:\d+:? MIG001 ", said, re.MULTILINE), said
 
     assert installed(home) >= {"libcst", "typer", "migrate", "runtime"}
     assert not installed(home) & {"torch", "numpy"}
