@@ -306,6 +306,16 @@ def test_runtime_options_are_frozen():
     assert option_names(command.commands["env"]) == set()
 
 
+def test_every_option_of_migrate_has_an_example():
+    from migrate.cli import app
+    from migrate.cli.examples import EXAMPLES
+
+    shown = {word for each in EXAMPLES for word in each.command.split()}
+    names = {parameter.opts[0] for parameter in typer.main.get_command(app).params if parameter.opts[0].startswith("-")}
+    assert names - shown == set(), "add it to migrate/cli/examples.py"
+    assert shown >= {"migrate"}
+
+
 def test_migrate_options_are_frozen():
     from migrate.cli import app
 

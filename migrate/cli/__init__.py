@@ -4,6 +4,7 @@
 |---|---|
 | `command.py` | the command: its options, and which answer is asked for |
 | `flags.py` | one option each: its names and its help |
+| `examples.py` | for every option a command that uses it |
 | `asked.py` | what a command line asks for, and which of it exclude each other |
 | `conversion.py` | files, or standard input, through the pipeline |
 | `printing.py` | what is shown where |

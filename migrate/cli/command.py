@@ -11,6 +11,7 @@ from migrate import __version__, pipeline
 from migrate.cli import catalogue, flags
 from migrate.cli.asked import Asked
 from migrate.cli.conversion import convert
+from migrate.cli.examples import epilog
 from migrate.cli.guard import guarded
 from migrate.cli.printing import Color, Format
 from migrate.options import question
@@ -27,7 +28,7 @@ def main() -> None:
     app(prog_name="migrate")
 
 
-@app.command(epilog=flags.EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@app.command(epilog=epilog(), context_settings={"help_option_names": ["-h", "--help"]})
 def migrate(
     paths: flags.Paths = None,
     write: flags.Write = False,

@@ -9,32 +9,6 @@ import typer
 from migrate.cli.printing import Color, Format
 from migrate.options import Target
 
-EXAMPLES = """\b
-Examples:
-  migrate train.py                       show the diff, and what was understood
-  migrate train.py --write               convert the file
-  migrate train.ipynb                    the same of a notebook, cell by cell
-  migrate src/ --interactive             decide program by program
-  migrate train.py --write --undo-patch back.patch   convert; `git apply back.patch` takes it back
-  migrate src/ --check                   list the training loops that are still plain PyTorch
-  migrate src/ --check --output-format github   the same as annotations of a pull request
-  migrate . --check --since origin/main  only loops that this branch touched
-  migrate . --check --baseline known.json --update-baseline   adopt the check: later, only new loops fail
-  migrate . --check --exclude 'legacy/*'  leave files out; also [tool.migrate] exclude in pyproject.toml
-  migrate src/ --diff | git apply        take the changes as a patch
-  migrate - < train.py > converted.py    from standard input to standard output
-  migrate train.py --target accelerate   convert to Hugging Face Accelerate
-  migrate train.py --review              also what rests on annotations that nothing in sight confirms
-  migrate --explain MIG105               what a rule does, and what it leaves alone
-  migrate --explain-role train.py:31:model   what `model` on line 31 is, and why migrate thinks so
-
-\b
-Exit status:
-  0  nothing to do, or all done
-  1  loops are not converted, files would change, or (with --write) something is left to you or to be reviewed
-  2  wrong usage, unreadable or unparsable input, or a bug of ours; nothing is half written
-"""
-
 Paths = Annotated[
     list[str] | None, typer.Argument(metavar="PATHS", help="Scripts, notebooks and folders; - is standard input.")
 ]
