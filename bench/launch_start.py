@@ -1,23 +1,27 @@
-"""From the command to the first finished all_reduce on two CPU processes: `runtime launch` against torchrun.
+"""From the command to the first finished all_reduce on two CPU processes: `runtime launch` beside torchrun and others.
 
     python bench/launch_start.py [rounds]
 
 The variants take turns in a shuffled order, so that other load on the machine meets all; ratios are taken within a
-round, and the median is shown. `floor` is a launcher without torch, checks, restarts or reports: what starting costs.
+round, and the median is shown. `accelerate launch` takes part where it is installed. `floor` is a launcher without
+torch, checks, restarts or reports, whose processes import torch: what starting costs without a fork.
 One process is compared with plain `python script.py`, which is its floor.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
-import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
+
+from turns import in_turns, ratio
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = 120
@@ -56,9 +60,15 @@ workers = [subprocess.Popen([sys.executable, sys.argv[1]], env={**common, "RANK"
 sys.exit(max(worker.wait() for worker in workers))
 """
 
+# Accelerate starts several processes on a CPU only where it is told that they have GPUs, which the script then ignores.
+ACCELERATE = ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", "0"]
+NOT_FORKED = "runtime, not forked"
+
 TWO = {
     "torchrun": ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "reduce.py"],
     "runtime launch": ["-m", "runtime", "launch", "--cpu", "-n", "2", "reduce.py"],
+    NOT_FORKED: ["-m", "runtime", "launch", "--cpu", "-n", "2", "reduce.py"],
+    **({"accelerate launch": [*ACCELERATE, "reduce.py"]} if importlib.util.find_spec("accelerate") else {}),
     "floor": ["floor.py", "reduce.py"],
 }
 ONE = {
@@ -67,11 +77,12 @@ ONE = {
 }
 
 
-def measure(folder: Path, arguments: list[str]) -> dict[str, float]:
+def measure(folder: Path, arguments: list[str], fork: str) -> dict[str, float]:
     """Seconds from the command to the script's first line, to the reduced tensor, and to the exit."""
     marks = folder / "marks.json"
     marks.unlink(missing_ok=True)
-    environ = {**os.environ, "OMP_NUM_THREADS": "1", "BENCH_MARKS": str(marks), "PYTHONPATH": str(ROOT)}
+    environ = {**os.environ, "OMP_NUM_THREADS": "1", "BENCH_MARKS": str(marks), "RUNTIME_LAUNCH_FORK": fork}
+    environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     started = time.time()
     subprocess.run(
         [sys.executable, *arguments],
@@ -93,24 +104,17 @@ def measure(folder: Path, arguments: list[str]) -> dict[str, float]:
 
 def compare(folder: Path, variants: dict[str, list[str]], rounds: int) -> None:
     """Print a row per variant; the first one is what the ratios refer to. One round warms the file cache."""
-    order = list(variants)
-    rng = random.Random(0)  # noqa: S311 - the same order in every run of the benchmark
-    results: dict[str, list[dict[str, float]]] = {name: [] for name in order}
-    for index in range(rounds + 1):
-        rng.shuffle(order)
-        for name in order:
-            seconds = measure(folder, variants[name])
-            if index:
-                results[name].append(seconds)
+    starts = {name: partial(measure, folder, how, str(int(name != NOT_FORKED))) for name, how in variants.items()}
+    results = in_turns(starts, rounds)
     base = results[next(iter(variants))]
     columns = list(base[0])
-    print(f"{'':22}" + "".join(f"{column + ' s':>16}{'ratio':>7}" for column in columns))
+    print(f"{'':24}" + "".join(f"{column + ' s':>16}{'ratio':>7}" for column in columns))
     for name, rows in results.items():
         cells = []
         for column in columns:
-            ratio = statistics.median(row[column] / first[column] for row, first in zip(rows, base, strict=True))
-            cells.append(f"{statistics.median(row[column] for row in rows):>16.2f}{ratio:>7.2f}")
-        print(f"{name:22}" + "".join(cells))
+            own = ratio([row[column] for row in rows], [row[column] for row in base])
+            cells.append(f"{statistics.median(row[column] for row in rows):>16.2f}{own:>7.2f}")
+        print(f"{name:24}" + "".join(cells))
 
 
 def main() -> None:

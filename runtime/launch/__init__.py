@@ -8,6 +8,10 @@
     single      one process: this one turns into the script
     meeting     where several machines meet
     agent       several: torch elastic starts, watches and stops them
+    forked      on the CPU: when workers are forks of a process that has imported torch, and becoming its launcher
+    early       whether a script sets variables that torch reads when it is loaded
+    fork_server that launcher, and the process that forks
+    fork_client what torch elastic asks it
     child       what a worker runs: the script, and a note if it fails
     notebook    the same for a function of a notebook
     parcel      how a function and its result travel

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from torch.distributed.elastic.rendezvous import RendezvousClosedError, Rendezvo
 
 from runtime.launch import meeting
 from runtime.launch.failure import Exit, cause, describe, describe_stop, read_note
+from runtime.launch.fork_client import ForkServer, forked_by
 from runtime.launch.share import DEFAULT_PORT, Share
 from runtime.launch.spec import LaunchError, LaunchSpec, Meeting
 
@@ -37,13 +39,16 @@ def _to_stderr(text: str) -> None:
     sys.stderr.flush()
 
 
-def run(spec: LaunchSpec, share: Share, tell: Callable[[str], None] = _to_stderr) -> int:
+def run(
+    spec: LaunchSpec, share: Share, tell: Callable[[str], None] = _to_stderr, server: ForkServer | None = None
+) -> int:
     """The exit status of the launch: that of the failed worker, or 128 + the signal that ended it, or 0.
 
     Workers inherit this process' environment (`env.environment`).
 
     Args:
         tell: is given the text of the failure that ended it; of those that were followed by a restart stderr is told.
+        server: forks the workers; without one each is an interpreter of its own.
 
     Raises:
         LaunchError: the machines did not find each other.
@@ -57,7 +62,7 @@ def run(spec: LaunchSpec, share: Share, tell: Callable[[str], None] = _to_stderr
     except ValueError as error:
         raise LaunchError(f"--rdzv_conf: {error}") from error
     with tempfile.TemporaryDirectory(prefix="runtime-launch-", ignore_cleanup_errors=True) as folder:
-        agent = _Agent(_worker_spec(spec, share, handler), DefaultLogsSpecs(log_dir=folder), tell)
+        agent = _Agent(_worker_spec(spec, share, handler), DefaultLogsSpecs(log_dir=folder), tell, server)
         try:
             return agent.launch(spec)
         finally:
@@ -68,9 +73,12 @@ def run(spec: LaunchSpec, share: Share, tell: Callable[[str], None] = _to_stderr
 class _Agent(LocalElasticAgent):
     """Elastic's agent, which says what failed in our words."""
 
-    def __init__(self, spec: WorkerSpec, logs_specs: LogsSpecs, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, spec: WorkerSpec, logs_specs: LogsSpecs, tell: Callable[[str], None], server: ForkServer | None
+    ) -> None:
         super().__init__(spec, logs_specs)
         self.was_stopped = False
+        self._server = server
         self._status = 0
         self._failures = 0
         self._tell = tell
@@ -104,7 +112,8 @@ class _Agent(LocalElasticAgent):
 
     def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
         self._has_met = True
-        workers: dict[int, Any] = super()._start_workers(worker_group)
+        with forked_by(self._server) if self._server else nullcontext():
+            workers: dict[int, Any] = super()._start_workers(worker_group)
         return workers
 
     def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:

@@ -29,7 +29,12 @@ from typing import NoReturn
 
 
 def main() -> None:
-    launcher, kind, target, *arguments = sys.argv[1:]
+    work(*sys.argv[1:])
+
+
+def work(launcher: str, kind: str, target: str, *given: str) -> NoReturn:
+    """Run a script, in a process of its own or in a fork of `fork_server.py`."""
+    arguments = list(given)
     _end_with(int(launcher))
     sys.excepthook = _note_exception
     # Whole lines in one write: lines of several processes on one terminal or pipe do not mix, and appear at once. Under

@@ -25,7 +25,7 @@ def gpu_count() -> int:
 
     Imports torch (about a second) only where there can be a GPU at all.
     """
-    if not _may_have_gpus():
+    if not may_have_gpus():
         return 0
     import torch  # late: most launches on a machine without a GPU never need it here
 
@@ -70,7 +70,8 @@ def port_is_free(port: int) -> bool:
     return True
 
 
-def _may_have_gpus() -> bool:
+def may_have_gpus() -> bool:
+    """False where there is certainly no GPU that takes one process each; asks no driver."""
     system = platform.system()
     if system == "Linux":
         return any(glob.glob(pattern) for pattern in _DRIVER_FILES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from runtime.launch import single
+from runtime.launch import forked, single
 from runtime.launch.env import child_environment, environment
 from runtime.launch.share import divide
 from runtime.launch.spec import LaunchSpec, check
@@ -25,6 +25,7 @@ def launch(spec: LaunchSpec) -> int:
     if share.processes == 1 and not spec.machines.are_several and not spec.max_restarts:
         return single.run(spec, variables)
 
+    forked.take_over(spec, share, variables)
     from runtime.launch import agent  # late: imports torch, which one process does not need here
 
     with environment(variables):

@@ -32,13 +32,17 @@ JOIN = """
 
 
 @pytest.fixture
-def launch(tmp_path):
-    """Starts `runtime launch` in a scratch folder; what still runs at the end of the test is killed."""
+def launch(tmp_path, request):
+    """Starts `runtime launch` in a scratch folder; what still runs at the end of the test is killed.
+
+    Workers are forked, as by default on the CPU, unless the test is one of those that run in both ways.
+    """
     started = []
+    way = getattr(request, "param", "forked")
 
     def start(*arguments, **variables):
         command = [sys.executable, "-m", "runtime", "launch", *arguments]
-        environ = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables}
+        environ = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **WAYS[way], **variables}
         process = subprocess.Popen(
             command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -61,6 +65,10 @@ def script(tmp_path):
         return name
 
     return write
+
+
+WAYS = {"forked": {}, "new": {"RUNTIME_LAUNCH_FORK": "0"}}
+in_both_ways = pytest.mark.parametrize("launch", WAYS, indirect=True)
 
 
 def finish(process):
@@ -90,6 +98,7 @@ def test_one_process_inherits_no_placement(launch, script):
     assert rows(out)[0]["env"] == {"OMP_NUM_THREADS": "1"}
 
 
+@in_both_ways
 def test_two_processes_get_arguments_and_environment(launch, script, tmp_path):
     options = ["--num-processes", "2", "--cpu", "--mixed-precision", "bf16", "--num-cpu-threads-per-process", "3"]
     status, out, err = finish(launch(*options, script(SHOW), *PASSED))
@@ -115,6 +124,7 @@ def test_a_module_in_a_package(launch, script, processes):
     assert all(row["argv"][1:] == ["--x", "1"] and row["name"] == "__main__" for row in rows(out))
 
 
+@in_both_ways
 def test_main_can_be_pickled_and_spawned(launch, script):
     body = """
         import multiprocessing
@@ -190,6 +200,7 @@ def unused_port():
         return str(probe.getsockname()[1])
 
 
+@in_both_ways
 def test_a_failure_is_shown_once(launch, script):
     body = """
         def train():
@@ -211,6 +222,7 @@ def test_a_failure_is_shown_once(launch, script):
     )
 
 
+@in_both_ways
 @pytest.mark.parametrize(
     ("ending", "status", "said"),
     [
@@ -234,6 +246,7 @@ def test_the_exit_status_of_one_process(launch, script):
     assert finish(launch("-n", "1", script("import os; os.kill(os.getpid(), 9)")))[0] == -9
 
 
+@in_both_ways
 def test_a_restart_after_a_failure(launch, script):
     body = """
         if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
@@ -269,6 +282,7 @@ def wait_until_gone(pids):
         time.sleep(0.05)
 
 
+@in_both_ways
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(
     ("sent", "status"),
@@ -294,6 +308,7 @@ def test_a_signal_reaches_one_process(launch, script):
     assert finish(process)[0] == -signal.SIGTERM
 
 
+@in_both_ways
 def test_workers_can_finish_their_work_on_a_signal(launch, script):
     body = """
         import signal, sys, time
@@ -313,6 +328,7 @@ def test_workers_can_finish_their_work_on_a_signal(launch, script):
     assert (status, out) == (143, "saved\nsaved\n")
 
 
+@in_both_ways
 def test_a_failure_while_ending_is_shown(launch, script):
     body = """
         import os, signal, sys, time
@@ -338,6 +354,7 @@ def test_a_failure_while_ending_is_shown(launch, script):
     )
 
 
+@in_both_ways
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_second_signal_kills(launch, script):
     stubborn = "import signal\nsignal.signal(signal.SIGTERM, lambda *_: print('no'))"
@@ -356,6 +373,7 @@ def test_a_second_signal_kills(launch, script):
     wait_until_gone(workers)
 
 
+@in_both_ways
 def test_lines_of_processes_do_not_mix(launch, script):
     body = """
         for step in range(300):
