@@ -8,15 +8,20 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
+from types import FrameType
 from typing import Any
 from unittest.mock import patch
 
 from torch.distributed.elastic.agent.server import local_elastic_agent
 from torch.distributed.elastic.multiprocessing.api import SubprocessContext
+
+# Those that torch elastic takes.
+_ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
 
 
 class ForkServer:
@@ -82,10 +87,33 @@ class Worker:
                 return
 
 
+class _Held:
+    """Signals that end a launch come when all workers are there: whoever gets one knows them only then."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._come: list[int] = []
+
+    def hold(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._note) for number in _ENDINGS}
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._come.append(number)
+
+    def release(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._come:
+            os.kill(os.getpid(), self._come[0])
+
+
 class _Forked(SubprocessContext):
     server: ForkServer
+    held: _Held
 
     def _start(self) -> None:
+        self.held.hold()
         # Without the file of child.py, and the launcher whose end is the end of a worker: that is the server here.
         for rank, (_, _, *arguments) in self.args.items():
             request = {
@@ -106,16 +134,20 @@ class _Forked(SubprocessContext):
 @contextmanager
 def forked_by(server: ForkServer) -> Iterator[None]:
     """Inside of this context torch elastic's agent starts its workers through `server`."""
+    held = _Held()
 
     def start_processes(*, start_method: str = "", **rest: Any) -> SubprocessContext:
         context = _Forked(**rest)
-        context.server = server
+        context.server, context.held = server, held
         try:
             context.start()
         except BaseException:
-            context.close()
+            context.close(signal.SIGKILL)
             raise
         return context
 
     with patch.object(local_elastic_agent, "start_processes", start_processes):  # the agent has no other place for it
-        yield
+        try:
+            yield
+        finally:
+            held.release()
