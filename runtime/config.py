@@ -1,5 +1,8 @@
 """The settings of an `Accelerator`, and where each came from: arguments > environment > default.
 
+What stands in a configuration file reaches it through the environment: `runtime launch` reads the file and sets the
+variables (`runtime/launch/settings.py` has the same order for the launcher: arguments > environment > file > detected).
+
 An argument left at its default counts as not given, so `ACCELERATE_MIXED_PRECISION=bf16` decides for `Accelerator()`
 and not for `Accelerator(mixed_precision="no")`. No torch in here: the launcher reads the same names.
 """
@@ -12,9 +15,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from runtime.errors import ConfigurationError, UnsupportedArgument
-from runtime.handlers import DataLoaderConfiguration
 
 if TYPE_CHECKING:
+    from runtime.handlers import DataLoaderConfiguration
     from runtime.plugins import GradientAccumulationPlugin
 
 
@@ -52,6 +55,8 @@ class Source(str, Enum):
 
     ARGUMENT = "argument"
     ENVIRONMENT = "environment"
+    FILE = "file"  # read by the launcher, which hands its settings on as variables
+    DETECTED = "detected"
     DEFAULT = "default"
 
 
@@ -233,6 +238,8 @@ def data_settings(configuration: DataLoaderConfiguration | None, split_batches: 
     Raises:
         ConfigurationError: both say something different.
     """
+    from runtime.handlers import DataLoaderConfiguration  # late: the launcher reads the names above, and prints help
+
     chosen = configuration or DataLoaderConfiguration()
     if split_batches is not None and configuration is not None and split_batches != configuration.split_batches:
         raise ConfigurationError(

@@ -5,7 +5,20 @@ import sys
 
 import pytest
 
-_LAUNCH_PREFIXES = ("ACCELERATE_", "FSDP_", "TORCHELASTIC_", "GROUP_", "ROLE_")
+_LAUNCH_PREFIXES = (
+    "ACCELERATE_",
+    "FSDP_",
+    "TORCHELASTIC_",
+    "GROUP_",
+    "ROLE_",
+    "PARALLELISM_CONFIG_",
+    "PET_",
+    "SLURM_",
+    "OMPI_",
+    "PMI_",
+    "MPI_",
+    "MV2_",
+)
 _LAUNCH_NAMES = (
     "RANK",
     "WORLD_SIZE",
@@ -26,6 +39,7 @@ def clean_environment(monkeypatch):
     for name in before:
         if name.startswith(_LAUNCH_PREFIXES) or name in _LAUNCH_NAMES:
             monkeypatch.delenv(name)
+    monkeypatch.setenv("RUNTIME_CONFIG_FILE", "none")  # the settings of whoever runs the tests are not theirs
     yield
     monkeypatch.undo()  # what was changed through monkeypatch is restored now, before the comparison
     names = [name for name in {*before, *os.environ} if not name.startswith(_NOT_OURS)]

@@ -74,24 +74,41 @@ WRITERS_OF_THE_ENVIRONMENT = (
 )
 LIBCST_ONLY_IN = "migrate/edits/"
 
-LAUNCH_OPTIONS = {
+LAUNCH_OPTIONS = {  # beside those about models, --fsdp_* and --dynamo_*
     "--num_processes",
     "-n",
-    "--cpu",
-    "--mixed_precision",
-    "--gpu_ids",
-    "-m",
-    "--module",
-    "--num_cpu_threads_per_process",
-    "--max_restarts",
-    "--num_machines",
-    "--machine_rank",
     "--processes_per_machine",
+    "--nproc_per_node",
+    "--cpu",
+    "--gpu_ids",
+    "--mixed_precision",
+    "--gradient_accumulation_steps",
+    "--num_cpu_threads_per_process",
+    "--enable_cpu_affinity",
+    "--num_machines",
+    "--nnodes",
+    "--machine_rank",
+    "--node_rank",
+    "--main_process_ip",
+    "--master_addr",
+    "--main_process_port",
+    "--master_port",
     "--rdzv_backend",
     "--rdzv_conf",
-    "--main_process_ip",
-    "--main_process_port",
+    "--max_restarts",
+    "--monitor_interval",
+    "-m",
+    "--module",
+    "--no_python",
+    "--log_dir",
+    "--console",
     "--debug",
+    "--use_fsdp",
+    "--dp_replicate_size",
+    "--dp_shard_size",
+    "--config_file",
+    "--explain",
+    "--dry_run",
 }
 MIGRATE_OPTIONS = {
     "--check",
@@ -281,7 +298,9 @@ def run_main(module, *arguments):
     return f"sys.argv = {['x', *arguments]!r}; from {module} import main; main()"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["launch", "--help"], ["env", "--help"], ["launch", "missing.py"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["launch", "--help"], ["config", "--help"], ["env", "--help"], ["launch", "missing.py"]]
+)
 def test_runtime_commands_start_without_torch(arguments):
     loaded = loaded_after(run_main("runtime.cli", *arguments))
     assert "typer" in loaded
@@ -306,8 +325,10 @@ def test_runtime_options_are_frozen():
     from runtime.cli import app
 
     command = typer.main.get_command(app)
-    assert set(command.commands) == {"launch", "env"}
-    assert option_names(command.commands["launch"]) == LAUNCH_OPTIONS
+    assert set(command.commands) == {"config", "launch", "env"}
+    names = option_names(command.commands["launch"])
+    assert {name for name in names if not name.startswith(("--fsdp_", "--dynamo_"))} == LAUNCH_OPTIONS
+    assert option_names(command.commands["config"]) == {"--config_file", "--project", "--default", "--update"}
     assert option_names(command.commands["env"]) == set()
 
 

@@ -1,40 +1,73 @@
-"""The command line: `runtime launch`, `runtime env`. Parses, calls, prints; imports no torch to print help."""
+"""The command line: `runtime config`, `launch`, `env`. Parses, calls, prints; imports no torch to print help.
+
+Only the module of the command that is asked for is imported, and it is run without typer's group, which loads what
+checks types: that takes longer than all else that prints help.
+"""
 
 from __future__ import annotations
 
+import importlib
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-import typer
+if TYPE_CHECKING:
+    import typer
 
-from runtime.cli.env import env_command
-from runtime.cli.launch import LAUNCH_CONTEXT, launch_command
+    app: typer.Typer
 
-app = typer.Typer(
-    name="runtime",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # plain help and one-line errors, and no import of rich
-    pretty_exceptions_enable=False,
-)
-app.command("launch", context_settings=LAUNCH_CONTEXT)(launch_command)
-app.command("env")(env_command)
+#: Name → its module here, which has a function `<name>_command`, and what typer is told where that is not usual.
+COMMANDS = {"config": "config", "launch": "launch", "env": "env"}
+PLAIN: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,  # plain help and one-line errors, and no import of rich
+    "pretty_exceptions_enable": False,
+}
 
 
-@app.callback()
-def runtime() -> None:
-    """Run PyTorch training scripts on any device and any number of processes.
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command."""
 
-    \b
-    Examples:
-      runtime launch train.py --epochs 3         one process per GPU, or one on the CPU
-      runtime launch --cpu -n 2 train.py         two processes on the CPU
-      runtime env                                what a bug report needs
-    """
+    function: Callable[..., None]
+    context: dict[str, Any] = field(default_factory=dict)
+
+
+def command(name: str) -> Command:
+    """The command with this name, imported."""
+    module = importlib.import_module(f"runtime.cli.{COMMANDS[name]}")
+    return Command(getattr(module, f"{name}_command"), getattr(module, "CONTEXT", {}))
 
 
 def main() -> None:
     """The entry point of the console script."""
+    words = sys.argv[1:]
     try:
-        app(prog_name="runtime")
+        if words and words[0] in COMMANDS:
+            _alone(words[0])(words[1:], prog_name=f"runtime {words[0]}")
+        else:
+            _group()(prog_name="runtime")
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _alone(name: str) -> typer.Typer:
+    import typer  # late, as all that not every use of this package needs
+
+    single = typer.Typer(**PLAIN)
+    chosen = command(name)
+    single.command(name, context_settings=chosen.context)(chosen.function)
+    return single
+
+
+def _group() -> typer.Typer:
+    from runtime.cli import group
+
+    return group.app
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        return _group()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator, Mapping
-from importlib import metadata
 
 import typer
 
@@ -34,6 +33,8 @@ def env_command() -> None:
 def _versions() -> Iterator[tuple[str, str]]:
     yield "platform", platform.platform()
     yield "python", platform.python_version()
+    from importlib import metadata  # late: not to print help
+
     for name in ("torch-migrate", "torch", "numpy"):
         try:
             yield name, metadata.version(name)

@@ -1,132 +1,63 @@
-"""`runtime launch`."""
+"""`runtime launch`: its options are those of the table in `runtime/launch/options.py`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Optional
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from runtime.launch.spec import (
-    LaunchError,
-    LaunchSpec,
-    Machines,
-    Meeting,
-    MixedPrecision,
-    parse_gpu_ids,
-    parse_rdzv_conf,
-)
-from runtime.launch.start import launch
+from runtime.launch.option import Option, Topic
+from runtime.launch.options import OPTIONS
+from runtime.launch.spec import LaunchError
+
+if TYPE_CHECKING:
+    from runtime.launch.request import Request
 
 
 def _underscores(name: str) -> str:
     return name.replace("-", "_")
 
 
-LAUNCH_CONTEXT: dict[str, Any] = {
+CONTEXT: dict[str, Any] = {
     "allow_interspersed_args": False,  # the first word that is no option is the script; all after it is the script's
     "token_normalize_func": _underscores,  # --num-processes and --num_processes are one option
     "max_content_width": 110,
 }
+_NO_SCRIPT = "SCRIPT is missing: runtime launch [options] train.py [its arguments]"
+
+Script = Annotated[
+    Optional[str],  # noqa: UP045 - typer reads this at run time, on Python 3.10 too
+    typer.Argument(metavar="SCRIPT", help="Script to run, or with -m the module.", show_default=False),
+]
+Words = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Argument(metavar="ARGUMENTS", help="Go to the script untouched, options included.", show_default=False),
+]
+ConfigPath = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--config_file", metavar="FILE", help="Settings to use; none: no file.  [default: the one that is found]"
+    ),
+]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Show every setting and where it came from, and start nothing.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry_run", help="Show torchrun's command and the variables, and start nothing.")
+]
 
 
 def launch_command(
-    script: Annotated[
-        str, typer.Argument(metavar="SCRIPT", help="Script to run, or with -m the module.", show_default=False)
-    ],
-    arguments: Annotated[
-        Optional[list[str]],  # noqa: UP045 - typer reads this at run time, on Python 3.10 too
-        typer.Argument(metavar="ARGUMENTS", help="Go to the script untouched, options included.", show_default=False),
-    ] = None,
-    num_processes: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(
-            "--num_processes",
-            "-n",
-            help="Processes over all machines.  [default: one per GPU, else 1]",
-            show_default=False,
-        ),
-    ] = None,
-    cpu: Annotated[bool, typer.Option("--cpu", help="Run on the CPU, also where there are GPUs.")] = False,
-    mixed_precision: Annotated[
-        Optional[MixedPrecision],  # noqa: UP045
-        typer.Option(
-            "--mixed_precision",
-            help="Precision of the forward pass; the script's own choice goes first.",
-            show_default=False,
-        ),
-    ] = None,
-    gpu_ids: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--gpu_ids", metavar="IDS", help="GPUs to use, such as 0,2.  [default: all]", show_default=False),
-    ] = None,
-    as_module: Annotated[
-        bool, typer.Option("-m", "--module", help="SCRIPT is a module: runtime launch -m package.train")
-    ] = False,
-    num_cpu_threads_per_process: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(
-            "--num_cpu_threads_per_process",
-            metavar="N",
-            help="OMP_NUM_THREADS of each process.  [default: cores / processes]",
-            show_default=False,
-        ),
-    ] = None,
-    max_restarts: Annotated[
-        int, typer.Option("--max_restarts", help="Start all processes again after a failure, so often.")
-    ] = 0,
-    processes_per_machine: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(
-            "--processes_per_machine",
-            metavar="N",
-            help="Processes on each machine, in the place of --num_processes.",
-            show_default=False,
-        ),
-    ] = None,
-    num_machines: Annotated[
-        str,
-        typer.Option(
-            "--num_machines", metavar="N|MIN:MAX", help="Machines that take part; MIN:MAX: they may come and go."
-        ),
-    ] = "1",
-    machine_rank: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option("--machine_rank", help="Which of them this is, from 0.  [default: 0]", show_default=False),
-    ] = None,
-    rdzv_backend: Annotated[
-        Optional[Meeting],  # noqa: UP045
-        typer.Option(
-            "--rdzv_backend",
-            help="How machines meet: static (numbered by --machine_rank) or c10d (may start again, come and go).  "
-            "[default: c10d with --max_restarts or MIN:MAX, else static]",
-            show_default=False,
-        ),
-    ] = None,
-    rdzv_conf: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--rdzv_conf",
-            metavar="NAME=VALUE,...",
-            help="Further settings of the meeting, in seconds: join_timeout, last_call_timeout, timeout.",
-            show_default=False,
-        ),
-    ] = None,
-    main_process_ip: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--main_process_ip", metavar="ADDRESS", help="Address of machine 0.", show_default=False),
-    ] = None,
-    main_process_port: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(
-            "--main_process_port",
-            metavar="PORT",
-            help="Where the processes meet.  [default: a free port; 29500 on several machines]",
-            show_default=False,
-        ),
-    ] = None,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show torch elastic's log, and set ACCELERATE_DEBUG_MODE for the script.")
-    ] = False,
+    script: Script = None,
+    arguments: Words = None,
+    config_file: ConfigPath = None,
+    explain_only: Explain = False,
+    dry_run_only: DryRun = False,
+    **given: Any,
 ) -> None:
     """Run a script on one or several processes.
 
@@ -137,37 +68,87 @@ def launch_command(
       runtime launch -n 4 --mixed_precision bf16 train.py
       runtime launch --gpu_ids 0,2 train.py        two processes, on GPU 0 and 2
       runtime launch -m package.train --epochs 3   a module
+      runtime launch --explain                     every setting, and where it came from
 
     \b
     Two machines with 8 GPUs each; on the second one --machine_rank 1:
       runtime launch --num_machines 2 --machine_rank 0 --main_process_ip 10.0.0.1 -n 16 train.py
+    Under SLURM, on all machines of the job, without options:
+      srun --ntasks-per-node=1 runtime launch train.py
 
     Options of the launcher come before the script, options of the script after it. Every option can be written with
-    dashes or with underscores. The exit status is that of the script; of several processes, that of the one that failed
-    first. 2 means that nothing was started.
+    dashes or with underscores. What is not given comes from the environment, then from a file (runtime config). The
+    exit status is that of the script; of several processes, that of the one that failed first. 2 means that nothing was
+    started.
     """
+    from runtime.launch.request import blamed, request  # late: not to print help
+
     try:
-        spec = LaunchSpec(
-            target=script,
-            arguments=tuple(arguments or ()),
-            as_module=as_module,
-            num_processes=num_processes,
-            processes_per_machine=processes_per_machine,
-            machines=Machines.parse(num_machines),
-            machine_rank=machine_rank,
-            rdzv_backend=rdzv_backend,
-            rdzv_conf=parse_rdzv_conf(rdzv_conf),
-            main_process_ip=main_process_ip,
-            main_process_port=main_process_port,
-            cpu=cpu,
-            mixed_precision=mixed_precision,
-            gpu_ids=parse_gpu_ids(gpu_ids),
-            threads_per_process=num_cpu_threads_per_process,
-            max_restarts=max_restarts,
-            debug=debug,
-        )
-        status = launch(spec)
+        asked = request(script or "", arguments or (), given, os.environ, config_file=config_file)
     except LaunchError as error:
-        typer.echo(f"runtime launch: {error}", err=True)
-        raise typer.Exit(2) from None
+        _refuse(str(error))
+    try:
+        status = _explain(asked) if explain_only else _run(asked, script, dry_run_only=dry_run_only)
+    except LaunchError as error:
+        _refuse(blamed(str(error), asked.settings))
     raise typer.Exit(status)
+
+
+def _explain(asked: Request) -> int:
+    from runtime.launch import explain, share
+
+    found = share.divide(asked.spec, os.environ)
+    typer.echo(explain.explain(asked, found, os.environ, Path.cwd()), nl=False)
+    return 0
+
+
+def _run(asked: Request, script: str | None, *, dry_run_only: bool) -> int:
+    from runtime.launch import explain, share, start
+    from runtime.launch.spec import check
+
+    if script is None:
+        raise LaunchError(_NO_SCRIPT)
+    if asked.around.notice:
+        typer.echo(f"runtime launch: {asked.around.notice}", err=True)
+    if not dry_run_only:
+        return start.launch(asked.spec)
+    check(asked.spec)
+    typer.echo(explain.dry_run(asked.spec, share.divide(asked.spec, os.environ), os.environ), nl=False)
+    return 0
+
+
+def _refuse(message: str) -> Any:
+    typer.echo(f"runtime launch: {message}", err=True)
+    raise typer.Exit(2)
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    """The option as typer wants it. Values are words, which the readers of the table read: there is one way to read."""
+    otherwise = f"  [default: {option.otherwise or option.default}]" if option.otherwise or _has_default(option) else ""
+    flags = list(option.flags)
+    if option.is_switch:
+        if option.topic is not Topic.SCRIPT:
+            flags[0] = f"{flags[0]}/--no_{flags[0].removeprefix('--')}"
+    text = f"{option.help}{otherwise}"
+    info = typer.Option(*flags, metavar=option.metavar, help=text, show_default=False, hidden=not option.is_shown)
+    kind = Optional[bool] if option.is_switch else Optional[str]  # noqa: UP045
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, info]
+    )
+
+
+def _has_default(option: Option) -> bool:
+    return option.default is not None and not option.is_switch
+
+
+def _parameters(function: Callable[..., None]) -> Iterator[inspect.Parameter]:
+    """Those of the function, with one for each option in the place of its keyword arguments."""
+    own = [item for item in inspect.signature(function, eval_str=True).parameters.values() if item.name != "given"]
+    yield from (item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in own[:2])
+    about_models = (Topic.SHARDS, Topic.COMPILING)
+    yield from (_parameter(option) for option in OPTIONS if option.topic not in about_models)
+    yield from (item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in own[2:])
+    yield from (_parameter(option) for option in OPTIONS if option.topic in about_models)
+
+
+launch_command.__signature__ = inspect.Signature(list(_parameters(launch_command)))  # type: ignore[attr-defined]

@@ -1,5 +1,16 @@
 """Starting a script: on one process by becoming it, on several through torch elastic.
 
+What was asked for:
+
+    option      what a setting is; options and model_options are the table of all of them, readers read their values
+    surroundings, configfile, accelerate_keys    what SLURM, MPI and torchrun say, and what stands in a file
+    settings    arguments > environment > file > what is found
+    request     from settings to a spec
+    explain     settings with their origins, or torchrun's command, instead of a launch
+    configtext, configwrite                      `runtime config`
+
+The launch:
+
     start       the steps of a launch, in order
     spec        what was asked for, checked
     machine     what this machine has
@@ -7,6 +18,7 @@
     env         the variables the processes see; the only writer of an environment
     single      one process: this one turns into the script
     meeting     where several machines meet
+    logs        where the lines of the processes go
     agent       several: torch elastic starts, watches and stops them
     forked      on the CPU: when workers are forks of a process that has imported torch, and becoming its launcher
     early       whether a script sets variables that torch reads when it is loaded

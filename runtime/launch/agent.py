@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -17,21 +18,22 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch.distributed import DistError
 from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec, WorkerState
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
-from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, LogsSpecs, SignalException
+from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.api import SubprocessContext
 from torch.distributed.elastic.rendezvous import RendezvousClosedError, RendezvousError, RendezvousHandler
 
 from runtime.launch import meeting
 from runtime.launch.failure import Exit, cause, describe, describe_stop, read_note
 from runtime.launch.fork_client import ForkServer, forked_by
+from runtime.launch.logs import PREFIX, Logs
 from runtime.launch.share import DEFAULT_PORT, Share
-from runtime.launch.spec import LaunchError, LaunchSpec, Meeting
+from runtime.launch.spec import Console, LaunchError, LaunchSpec, Meeting
 
 _CHILD = Path(__file__).with_name("child.py")
-_MONITOR_INTERVAL_S = 0.1  # torchrun's
 
 
 def _to_stderr(text: str) -> None:
@@ -61,11 +63,16 @@ def run(
         raise LaunchError(meeting.failure(spec)) from error
     except ValueError as error:
         raise LaunchError(f"--rdzv_conf: {error}") from error
+    if share.kind == "tpu":
+        _tell_tpus(spec, share)
     with tempfile.TemporaryDirectory(prefix="runtime-launch-", ignore_cleanup_errors=True) as folder:
-        agent = _Agent(_worker_spec(spec, share, handler), DefaultLogsSpecs(log_dir=folder), tell, server)
+        logs = Logs(folder, spec.log_dir, spec.console)
+        agent = _Agent(_worker_spec(spec, share, handler), logs, tell, _prefix(spec), server)
         try:
             return agent.launch(spec)
         finally:
+            if logs.folder is not None:
+                _to_stderr(f"runtime launch: the lines of each process are in {logs.folder}\n")
             if not agent.was_stopped:  # else other machines may go on: with another one in the place of this
                 handler.shutdown()
 
@@ -74,9 +81,9 @@ class _Agent(LocalElasticAgent):
     """Elastic's agent, which says what failed in our words."""
 
     def __init__(
-        self, spec: WorkerSpec, logs_specs: LogsSpecs, tell: Callable[[str], None], server: ForkServer | None
+        self, spec: WorkerSpec, logs: Logs, tell: Callable[[str], None], prefix: str | None, server: ForkServer | None
     ) -> None:
-        super().__init__(spec, logs_specs)
+        super().__init__(spec, logs, log_line_prefix_template=prefix)
         self.was_stopped = False
         self._server = server
         self._status = 0
@@ -158,9 +165,10 @@ class _Agent(LocalElasticAgent):
 
 
 def _worker_spec(spec: LaunchSpec, share: Share, handler: RendezvousHandler) -> WorkerSpec:
-    kind = "module" if spec.as_module else "script"
-    arguments = (str(_CHILD), str(os.getpid()), kind, spec.target, *spec.arguments)
     is_static = spec.machines.are_several and spec.meeting is Meeting.STATIC
+    binds = spec.affinity and share.kind == "cpu"
+    kind = "program" if spec.no_python else "module" if spec.as_module else "script"
+    arguments = (str(_CHILD), str(os.getpid()), "bind" if binds else "", kind, spec.target, *spec.arguments)
     return WorkerSpec(
         role="default",
         local_world_size=share.processes_here,
@@ -168,10 +176,47 @@ def _worker_spec(spec: LaunchSpec, share: Share, handler: RendezvousHandler) -> 
         args=tuple(argument.replace("$", "$$") for argument in arguments),  # elastic fills in templates: $x, $$
         rdzv_handler=handler,
         max_restarts=spec.max_restarts,
-        monitor_interval=_MONITOR_INTERVAL_S,
+        monitor_interval=spec.monitor_interval,
         master_addr=spec.main_process_ip if is_static else None,
         master_port=(spec.main_process_port or DEFAULT_PORT) if is_static else None,
+        **(_near_gpus() if spec.affinity and not binds else {}),
     )
+
+
+def _near_gpus() -> dict[str, Any]:
+    """What torchrun does for --numa-binding=node: the cores of the NUMA node of each process' GPU.
+
+    Raises:
+        LaunchError: this machine or this version of PyTorch cannot do that.
+    """
+    try:
+        from torch.numa.binding import AffinityMode, NumaOptions
+    except ImportError:
+        raise LaunchError("--enable_cpu_affinity with GPUs needs a newer PyTorch (torch.numa); leave it out") from None
+    if shutil.which("numactl") is None:
+        raise LaunchError("--enable_cpu_affinity with GPUs needs the program numactl; install it, or leave it out")
+    return {"numa_options": NumaOptions(affinity_mode=AffinityMode.NODE)}
+
+
+def _tell_tpus(spec: LaunchSpec, share: Share) -> None:
+    """Have torch_tpu write into the environment how its chips are divided: before the processes start.
+
+    Raises:
+        LaunchError: they cannot be divided like that.
+    """
+    set_launch_env = torch.tpu.distributed.set_tpu_launch_env  # type: ignore[attr-defined]  # torch_tpu adds it
+    try:
+        set_launch_env(nnodes=spec.machines.least, nproc_per_node=share.processes_here)
+    except (RuntimeError, ValueError) as error:
+        raise LaunchError(
+            f"{share.processes_here} processes cannot share the TPU chips of this machine: {error}; "
+            "use --processes_per_machine with the number of chips, or 1"
+        ) from error
+
+
+def _prefix(spec: LaunchSpec) -> str | None:
+    has_files = spec.log_dir is not None or spec.console is Console.PREFIX
+    return PREFIX if has_files else None
 
 
 def _silence_elastic() -> None:

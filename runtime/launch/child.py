@@ -1,6 +1,6 @@
 """What a worker process runs: the user's script as `__main__`, and a note to the launcher if it fails.
 
-    python child.py <pid of the launcher> script|module <target> <arguments of the script> ...
+    python child.py <pid of the launcher> bind|"" script|module|program <target> <arguments of the script> ...
 
 Of several failing workers one has the cause, the others have errors that follow from it. So no worker prints its own
 traceback: it leaves a note with the time in TORCHELASTIC_ERROR_FILE (in torch elastic's format, plus our keys), and
@@ -32,10 +32,14 @@ def main() -> None:
     work(*sys.argv[1:])
 
 
-def work(launcher: str, kind: str, target: str, *given: str) -> NoReturn:
+def work(launcher: str, binding: str, kind: str, target: str, *given: str) -> NoReturn:
     """Run a script, in a process of its own or in a fork of `fork_server.py`."""
     arguments = list(given)
     _end_with(int(launcher))
+    if binding:
+        _bind_to_own_cores()
+    if kind == "program":
+        os.execvp(target, [target, *arguments])
     sys.excepthook = _note_exception
     # Whole lines in one write: lines of several processes on one terminal or pipe do not mix, and appear at once. Under
     # PYTHONUNBUFFERED a line and its newline would be two writes.
@@ -77,6 +81,16 @@ def _end_with(launcher: int) -> None:
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
     if os.getppid() != launcher:  # it died before the call
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _bind_to_own_cores() -> None:
+    """Take this process' part of the cores that the launcher may use: neighbours, which share caches."""
+    if not hasattr(os, "sched_setaffinity"):  # not on Linux
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    rank, size = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
+    own = cores[rank * len(cores) // size : (rank + 1) * len(cores) // size]
+    os.sched_setaffinity(0, own or [cores[rank % len(cores)]])  # more processes than cores
 
 
 def _script(target: str, arguments: list[str]) -> tuple[types.CodeType, types.ModuleType]:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from runtime.launch.share import Share
+from runtime.launch.share import DEFAULT_PORT, Share
 from runtime.launch.spec import LaunchSpec
 
 # A launch inside a launched process (a job step, a notebook) must not inherit the place of its parent.
@@ -38,17 +38,24 @@ PLACEMENT = (
 ORDERED = {"PYTHONHASHSEED": "0"}
 
 
+def outside(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """`environ` without the place of a launched process, where this launcher runs inside of one."""
+    if "LOCAL_RANK" not in environ:
+        return environ
+    return {name: value for name, value in environ.items() if name not in PLACEMENT}
+
+
 def child_environment(spec: LaunchSpec, share: Share, environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` as the launched processes see it: without a parent's placement, with the settings that were given."""
     kept = {name: value for name, value in environ.items() if name not in PLACEMENT}
     defaults = ORDERED if _are_several(spec, share) else {}
     if share.interface:
         defaults = {**defaults, "GLOO_SOCKET_IFNAME": share.interface}
-    return defaults | kept | _settings(spec, share)
+    return defaults | kept | dict(spec.variables) | _settings(spec, share) | _placement(spec)
 
 
 def _are_several(spec: LaunchSpec, share: Share) -> bool:
-    return share.processes > 1 or spec.machines.are_several
+    return share.processes > 1 or spec.machines.are_several or spec.place is not None
 
 
 @contextmanager
@@ -67,13 +74,29 @@ def _settings(spec: LaunchSpec, share: Share) -> dict[str, str]:
         "ACCELERATE_USE_CPU": "true" if spec.cpu else None,
         "ACCELERATE_MIXED_PRECISION": spec.mixed_precision and spec.mixed_precision.value,
         "ACCELERATE_DEBUG_MODE": "true" if spec.debug else None,
-        "CUDA_VISIBLE_DEVICES": spec.gpu_ids and ",".join(spec.gpu_ids),
+        "ACCELERATE_CPU_AFFINITY": "1" if spec.affinity else None,
+        share.mask: spec.gpu_ids and ",".join(spec.gpu_ids),
         "OMP_NUM_THREADS": share.threads and str(share.threads),
         # Elastic keeps one store for all attempts, and Gloo finds the addresses of the dead in it (torch 2.13: a
         # restart hangs or fails). Without sharing, process 0 opens a fresh store each time.
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1" if spec.may_start_again else None,
     }
     return {name: str(value) for name, value in values.items() if value}
+
+
+def _placement(spec: LaunchSpec) -> dict[str, str]:
+    """What torch elastic gives a process, where `srun` or `mpirun` has started it in its place."""
+    place = spec.place
+    if place is None:
+        return {}
+    return {
+        "RANK": str(place.rank),
+        "WORLD_SIZE": str(place.size),
+        "LOCAL_RANK": str(place.local_rank),
+        "LOCAL_WORLD_SIZE": str(place.local_size),
+        "MASTER_ADDR": spec.main_process_ip or "127.0.0.1",
+        "MASTER_PORT": str(spec.main_process_port or DEFAULT_PORT),
+    }
 
 
 def _become(variables: Mapping[str, str]) -> None:

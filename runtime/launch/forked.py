@@ -93,6 +93,7 @@ def _main_file(spec: LaunchSpec) -> Path | None:
 _Condition = Callable[[LaunchSpec, Mapping[str, str]], bool]
 _REASONS: tuple[tuple[_Condition, str], ...] = (
     (lambda _, variables: variables.get(_SWITCH) == "0", f"{_SWITCH}=0"),
+    (lambda spec, _: spec.no_python, "--no_python: the script is a program of its own"),
     (
         lambda *_: platform.system() != "Linux" or not hasattr(os, "pidfd_open"),
         "processes are forked on Linux only",

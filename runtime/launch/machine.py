@@ -8,9 +8,12 @@ import os
 import platform
 import socket
 import struct
+from pathlib import Path
 
 # Where a driver that torch could use shows itself on Linux: NVIDIA, Jetson, AMD, WSL, Intel. A reason to ask torch.
 _DRIVER_FILES = ("/dev/nvidia*", "/dev/nvhost*", "/dev/kfd", "/dev/dxg", "/dev/dri/renderD*")
+
+_TPUS = {"0x005e", "0x0062", "0x0063", "0x006f", "0x0076"}  # v4, v5p, v5e, v6e, v7: those that torch_tpu knows
 
 
 def core_count() -> int:
@@ -21,15 +24,31 @@ def core_count() -> int:
 
 
 def gpu_count() -> int:
-    """The number of GPUs that torch can use for one process each.
+    """The number of GPUs (or other devices) that torch can use for one process each.
 
-    Imports torch (about a second) only where there can be a GPU at all.
+    Imports torch (about a second) only where there can be one at all.
     """
+    return _devices()[1]
+
+
+def device_kind() -> str:
+    """What these are, as in torch.device(kind): cuda, xpu, tpu; cpu where there are none. Imports torch likewise."""
+    return _devices()[0]
+
+
+def _devices() -> tuple[str, int]:
     if not may_have_gpus():
-        return 0
+        return "cpu", 0
     import torch  # late: most launches on a machine without a GPU never need it here
 
-    return torch.cuda.device_count() or torch.xpu.device_count()
+    for kind, count in (("cuda", torch.cuda.device_count()), ("xpu", torch.xpu.device_count())):
+        if count:
+            return kind, count
+    if torch.accelerator.is_available():
+        found = torch.accelerator.current_accelerator()
+        if found is not None and found.type == "tpu":
+            return "tpu", torch.accelerator.device_count()
+    return "cpu", 0
 
 
 def address_towards(host: str) -> str | None:
@@ -74,5 +93,16 @@ def may_have_gpus() -> bool:
     """False where there is certainly no GPU that takes one process each; asks no driver."""
     system = platform.system()
     if system == "Linux":
-        return any(glob.glob(pattern) for pattern in _DRIVER_FILES)
+        return any(glob.glob(pattern) for pattern in _DRIVER_FILES) or _has_tpu()
     return system != "Darwin"  # Apple's GPU is one device, shared by all processes: not counted
+
+
+def _has_tpu() -> bool:
+    """Whether a TPU is on the PCI bus; the network cards of Google's machines have the same vendor."""
+    for vendor in glob.glob("/sys/bus/pci/devices/*/vendor"):
+        with contextlib.suppress(OSError):
+            if Path(vendor).read_text().strip() == "0x1ae0" and (
+                Path(vendor).with_name("device").read_text().strip() in _TPUS
+            ):
+                return True
+    return False

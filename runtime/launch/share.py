@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runtime.launch import machine
 from runtime.launch.spec import LaunchError, LaunchSpec
+from runtime.launch.surroundings import Place
 
 DEFAULT_PORT = 29500  # torchrun's and Accelerate's
 
@@ -18,10 +20,21 @@ class Share:
     processes_here: int
     threads: int | None
     """OpenMP threads of each process; None leaves torch's own default."""
+    kind: str = "cpu"
+    """The kind of device that was counted, as in torch.device(kind); not asked for where it does not matter."""
     interface: str | None = None
     """The network interface towards the machine where all meet, where there are several."""
     notice: str | None = None
     """One line for the user, or nothing."""
+
+    @property
+    def mask(self) -> str:
+        """The variable that says which devices a process may see."""
+        return _MASKS.get(self.kind, "CUDA_VISIBLE_DEVICES")
+
+
+_YES = {"1", "true", "yes", "on", "y", "t"}
+_MASKS = {"xpu": "ZE_AFFINITY_MASK", "tpu": "TPU_VISIBLE_CHIPS"}
 
 
 def divide(spec: LaunchSpec, environ: Mapping[str, str]) -> Share:
@@ -30,7 +43,9 @@ def divide(spec: LaunchSpec, environ: Mapping[str, str]) -> Share:
     Raises:
         LaunchError: more processes than GPUs, a GPU that is not there, or a port that is taken.
     """
-    cpu = spec.cpu or environ.get("ACCELERATE_USE_CPU", "").lower() in {"1", "true", "yes", "on", "y", "t"}
+    if spec.place is not None:
+        return _one_of(spec, spec.place, environ)
+    cpu = spec.cpu or (spec.variables or environ).get("ACCELERATE_USE_CPU", "").lower() in _YES
     gpus = 0 if cpu or not _gpus_matter(spec) else _usable_gpus(spec, environ)
     here = _processes_here(spec, gpus)
     if gpus and here > gpus:
@@ -44,9 +59,25 @@ def divide(spec: LaunchSpec, environ: Mapping[str, str]) -> Share:
         processes=here * spec.machines.least,
         processes_here=here,
         threads=_threads(spec, here, environ),
+        kind=machine.device_kind() if gpus else "cpu",
         interface=_interface(spec),
         notice=f"no GPU found: {here} processes on the CPU (--cpu says so without this line)" if falls_back else None,
     )
+
+
+def _one_of(spec: LaunchSpec, place: Place, environ: Mapping[str, str]) -> Share:
+    """This process alone: the others have been started, too."""
+    return Share(
+        processes=place.size,
+        processes_here=1,
+        threads=_threads(spec, _sharing_cores(place), environ),
+        interface=_interface(spec),
+    )
+
+
+def _sharing_cores(place: Place) -> int:
+    """How many processes share the cores that this one may use: none where each has been bound to its own."""
+    return place.local_size if machine.core_count() == (os.cpu_count() or 1) else 1
 
 
 def _processes_here(spec: LaunchSpec, gpus: int) -> int:
@@ -71,9 +102,8 @@ def _usable_gpus(spec: LaunchSpec, environ: Mapping[str, str]) -> int:
     present = machine.gpu_count()
     if spec.gpu_ids is None:
         return present
-    if (
-        "CUDA_VISIBLE_DEVICES" not in environ
-    ):  # else torch counted what is visible, and --gpu_ids names what is installed
+    if not any(name in environ for name in ("CUDA_VISIBLE_DEVICES", *_MASKS.values())):
+        # else torch counted what is visible, and --gpu_ids names what is installed
         missing = [name for name in spec.gpu_ids if name.isdigit() and int(name) >= present]
         if missing:
             has = f"GPUs 0 to {present - 1}" if present else "no GPU that torch can use"
@@ -92,7 +122,8 @@ def _threads(spec: LaunchSpec, here: int, environ: Mapping[str, str]) -> int | N
 
 def _interface(spec: LaunchSpec) -> str | None:
     """Gloo would take the one of the host's name, which on many systems is an address that others cannot reach."""
-    if not spec.machines.are_several or not spec.main_process_ip:
+    are_several = spec.machines.are_several or (spec.place is not None and spec.place.size > spec.place.local_size)
+    if not are_several or not spec.main_process_ip:
         return None
     address = machine.address_towards(spec.main_process_ip)
     return address and machine.interface_of(address)

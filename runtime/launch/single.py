@@ -12,6 +12,8 @@ from runtime.launch.spec import LaunchSpec
 
 def command(spec: LaunchSpec) -> list[str]:
     """The command line that runs the target in a fresh interpreter."""
+    if spec.no_python:
+        return [spec.target, *spec.arguments]
     target = ["-m", spec.target] if spec.as_module else [spec.target]
     return [sys.executable, *target, *spec.arguments]
 
@@ -21,5 +23,6 @@ def run(spec: LaunchSpec, variables: Mapping[str, str]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     if os.name != "nt":  # exec on Windows starts another process and lets this one end at once
-        os.execve(sys.executable, command(spec), dict(variables))
+        words = command(spec)
+        os.execvpe(words[0], words, dict(variables))
     return subprocess.run(command(spec), env=dict(variables), check=False).returncode

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+
+from runtime.launch.surroundings import Place
 
 
 class LaunchError(Exception):
@@ -36,7 +37,7 @@ class Machines:
         """
         least, colon, most = text.strip().partition(":")
         if not least.isdecimal() or (colon and not most.isdecimal()):
-            raise LaunchError(f"--num_machines {text}: write a number, such as 2, or MIN:MAX, such as 2:4")
+            raise LaunchError("write a number, such as 2, or MIN:MAX, such as 2:4")
         return cls(int(least), int(most or least))
 
     @property
@@ -51,6 +52,14 @@ class Machines:
         return f"{self.least}:{self.most}" if self.is_elastic else str(self.least)
 
 
+class Console(str, Enum):
+    """Which lines of the processes are shown."""
+
+    ALL = "all"
+    PREFIX = "prefix"  # all, with the rank in front
+    MAIN = "main"  # those of rank 0
+
+
 class MixedPrecision(str, Enum):
     NO = "no"
     FP16 = "fp16"
@@ -62,9 +71,10 @@ class LaunchSpec:
     """One launch. `None` means that the user left the choice to us."""
 
     target: str
-    """Path of a script, or with `as_module` the dotted name of a module."""
+    """Path of a script; with `as_module` the dotted name of a module, with `no_python` a program."""
     arguments: tuple[str, ...] = ()
     as_module: bool = False
+    no_python: bool = False
     num_processes: int | None = None
     """Total over all machines."""
     processes_per_machine: int | None = None
@@ -80,8 +90,17 @@ class LaunchSpec:
     gpu_ids: tuple[str, ...] | None = None
     """Devices to use, as CUDA_VISIBLE_DEVICES takes them: indices or UUIDs."""
     threads_per_process: int | None = None
+    affinity: bool = False
+    """Bind each process to cores of its own."""
     max_restarts: int = 0
+    monitor_interval: float = 0.1  # s, torchrun's
+    log_dir: str | None = None
+    console: Console = Console.ALL
     debug: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Further settings that the processes get as variables, such as those of FSDP."""
+    place: Place | None = None
+    """Which process this is, where `srun` or `mpirun` has started all of them."""
 
     @property
     def meeting(self) -> Meeting:
@@ -89,6 +108,12 @@ class LaunchSpec:
         if self.rdzv_backend is not None:
             return self.rdzv_backend
         return Meeting.C10D if self.machines.is_elastic or self.max_restarts else Meeting.STATIC
+
+    @property
+    def needs_watching(self) -> bool:
+        """Whether even a single process here is not simply the script."""
+        keeps_lines = self.log_dir is not None or self.console is Console.PREFIX
+        return self.machines.are_several or self.max_restarts > 0 or keeps_lines
 
     @property
     def may_start_again(self) -> bool:
@@ -117,9 +142,7 @@ def parse_gpu_ids(text: str | None) -> tuple[str, ...] | None:
         return None
     ids = tuple(item.strip() for item in text.split(","))
     if not all(ids) or len(set(ids)) != len(ids):
-        raise LaunchError(
-            f"--gpu_ids {text!r} is not a list of different GPUs; write it as --gpu_ids 0,1 or --gpu_ids all"
-        )
+        raise LaunchError("that is not a list of different GPUs; write it as --gpu_ids 0,1 or --gpu_ids all")
     return ids
 
 
@@ -131,12 +154,14 @@ def parse_rdzv_conf(text: str | None) -> dict[str, str]:
     """
     items = [item.partition("=") for item in (text or "").split(",") if item.strip()]
     if not all(name.strip() and value.strip() for name, _, value in items):
-        raise LaunchError(f"--rdzv_conf {text!r}: write it as --rdzv_conf join_timeout=300,last_call_timeout=10")
+        raise LaunchError("write it as --rdzv_conf join_timeout=300,last_call_timeout=10")
     return {name.strip(): value.strip() for name, _, value in items}
 
 
 def _similar(path: Path) -> str:
     """A hint at the file that was probably meant, or nothing."""
+    import difflib  # late: only for a message
+
     folder = path.parent
     names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
     close = difflib.get_close_matches(path.name, names, n=1)
@@ -144,11 +169,25 @@ def _similar(path: Path) -> str:
 
 
 def _is_missing(spec: LaunchSpec) -> bool:
-    return not spec.as_module and not Path(spec.target).exists()
+    return not spec.as_module and not spec.no_python and not Path(spec.target).exists()
+
+
+def _is_no_program(spec: LaunchSpec) -> bool:
+    import shutil  # late: only for programs
+
+    return spec.no_python and shutil.which(spec.target) is None
 
 
 def _is_directory(spec: LaunchSpec) -> bool:
-    return not spec.as_module and Path(spec.target).is_dir()
+    return not spec.as_module and not spec.no_python and Path(spec.target).is_dir()
+
+
+def _is_a_file(spec: LaunchSpec) -> bool:
+    return spec.log_dir is not None and Path(spec.log_dir).exists() and not Path(spec.log_dir).is_dir()
+
+
+def _place_differs(spec: LaunchSpec) -> bool:
+    return spec.place is not None and spec.num_processes not in (None, spec.place.size)
 
 
 def _port_is_invalid(spec: LaunchSpec) -> bool:
@@ -254,6 +293,44 @@ _REFUSALS: tuple[tuple[Callable[[LaunchSpec], bool], Callable[[LaunchSpec], str]
     (
         lambda s: s.max_restarts < 0,
         lambda s: f"--max_restarts {s.max_restarts}: 0 or more is needed",
+    ),
+    (
+        lambda s: s.as_module and s.no_python,
+        lambda _: "--module and --no_python exclude each other; leave one of them out",
+    ),
+    (
+        _is_no_program,
+        lambda s: f"{s.target} is not a program that can be run; with --no_python name one, such as ./train.sh",
+    ),
+    (
+        _is_a_file,
+        lambda s: f"--log_dir {s.log_dir} is a file; name a folder, which is made if it is not there",
+    ),
+    (
+        lambda s: s.log_dir is not None and s.console is Console.ALL,
+        lambda _: "--console all cannot be had with --log_dir; use --console prefix or --console main",
+    ),
+    (
+        _place_differs,
+        lambda s: (
+            f"--num_processes {s.num_processes}, and {s.place and s.place.origin} says that {s.place and s.place.size} "
+            "are there already; start one task on each machine (srun --ntasks-per-node=1), or leave it out"
+        ),
+    ),
+    (
+        lambda s: s.place is not None and s.max_restarts > 0,
+        lambda _: (
+            "--max_restarts cannot start processes again that srun or mpirun has started; start one task on each "
+            "machine (srun --ntasks-per-node=1)"
+        ),
+    ),
+    (
+        lambda s: s.place is not None and s.place.size != s.place.local_size and not s.main_process_ip,
+        lambda _: "processes on several machines need --main_process_ip, the address of the machine of rank 0",
+    ),
+    (
+        lambda s: s.place is not None and s.needs_watching,
+        lambda _: "--log_dir and --console are not for tasks of srun or mpirun; use srun --output and srun --label",
     ),
     (
         _needs_c10d,

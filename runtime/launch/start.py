@@ -22,7 +22,7 @@ def launch(spec: LaunchSpec) -> int:
     if share.notice:
         sys.stderr.write(f"runtime launch: {share.notice}\n")
     variables = child_environment(spec, share, os.environ)
-    if share.processes == 1 and not spec.machines.are_several and not spec.max_restarts:
+    if spec.place is not None or (share.processes == 1 and not spec.needs_watching):
         return single.run(spec, variables)
 
     forked.take_over(spec, share, variables)

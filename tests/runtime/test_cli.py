@@ -11,7 +11,7 @@ from runtime.launch.spec import Machines, Meeting, MixedPrecision
 def run(monkeypatch):
     """Runs a command line; gives the result and the spec that would have been launched."""
     seen = []
-    monkeypatch.setattr("runtime.cli.launch.launch", lambda spec: seen.append(spec) or 7)
+    monkeypatch.setattr("runtime.launch.start.launch", lambda spec: seen.append(spec) or 7)
 
     def invoke(*arguments):
         result = CliRunner().invoke(app, ["launch", *arguments])
