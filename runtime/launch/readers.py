@@ -55,7 +55,7 @@ def processes(value: Any) -> int | None:
 
 def processes_of_machine(value: Any) -> int | None:
     """A number of processes, or torchrun's words for one per device."""
-    return None if str(value) in {"auto", "gpu", "xpu"} else whole(value)
+    return None if str(value) in {"auto", "gpu", "xpu", "cpu"} else whole(value)
 
 
 def yes_or_no(value: Any) -> bool:

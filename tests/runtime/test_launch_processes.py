@@ -373,6 +373,80 @@ def test_a_second_signal_kills(launch, script):
     wait_until_gone(workers)
 
 
+PRINT = """
+    import os, sys
+    print("out", os.environ["RANK"])
+    print("err", os.environ["RANK"], file=sys.stderr)
+"""
+
+
+def test_lines_with_the_rank_in_front(launch, script):
+    status, out, err = finish(launch("-n", "2", "--cpu", "--console", "prefix", script(PRINT)))
+    assert (status, sorted(out.splitlines())) == (0, ["[0] out 0", "[1] out 1"])
+    assert sorted(err.splitlines()) == ["[0] err 0", "[1] err 1"]
+
+
+def test_lines_of_rank_0_only_and_a_failure_of_another(launch, script):
+    body = "if os.environ['RANK'] == '1': raise ValueError('boom')"
+    status, out, err = finish(launch("-n", "2", "--cpu", "--console", "main", script(PRINT, body)))
+    assert (status, out) == (1, "out 0\n")
+    assert "ValueError: boom" in err
+    assert "err 1" not in err
+
+
+def test_lines_are_kept_in_files(launch, script, tmp_path):
+    fails_once = "if os.environ['TORCHELASTIC_RESTART_COUNT'] == '0': sys.exit(3)"
+    options = ["-n", "2", "--cpu", "--log_dir", "logs", "--console", "main", "--max_restarts", "1"]
+    status, out, err = finish(launch(*options, script(PRINT, fails_once)))
+    (folder,) = (tmp_path / "logs").iterdir()
+    assert (status, out) == (0, "[0] out 0\n" * 2)
+    assert err.endswith(f"runtime launch: the lines of each process are in logs/{folder.name}\n")
+    for start in (folder, folder / "restart_1"):
+        for rank in ("0", "1"):
+            assert (start / f"rank_{rank}.stdout.log").read_text() == f"out {rank}\n"
+            assert (start / f"rank_{rank}.stderr.log").read_text() == f"err {rank}\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="Linux binds processes to cores")
+def test_each_process_has_cores_of_its_own(launch, script):
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        pytest.skip("there is one core")
+    body = "import os; print(*sorted(os.sched_getaffinity(0)))"
+    _, out, _ = finish(launch("-n", "2", "--cpu", "--enable_cpu_affinity", script(body)))
+    half = len(cores) // 2
+    assert sorted(out.splitlines()) == sorted(" ".join(map(str, part)) for part in (cores[:half], cores[half:]))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell script")
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_program_that_is_not_python(launch, tmp_path, processes):
+    program = tmp_path / "train.sh"
+    program.write_text('#!/bin/sh\necho "${RANK:-0} $1 $ACCELERATE_USE_CPU"\nexit 3\n')
+    program.chmod(0o755)
+    status, out, err = finish(launch("-n", processes, "--cpu", "--no_python", "./train.sh", "--x $HOME"))
+    assert status == 3
+    assert "0 --x $HOME true" in out
+    assert ("failed with exit status 3" in err) == (processes == "2")
+
+
+@pytest.mark.parametrize("tasks", ["processes", "machines"])
+def test_under_srun_no_option_is_needed(launch, script, unused_port, tasks):
+    """Two tasks: on one machine they are the processes, on two machines they start the processes of each."""
+    name = script(JOIN, "print(dist.get_rank(), os.environ['LOCAL_RANK'], int(ones))\ndist.destroy_process_group()")
+    step = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_TASKS_PER_NODE": "2"}
+    if tasks == "machines":
+        step |= {"SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}
+    step |= {"SLURM_STEP_NODELIST": "127.0.0.1", "ACCELERATE_USE_CPU": "true", "MASTER_PORT": unused_port}
+    started = []
+    for rank in ("1", "0"):
+        place = {"SLURM_LOCALID": "0", "SLURM_NODEID": rank} if tasks == "machines" else {"SLURM_LOCALID": rank}
+        started.append(launch(name, **{"SLURM_NODEID": "0", **step, **place, "SLURM_PROCID": rank}))
+    results = [finish(process) for process in started]
+    second = "0" if tasks == "machines" else "1"
+    assert [result[:2] for result in results] == [(0, f"1 {second} 2\n"), (0, "0 0 2\n")]
+
+
 @in_both_ways
 def test_lines_of_processes_do_not_mix(launch, script):
     body = """
