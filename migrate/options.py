@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -77,6 +76,8 @@ def codes(texts: Iterable[str], code_of: Mapping[str, str]) -> tuple[str, ...]:
 def _code(word: str, code_of: Mapping[str, str]) -> str:
     if word.lower() in code_of:
         return code_of[word.lower()]
+    import difflib  # only for those who have mistyped
+
     known = sorted(set(code_of.values()))
     if any(code.startswith(word.upper()) for code in known):
         return word.upper()

@@ -25,7 +25,6 @@ from migrate.report.model import NOT_EDITABLE, OUR_BUG, Change, Finding, Kind, R
 from migrate.source.files import Selection, load
 from migrate.source.parse import DEEPEST
 from migrate.source.project import Project, SourceFile, source_file
-from migrate.source.save import Rewrite, clean, save
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,6 +46,8 @@ def run(
     options = configured(options, folders_of(paths))
     found = load(paths, progress, Selection(options.exclude, options.force_exclude, options.gitignore))
     if options.mode is Mode.WRITE:
+        from migrate.source.save import clean  # most runs save nothing
+
         clean(file.folder for file in found.files)
     report = convert(Project(found.files), options, engine)
     report = replace(
@@ -301,6 +302,8 @@ def _as_dropped(finding: Finding) -> Finding:
 
 def _write(report: Report, files: Sequence[SourceFile]) -> Report:
     """Save the changes; if that is not possible, the report says that nothing was converted."""
+    from migrate.source.save import Rewrite, save
+
     real = {file.path: file.real for file in files if file.real}
     try:
         remarks = save([Rewrite(c.path, real[c.path], c.old, c.new) for c in report.changes])

@@ -5,6 +5,7 @@
 | `command.py` | the command: its options, and which answer is asked for |
 | `flags.py` | one option each: its names and its help |
 | `examples.py` | for every option a command that uses it |
+| `plain.py` | what hooks ask for, read without typer |
 | `asked.py` | what a command line asks for, and which of it exclude each other |
 | `conversion.py` | files, or standard input, through the pipeline |
 | `printing.py` | what is shown where |
@@ -15,6 +16,39 @@
 | `guard.py` | errors become one line and a status |
 """
 
-from migrate.cli.command import app, main
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import typer
+
+    app: typer.Typer
+
+
+def main() -> None:
+    """The console script."""
+    from migrate.cli.plain import asked  # not where the package is imported for something else
+
+    if (given := asked(sys.argv[1:])) is None:
+        from migrate.cli.command import app
+
+        app(prog_name="migrate")
+    else:
+        from migrate.cli.conversion import convert
+        from migrate.cli.guard import guarded
+
+        sys.exit(guarded(lambda: convert(given), shows_traceback=False))
+
+
+def __getattr__(name: str) -> object:
+    """`app`: hooks do not wait for typer."""
+    if name == "app":
+        from migrate.cli.command import app
+
+        return app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = ["app", "main"]

@@ -21,37 +21,37 @@ STDIN = "-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The command line as it was given; the fields are the parameters of the command."""
+    """The command line as it was given; fields and defaults are those of the command's parameters."""
 
-    paths: Sequence[str] | None
-    write: bool
-    only_diff: bool
-    check: bool
-    target: Target | None
-    select: Sequence[str] | None
-    ignore: Sequence[str] | None
-    review: bool
-    annotate: bool
-    interactive: bool
-    undo_patch: str
-    stdin_filename: str
-    exclude: Sequence[str] | None
-    force_exclude: bool
-    no_gitignore: bool
-    since: str
-    baseline: str
-    update_baseline: bool
-    config: str
-    isolated: bool
-    explain: str
-    explain_role: str
-    rules: bool
-    quiet: bool
-    verbose: bool
-    color: Color
-    output_format: Format
-    version: bool
-    show_traceback: bool
+    paths: Sequence[str] | None = None
+    write: bool = False
+    only_diff: bool = False
+    check: bool = False
+    target: Target | None = None
+    select: Sequence[str] | None = None
+    ignore: Sequence[str] | None = None
+    review: bool = False
+    annotate: bool = False
+    interactive: bool = False
+    undo_patch: str = ""
+    stdin_filename: str = ""
+    exclude: Sequence[str] | None = None
+    force_exclude: bool = False
+    no_gitignore: bool = False
+    since: str = ""
+    baseline: str = ""
+    update_baseline: bool = False
+    config: str = ""
+    isolated: bool = False
+    explain: str = ""
+    explain_role: str = ""
+    rules: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    color: Color = Color.AUTO
+    output_format: Format = Format.TEXT
+    version: bool = False
+    show_traceback: bool = False
 
     @property
     def printing(self) -> Printing:

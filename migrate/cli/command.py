@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
-def main() -> None:
-    """The console script."""
-    app(prog_name="migrate")
-
-
 @app.command(epilog=epilog(), context_settings={"help_option_names": ["-h", "--help"]})
 def migrate(
     paths: flags.Paths = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from typing import TYPE_CHECKING
 
 from migrate.errors import MigrateError
@@ -37,5 +36,7 @@ def guarded(work: Callable[[], int], *, shows_traceback: bool) -> int:
 
 def trace(causes: Sequence[BaseException]) -> None:
     """Show where each error came from."""
+    import traceback  # rarely needed
+
     for cause in causes:
         emit("".join(traceback.format_exception(cause)), sys.stderr)

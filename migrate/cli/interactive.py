@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from migrate.report import diff, text
+from migrate.report import text
 from migrate.report.groups import grouped
 from migrate.report.model import Kind
 from migrate.report.text import emit, one_line
@@ -51,6 +51,8 @@ def chosen(report: Report, style: Style) -> Report:
 
 
 def _show(report: Report, changes: Sequence[Change], style: Style) -> None:
+    from migrate.report import diff
+
     paths = {change.path for change in changes}
     summaries = tuple(summary for summary in report.summaries if summary.path in paths)
     told = text.summaries(replace(report, summaries=summaries), text.width_of(sys.stdout))

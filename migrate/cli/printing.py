@@ -12,7 +12,7 @@ from migrate import __version__
 from migrate.cli import catalogue
 from migrate.cli.guard import trace
 from migrate.options import Mode
-from migrate.report import diff, text
+from migrate.report import text
 from migrate.report.model import OUR_BUG, Kind
 from migrate.report.text import Style, emit
 
@@ -62,6 +62,8 @@ class Printing:
         elif mode is Mode.CHECK:
             emit(text.findings(report, kinds(mode, style), style, excerpts=True), sys.stdout)
         else:
+            from migrate.report import diff  # and with it difflib: not for a check
+
             patch = diff.diff(report.changes) if mode is Mode.DIFF else diff.readable(report.changes)
             emit(diff.coloured(patch) if style.colour else patch, sys.stdout)
 

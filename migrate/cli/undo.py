@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.errors import WriteError
-from migrate.report.diff import diff
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +34,8 @@ def write(path: str, changes: Iterable[Change]) -> None:
     Raises:
         WriteError: it cannot be written, or somebody else has written it meanwhile.
     """
+    from migrate.report.diff import diff
+
     content = diff(replace(change, old=change.new, new=change.old) for change in changes)
     try:
         with open(path, "xb") as stream:

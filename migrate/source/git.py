@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.errors import UsageError
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Mapping, Sequence
 
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
@@ -108,6 +108,8 @@ def _asked(folder: Path, revision: str, *arguments: str) -> subprocess.Completed
 
 
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes] | None:
+    import subprocess  # not where nobody asks git
+
     try:
         return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False)  # noqa: S607
     except OSError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from migrate.source.reach import BY_NAME, import_statements
+from migrate.source.reach import BY_NAME, CONVERTED, TRAINS, import_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,13 +22,18 @@ _COMMENT = re.compile(rb"#[^\n]*")
 
 def parts(project: Project) -> Sequence[Project]:
     """The parts that may hold a training loop, in the order of their first files."""
-    groups = _connected(project.named, _links(project)) if len(project.named) > 1 else ()
-    if len(groups) < 2:
-        return (project,)
+    groups = _connected(project.named, _links(project))
     entries = frozenset(project.entries)
-    wanted = [frozenset(file.path for file in group) for group in groups if not entries.isdisjoint(group)]
+    wanted = [group for group in groups if not entries.isdisjoint(group) and _may_train(group)]
+    if len(groups) == len(wanted) == 1:
+        return (project,)
     everything = frozenset(file.path for file in project.named)
-    return [project.hiding(everything - paths) for paths in wanted]
+    return [project.hiding(everything - {file.path for file in group}) for group in wanted]
+
+
+def _may_train(group: Iterable[SourceFile]) -> bool:
+    """Whether some file says what every training loop, and every converted one, says somewhere."""
+    return any(word in file.content for file in group for word in (TRAINS, CONVERTED, *BY_NAME))
 
 
 def _links(project: Project) -> Mapping[SourceFile, set[SourceFile]]:
@@ -83,16 +88,17 @@ def _names(given: bytes) -> Iterator[str]:
 def _connected(
     files: Iterable[SourceFile], near: Mapping[SourceFile, set[SourceFile]]
 ) -> Sequence[Sequence[SourceFile]]:
-    """Groups of the files, in order, each with all that lead to one another."""
-    groups: dict[int, list[SourceFile]] = {}
-    number: dict[SourceFile, int] = {}
+    """Groups of the files, in order, each with all that lead to one another, files that were not named among them."""
+    groups: list[list[SourceFile]] = []
+    seen: set[SourceFile] = set()
     for file in files:
-        if file not in number:
-            waiting = [file]
-            while waiting:
-                if (other := waiting.pop()) not in number:
-                    number[other] = len(groups)
-                    waiting.extend(near[other])
-            groups[len(groups)] = []
-        groups[number[file]].append(file)
-    return list(groups.values())
+        group: list[SourceFile] = []
+        waiting = [file]
+        while waiting:
+            if (other := waiting.pop()) not in seen:
+                seen.add(other)
+                group.append(other)
+                waiting.extend(near[other])
+        if group:
+            groups.append(group)
+    return groups

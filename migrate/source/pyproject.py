@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import sys
@@ -110,6 +109,8 @@ def _of(path: Path, shown: str) -> Settings | None:
 
 def _checked(key: str, value: object, shown: str) -> None:
     if key not in KEYS:
+        import difflib  # only for those who have mistyped
+
         close = difflib.get_close_matches(key.replace("_", "-"), KEYS, n=1)
         meant = f"Did you mean {close[0]!r}? " if close else ""
         raise UsageError(f"[tool.migrate] holds {key!r}", f"{meant}Allowed: {', '.join(KEYS)}.", path=shown)

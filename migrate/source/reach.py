@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from migrate.source.project import SourceFile
 
 TRAINS = b"backward"
+CONVERTED = b"ccelerat"  # Accelerator, accelerate, accelerator: loops that are converted have mistakes of their own
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)\b[^\n(\\]*(?:\\\r?\n[^\n(\\]*)*(?:\([^)]*\))?", re.MULTILINE)
 _NAME = re.compile(rb"[^\W\d]\w*")
 BY_NAME = (b"import_module", b"__import__")  # any module may be meant

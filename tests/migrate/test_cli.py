@@ -1,6 +1,8 @@
 """The command line with an engine that makes one obvious edit: what is shown where, and with which status."""
 
+import dataclasses
 import functools
+import inspect
 import json
 import os
 import pty
@@ -14,7 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 from migrate import __version__, pipeline
-from migrate.cli import app, catalogue
+from migrate.cli import app, catalogue, command, plain
+from migrate.cli.asked import Asked
 from migrate.engine import Conversion, Engine
 from migrate.errors import EditError
 from migrate.options import Mode, Options, codes
@@ -450,6 +453,55 @@ def test_check_imports_neither_torch_nor_libcst():
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
     assert "MIG999" not in result.stdout
     assert result.stdout.endswith("[]\n")
+
+
+def loaded_after(*arguments):
+    """The status of a run of the console script, what it wrote, and the modules that it has loaded."""
+    code = (
+        f"import sys\nsys.argv = ['migrate', *{list(arguments)!r}]\nfrom migrate.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    print('LOADED', end.code, *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
+    said, _, listed = done.stdout.partition("LOADED ")
+    status, *names = listed.split()
+    return int(status), said, set(names)
+
+
+def test_hooks_do_not_wait_for_what_they_do_not_need():
+    write(plain=b"import os\nimport torch\n\nprint(os.sep)\n", broken=b"def (\n", loop=PLAIN)
+    status, said, names = loaded_after("--check", "plain.py")
+    assert (status, said) == (0, "")
+    assert not names & {"typer", "difflib", "libcst", "torch", "migrate.analysis", "migrate.rules"}
+    status, said, names = loaded_after("loop.py", "--check", "--force-exclude")
+    assert (status, "typer" in names, "libcst" in names) == (1, False, False)
+    assert loaded_after("broken.py", "--check")[0] == 2
+    status, said, names = loaded_after("plain.py", "--check", "--color", "never")
+    assert (status, "typer" in names) == (0, True)
+
+
+def test_command_lines_mean_the_same_with_and_without_typer():
+    parameters = inspect.signature(command.migrate).parameters
+    assert {name: each.default for name, each in parameters.items()} == {
+        field.name: field.default for field in dataclasses.fields(Asked)
+    }
+    switches = {name for name in plain.SWITCHES if name.startswith("--")}
+    shown = {name: set() for name in switches}
+    for name in switches:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(command, "convert", lambda asked, name=name: shown[name].add(repr(asked)) or 0)
+            migrate("a.py", name)
+        assert shown[name] == {repr(plain.asked(["a.py", name]))}
+    assert plain.asked(["-w", "-"]) == plain.asked(["-", "--write"])
+    for other in (
+        ["--help"],
+        ["--check"],
+        ["--chek", "a.py"],
+        ["-qw", "a.py"],
+        ["a.py", "--", "-b.py"],
+        ["--since", "x"],
+        [""],
+    ):
+        assert plain.asked(other) is None
 
 
 def environment(**more):
