@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -83,7 +84,16 @@ def describe(item: Exit, processes: int, restart: str | None = None) -> str:
     shown = " (above)" if text else ""
     others = "; the others were stopped" if processes > 1 else ""
     then = f"; starting again ({restart})" if restart else ""
-    return f"{text}runtime launch: {happened}{shown}{others}{then}\n"
+    return f"{text}runtime launch: {happened}{shown}{others}{then}\n{_hint(text)}"
+
+
+def _hint(text: str) -> str:
+    """What an error of the process group means, where its own words leave that to be guessed."""
+    last = text.rstrip().rpartition("\n")[2]
+    for pattern, meaning in _MEANINGS:
+        if found := pattern.search(last):
+            return f"runtime launch: {meaning.format(*found.groups())}\n"
+    return ""
 
 
 def describe_stop(received: signal.Signals, exits: Iterable[Exit], processes: int, now_ns: int) -> str:
@@ -106,6 +116,19 @@ def _end_of(item: Exit) -> str:
     return f"failed with exit status {item.status}"
 
 
+_MEANINGS = (
+    (
+        re.compile(r"Timed out waiting (\d+)ms for (?:recv|send) operation"),
+        (
+            "another process did not answer for {0} ms, the timeout of the process group: its machine may be down, the "
+            "link between them cut, or it is still at something else (InitProcessGroupKwargs(timeout=...) waits longer)"
+        ),
+    ),
+    (
+        re.compile(r"Connection (?:closed|reset) by peer \[([^\]]+)\]"),
+        "the process at {0} has ended before this one: what was said there tells why",
+    ),
+)
 _LIKELY_REASONS = {
     "SIGKILL": ", often because memory ran out (see dmesg)",
     "SIGSEGV": "; python -X faulthandler shows where",
