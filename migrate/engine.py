@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from migrate.report.model import Change, Outcome
+from migrate.report.model import Change, Edit, Outcome
 from migrate.source.parts import parts
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Applied(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """`plan` decides, `apply` edits one file in memory, `check` says what is wrong with the result.
+    """`plan` decides, `apply` edits one file in memory, `check` says what is wrong with the result, `edits` why it is so.
 
     `parts` divides a project into such as have nothing to do with each other: each is planned by itself.
     """
@@ -50,6 +50,7 @@ class Engine:
     apply: Callable[[SourceFile, Conversion], Applied]
     check: Callable[[SourceFile, Change, Conversion], list[str]]
     parts: Callable[[Project], Sequence[Project]] = lambda project: (project,)
+    edits: Callable[[SourceFile, Conversion], Sequence[Edit]] = lambda file, conversion: ()
 
 
 def _plan(project: Project, options: Options) -> Conversion:
@@ -124,4 +125,22 @@ def _plan_of(file: SourceFile, conversion: Conversion) -> Plan:
     return conversion.plan
 
 
-ENGINE = Engine(_plan, _apply, _check, parts)
+def _edits(file: SourceFile, conversion: Conversion) -> Sequence[Edit]:
+    """Why a file is changed where it is, in the lines of the file as it was read."""
+    from migrate.alone.lines import retold_edits
+    from migrate.edits.edit import AddImport, Insert
+
+    told: list[Edit] = []
+    for edit in _plan_of(file, conversion).edits(file.path):
+        line, text, operation = edit.line, "", edit.operation
+        if isinstance(operation, AddImport):
+            text = edit.before
+        if isinstance(operation, Insert):
+            line, text = (edit.line if operation.before else edit.end_line), operation.code
+        told.append(Edit(edit.rule, line, edit.end_line, text))
+    told.sort(key=lambda edit: (edit.line, edit.end_line, edit.code))
+    ready = conversion.ready.get(file.path)
+    return told if ready is None else retold_edits(told, file.content, ready.content)
+
+
+ENGINE = Engine(_plan, _apply, _check, parts, _edits)

@@ -42,6 +42,7 @@ class Options:
     ignore: tuple[str, ...] = ()  # likewise; the longer beginning wins, `ignore` where they are equally long
     review: bool = False  # also make edits that rest on what is only likely
     annotate: bool = False  # and put a comment at these
+    report: bool = False  # a page for reviewers is wanted: what changes and what was understood, in every mode
     known: Tables | None = None  # what is known of libraries, with the rows of the project's pyproject.toml; None: ours
     exclude: tuple[Patterns, ...] = ()  # files and folders that are not looked at where they are found in a folder
     force_exclude: bool = False  # nor where they are named themselves

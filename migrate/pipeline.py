@@ -142,7 +142,8 @@ def _convert(project: Project, options: Options, engine: Engine) -> Report:
     silent = ignored(project.named, options)
     kept_out = kept_back(planned.conversion.outcome, silent) if silent else {}
     planned = replace(planned, broken={**dict.fromkeys(kept_out, _Failure("")), **planned.broken})
-    changes, broken = ({}, dict(planned.broken)) if options.mode is Mode.CHECK else _edit(planned, options, engine)
+    edits = options.mode is not Mode.CHECK or options.report
+    changes, broken = _edit(planned, options, engine) if edits else ({}, dict(planned.broken))
     outcome = planned.conversion.outcome
     kept = [path for path in planned.conversion.touched if path not in broken]
     said = _told(outcome.findings, broken)
@@ -222,7 +223,8 @@ def _apply(file: SourceFile, conversion: Conversion, engine: Engine) -> Change |
     """One file's new content, checked by itself."""
     try:
         applied = engine.apply(file, conversion)
-        change = Change(file.path, file.content, applied.content, applied.lost_comments)
+        edits = engine.edits(file, conversion)
+        change = Change(file.path, file.content, applied.content, applied.lost_comments, edits=tuple(edits))
         failures = engine.check(file, change, conversion)
     except Exception as error:  # noqa: BLE001 (a bug of ours in one file must not cost the others)
         return _failure(error)
@@ -242,7 +244,7 @@ def _second_run(
     if unparsable:
         return unparsable
     try:
-        second = engine.plan(again, replace(options, mode=Mode.CHECK))  # nobody reads what it understands
+        second = engine.plan(again, replace(options, mode=Mode.CHECK, report=False))  # nobody reads what it understands
     except Exception as error:  # noqa: BLE001 (the first run went well, so the result is at fault)
         return dict.fromkeys(changes, _failure(error))
     failures = {path: _Failure("a second run would change the result again") for path in second.touched}

@@ -7,9 +7,13 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
+from migrate.alone.pen import CODE
+from migrate.report.model import Edit
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from migrate.report.map import Map, Place
     from migrate.report.model import Finding, Summary
 
 _NUMBERS = re.compile(r"\b(lines? )(\d+(?:(?:, | and )\d+)*)")
@@ -46,8 +50,34 @@ def retold_summaries(summaries: Iterable[Summary], lines: Mapping[str, Lines]) -
         text = lines[summary.path].told(summary.text) if summary.path in lines else summary.text
         for path, of in lines.items():
             text = _with_path(text, path, of)
-        found.append(replace(summary, text=text))
+        drawn = None if summary.map is None else _redrawn(summary.map, lines)
+        found.append(replace(summary, text=text, map=drawn))
     return found
+
+
+def _redrawn(drawn: Map, lines: Mapping[str, Lines]) -> Map:
+    """A map with these lines."""
+
+    def at(place: Place) -> Place:
+        return replace(place, line=lines[place.path].of(place.line)) if place.path in lines else place
+
+    things = (replace(thing, place=at(thing.place)) for thing in drawn.things)
+    frames = (replace(f, place=at(f.place), around=None if f.around is None else at(f.around)) for f in drawn.frames)
+    return replace(
+        drawn,
+        things=tuple(things),
+        frames=tuple(frames),
+        rounds=tuple((at(place), header) for place, header in drawn.rounds),
+    )
+
+
+def retold_edits(edits: Iterable[Edit], before: bytes, after: bytes) -> list[Edit]:
+    """Edits of a file that was made ready, in the lines of the original, with what made it ready."""
+    lines = Lines(before, after)
+    found = [replace(edit, line=lines.of(edit.line), end_line=lines.of(edit.end_line)) for edit in edits]
+    codes = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False).get_opcodes()
+    found += [Edit(CODE, start + 1, max(stop, start + 1)) for tag, start, stop, _, _ in codes if tag != "equal"]
+    return sorted(found, key=lambda edit: (edit.line, edit.end_line, edit.code))
 
 
 def _retold(finding: Finding, lines: Mapping[str, Lines]) -> Finding:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from migrate.errors import MigrateError
     from migrate.source.notebook import CellChange
+    from migrate.report.map import Map
     from migrate.source.project import SourceFile
 
 OUR_BUG = "MIG999"  # the code of what only we can mend
@@ -61,6 +62,7 @@ class Summary:
     text: str  # one paragraph; empty where nobody will read it
     files: tuple[str, ...]  # paths of SourceFile; an edit dropped in one is dropped in all
     parts: tuple[str, ...] = ()  # paths of other named files that it imports, and that are no program themselves
+    map: Map | None = None  # where somebody asked for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,16 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """Why lines of a change are as they are: a rule's edit, at the lines of the file as it was."""
+
+    code: str
+    line: int  # 1-based
+    end_line: int
+    text: str = ""  # what it puts there as a statement of its own: "import torch"; empty where it changes what is there
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A file's content before and after: its bytes, whatever it is."""
 
@@ -82,6 +94,7 @@ class Change:
     new: bytes
     lost_comments: tuple[str, ...] = ()  # went away with their statement: "12: # text", "cell 3:12: # text"
     cells: tuple[CellChange, ...] = ()  # of a notebook: the cells that change, in order
+    edits: tuple[Edit, ...] = ()  # in order of lines
 
 
 @dataclass(frozen=True, slots=True)

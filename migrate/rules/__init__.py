@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function, module_of
-from migrate.options import Mode
 from migrate.programs.conversion import Conversion
 from migrate.programs.conversion import convert as decide
 from migrate.programs.home.access import OutOfReach
@@ -51,9 +50,9 @@ from migrate.rules.rank_guards import rank_guards
 from migrate.rules.reasons import REASONS
 from migrate.rules.saving import saving
 from migrate.rules.schedules import schedulers
-from migrate.rules.summary import Narrator, tied
 from migrate.rules.tensor_types import tensor_types
 from migrate.rules.unconverted import unconverted
+from migrate.rules.understood import Understood
 from migrate.rules.without_loader import loops_without_loader
 
 if TYPE_CHECKING:
@@ -177,8 +176,7 @@ def _programs(
     plan.pure_calls |= {use.node for use in facts.method_calls(*PURE_METHODS)}
     findings: list[Finding] = []
     summaries: list[Summary] = []
-    narrator = Narrator(facts, loops)
-    speaks = options.mode in (Mode.PREVIEW, Mode.WRITE)  # other modes do not show what was understood
+    understood = Understood(facts, loops, options)
     found = programs(facts, loops, review=options.review)
     starts = {program.start for program in found if program.start is not None}
     groups = {number: program for number, program in enumerate(found) if is_wanted(program)}
@@ -203,11 +201,7 @@ def _programs(
             findings += [_doubted(facts, doubt) for doubt in program.doubts]
         else:
             findings += [_refused(facts, program, refusal) for refusal in (*program.refusals, *program.doubts)]
-        summaries.append(
-            narrator.told(program, conversion)
-            if speaks
-            else Summary(program.module.path, "", tied(facts, program, conversion))
-        )
+        summaries.append(understood.of(program, conversion))
     return Outcome(tuple(findings), tuple(summaries), seeds=any(program.one_seed for program in wanted))
 
 

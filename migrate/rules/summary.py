@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from migrate.analysis.binders import Binders
@@ -16,13 +15,13 @@ from migrate.programs.prepare.scripts import begun_by
 from migrate.programs.schedule.schedulers import Pace, schedules
 from migrate.programs.training.loose import trained_alone
 from migrate.report.model import Summary
+from migrate.rules.objects import Objects
 from migrate.rules.unresolved import unresolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.roles import Value
     from migrate.analysis.units import Module, Unit
     from migrate.programs.conversion import Conversion
     from migrate.programs.home.naming import Named
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
 
 MOST = 4  # objects, loops or callers of a kind that are named one by one
-_PACES = {
+PACES = {
     Pace.BATCH: "stepped per batch",
     Pace.EPOCH: "stepped per epoch",
     Pace.TOLD: "stepped to where it is told",
@@ -53,6 +52,7 @@ class Narrator:
     def __init__(self, facts: Facts, loops: Loops) -> None:
         self._facts = facts
         self._loops = loops
+        self._objects_of = Objects(facts)
         self._binders = Binders(facts)
         self._gaps = Gaps(facts, self._binders)
 
@@ -84,7 +84,7 @@ class Narrator:
 
     def _schedulers(self, program: Program) -> str:
         return _and(
-            f"`{each.named.target}` ({self._made(program, each.named, _PACES[each.pace])})"
+            f"`{each.named.target}` ({self._made(program, each.named, PACES[each.pace])})"
             for each in schedules(self._facts, self._loops, program)
         )
 
@@ -117,45 +117,17 @@ class Narrator:
         """The objects by their names at home, else by those that they have anywhere."""
         if named:
             return _and(f"`{each.target}` ({self._made(program, each)})" for each in named)
-        by_name: dict[str, dict[ast.AST, list[Value]]] = {}
-        for origin in sorted(made & self._known.keys(), key=lambda each: (self._path(each), _line(each))):
-            target, values = self._known[origin]
-            by_name.setdefault(target, {})[origin] = values
-        classes = {target: self._classes(chain.from_iterable(mine.values()), role) for target, mine in by_name.items()}
+        by_name: dict[str, list[ast.AST]] = {}
+        for origin in sorted(made & self._objects_of.known.keys(), key=lambda each: (self._path(each), _line(each))):
+            by_name.setdefault(self._objects_of.known[origin].target, []).append(origin)
         return _and(
-            f"`{target}` ({', '.join([*classes[target], self._all_at(program, mine)])})"
+            f"`{target}` ({', '.join(filter(None, [self._objects_of.made(mine, role), self._all_at(program, mine)]))})"
             for target, mine in by_name.items()
         )
 
     def _made(self, program: Program, named: Named, *more: str) -> str:
-        values = [value for origin in named.origins & self._known.keys() for value in self._known[origin][1]]
-        classes = self._classes(values, named.role)
-        return ", ".join(
-            [
-                *classes,
-                *more,
-                self._place(program, _first(self._facts, named)),
-            ]
-        )
-
-    def _classes(self, values: Iterable[Value], role: Role) -> list[str]:
-        """What made the values, in a word; nothing for loaders, whose class says nothing."""
-        if role is Role.LOADER:
-            return []
-        names = sorted({_last(value.name) for value in values if value.name})
-        more = f" or {len(names) - MOST} more" if len(names) > MOST else ""
-        return [" or ".join(names[:MOST]) + more] if names else []
-
-    @cached_property
-    def _known(self) -> dict[ast.AST, tuple[str, list[Value]]]:
-        """Where each object was made → the first name it is given, and what it may be."""
-        found: dict[ast.AST, tuple[str, list[Value]]] = {}
-        wanted = (Role.MODEL, Role.OPTIMIZER, Role.LOADER, Role.SCHEDULER)
-        for binding in self._facts.bindings:
-            made = {v.origin for v in binding.values if v.role in wanted and v.origin is not None}
-            for origin in made - found.keys():
-                found[origin] = binding.target, [v for v in binding.values if v.origin is origin and v.role in wanted]
-        return found
+        made = self._objects_of.made(named.origins, named.role)
+        return ", ".join(filter(None, [made, *more, self._place(program, first(self._facts, named))]))
 
     # --- places -----------------------------------------------------------------------------------------------------
 
@@ -223,18 +195,9 @@ def _reason(program: Program) -> str:
     return f"Left as it is: {first.why} ({first.code}){also}."
 
 
-def _first(facts: Facts, named: Named) -> ast.AST:
+def first(facts: Facts, named: Named) -> ast.AST:
+    """Where an object gets its name, or was made."""
     return named.statements[0] if named.statements else named.place(facts)
-
-
-def _last(name: str) -> str:
-    """A class in a word: nn.Linear → Linear, AutoModel.from_pretrained → AutoModel; a function keeps its brackets."""
-    parts = [part for part in name.split(".") if part != "<any>"] or [name]
-    if name.endswith("<any>"):
-        return f"any of {parts[-1]}"
-    if parts[-1][:1].isupper():
-        return parts[-1]
-    return parts[-2] if len(parts) > 1 and parts[-2][:1].isupper() else f"{parts[-1]}()"
 
 
 def _line(node: ast.AST) -> int:

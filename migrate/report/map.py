@@ -1,0 +1,78 @@
+"""A training program as a picture: its objects, the loops that they meet in, and what flows between them.
+
+Places are lines of the files as they were read. Rules fill it, renderers draw it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Part(str, Enum):
+    """What an object of a program is, in the order in which values flow."""
+
+    DATA = "data"
+    MODEL = "model"
+    LOSS = "loss"
+    OPTIMIZER = "optimizer"
+    SCHEDULER = "scheduler"
+
+
+class Flow(str, Enum):
+    """What goes from one object to another."""
+
+    BATCHES = "batches"
+    OUTPUTS = "outputs"
+    GRADIENTS = "gradients"
+    RATE = "learning rate"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file."""
+
+    path: str  # as in SourceFile.path
+    line: int  # 1-based
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """An object of the program, or a loss that it computes."""
+
+    part: Part
+    name: str  # as the program calls it: "self.model"
+    made: str  # what made it, in a word: "Adam"; empty where that says nothing
+    place: Place  # where it gets its name
+    detail: str = ""  # "stepped per epoch"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """Something goes from one thing to another; both are indices in `Frame.things`."""
+
+    start: int
+    end: int
+    flow: Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A loop with what meets in it. `things` are indices in `Map.things`."""
+
+    trains: bool  # else it evaluates
+    place: Place
+    where: str  # the function that it stands in; empty at module level
+    header: str  # its first line: "for x, y in train_loader:"
+    around: Place | None  # the loop around it, which runs it again and again
+    things: tuple[int, ...]
+    arrows: tuple[Arrow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """One program."""
+
+    things: tuple[Thing, ...]
+    frames: tuple[Frame, ...]
+    rounds: tuple[tuple[Place, str], ...] = ()  # the loops around frames, each with its first line
