@@ -41,8 +41,9 @@ class Applied(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """`plan` decides, `apply` edits one file in memory, `check` says what is wrong with the result, `edits` why it is so.
+    """`plan` decides, `apply` edits one file in memory, `check` says what is wrong with the result.
 
+    `edits` says which edits made it.
     `parts` divides a project into such as have nothing to do with each other: each is planned by itself.
     """
 
@@ -50,7 +51,7 @@ class Engine:
     apply: Callable[[SourceFile, Conversion], Applied]
     check: Callable[[SourceFile, Change, Conversion], list[str]]
     parts: Callable[[Project], Sequence[Project]] = lambda project: (project,)
-    edits: Callable[[SourceFile, Conversion], Sequence[Edit]] = lambda file, conversion: ()
+    edits: Callable[[SourceFile, Conversion], Sequence[Edit]] = lambda _, __: ()
 
 
 def _plan(project: Project, options: Options) -> Conversion:

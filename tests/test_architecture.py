@@ -131,6 +131,7 @@ MIGRATE_OPTIONS = {
     "--output-format",
     "--quiet",
     "-q",
+    "--report",
     "--rules",
     "--review",
     "--annotate",

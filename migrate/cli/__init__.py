@@ -11,6 +11,7 @@
 | `printing.py` | what is shown where |
 | `interactive.py`, `undo.py` | before files are written: what a person accepts, and the way back |
 | `narrowing.py` | of findings those that are new: `--since`, `--baseline` |
+| `reviewing.py` | `--report` |
 | `progress.py` | how far a long run is |
 | `catalogue.py` | `--rules` and `--explain` |
 | `guard.py` | errors become one line and a status |

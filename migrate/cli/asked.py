@@ -50,6 +50,7 @@ class Asked:
     verbose: bool = False
     color: Color = Color.AUTO
     output_format: Format = Format.TEXT
+    report: str = ""
     version: bool = False
     show_traceback: bool = False
 
@@ -90,6 +91,7 @@ class Asked:
             config=ISOLATED if self.isolated else self.config or None,
             given=frozenset(named),
             **named,
+            report=bool(self.report),
         )
 
     @property

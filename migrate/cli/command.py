@@ -52,6 +52,7 @@ def migrate(
     verbose: flags.Verbose = False,
     color: flags.Coloured = Color.AUTO,
     output_format: flags.OutputFormat = Format.TEXT,
+    report: flags.ReportTo = "",
     version: flags.Version = False,
     show_traceback: flags.Traceback = False,
 ) -> None:

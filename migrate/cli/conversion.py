@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate import pipeline
-from migrate.cli import undo
+from migrate.cli import reviewing, undo
 from migrate.cli.interactive import chosen
 from migrate.cli.narrowing import narrowed
 from migrate.cli.printing import Format
 from migrate.cli.progress import progress
 from migrate.configuration import configured, folders_of
+from migrate.errors import MigrateError
 from migrate.options import Mode
 from migrate.report.text import emit
 
@@ -29,6 +31,8 @@ def convert(asked: Asked) -> int:
         UsageError: what is asked for does not go together.
     """
     options = asked.options
+    if asked.report:
+        reviewing.check(asked.report)
     return _text(asked, options) if asked.is_stdin else _files(asked, options)
 
 
@@ -52,10 +56,22 @@ def _files(asked: Asked, options: Options) -> int:
         Path(asked.undo_patch).unlink(missing_ok=True)  # it would be the way back from nothing
     shown(0)
     report = narrowed(report, options, asked.since, paths, update=asked.update_baseline)
+    report = _reviewed(asked, report, mode)
     if mode is not Mode.WRITE or asked.output_format is not Format.TEXT:
         asked.printing.result(report, mode)
     asked.printing.rest(report, mode)
     return report.exit_status(mode)
+
+
+def _reviewed(asked: Asked, report: Report, mode: Mode) -> Report:
+    """The report, which says where the page for reviewers is, if one was wanted."""
+    if not asked.report:
+        return report
+    try:
+        where = reviewing.write(asked.report, report, mode)
+    except MigrateError as error:  # what else there is to say is still said
+        return replace(report, problems=(*report.problems, error))
+    return replace(report, remarks=(*report.remarks, where))
 
 
 def _text(asked: Asked, options: Options) -> int:
@@ -63,6 +79,7 @@ def _text(asked: Asked, options: Options) -> int:
     content = sys.stdin.buffer.read()
     options = configured(options, [Path(asked.stdin_filename).absolute().parent])
     report = narrowed(pipeline.run_text(content, asked.stdin_filename, options), options, "", (), update=False)
+    report = _reviewed(asked, report, options.mode)
     mode = asked.mode or (Mode.WRITE if asked.output_format is Format.TEXT else Mode.PREVIEW)
     if mode is Mode.WRITE:
         emit(report.changes[0].new if report.changes else content, sys.stdout)

@@ -19,6 +19,7 @@ EXAMPLES = (
     Example("migrate src/ --interactive", "decide program by program"),
     Example("migrate train.py --write --undo-patch back.patch", "`git apply back.patch` takes the conversion back"),
     Example("migrate src/ --diff | git apply", "take the changes as a patch"),
+    Example("migrate src/ --report report.html", "one page to review: what was understood, each change and why"),
     Example("migrate src/ --check", "list the training loops that are still plain PyTorch"),
     Example("migrate src/ --check --output-format github", "the same as annotations of a pull request"),
     Example("migrate . --check --since origin/main", "only loops that this branch touched"),

@@ -75,5 +75,8 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Also list every 
 OutputFormat = Annotated[
     Format, typer.Option("--output-format", help="How findings are written; without --check also what would change.")
 ]
+ReportTo = Annotated[
+    str, typer.Option("--report", metavar="FILE", help="Also write a page for reviewers: maps, changes with reasons.")
+]
 Coloured = Annotated[Color, typer.Option("--color", help="Use colours; auto: on a terminal, unless NO_COLOR is set.")]
 Traceback = Annotated[bool, typer.Option("--traceback", help="Show where in migrate an error came from.")]

@@ -25,7 +25,8 @@ class Flow(str, Enum):
     BATCHES = "batches"
     OUTPUTS = "outputs"
     GRADIENTS = "gradients"
-    RATE = "learning rate"
+    RATE = "the learning rate"
+    UPDATES = "updates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,12 @@ class Thing:
     made: str  # what made it, in a word: "Adam"; empty where that says nothing
     place: Place  # where it gets its name
     detail: str = ""  # "stepped per epoch"
+    is_within: bool = True  # of a scheduler: it is stepped inside of the loop over batches
 
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """Something goes from one thing to another; both are indices in `Frame.things`."""
+    """Something goes from one thing to another; both are indices in `Map.things`."""
 
     start: int
     end: int
@@ -67,6 +69,11 @@ class Frame:
     around: Place | None  # the loop around it, which runs it again and again
     things: tuple[int, ...]
     arrows: tuple[Arrow, ...]
+
+    @property
+    def back(self) -> tuple[Arrow, ...]:
+        """From the optimizers to what they update."""
+        return tuple(arrow for arrow in self.arrows if arrow.flow is Flow.UPDATES)
 
 
 @dataclass(frozen=True, slots=True)

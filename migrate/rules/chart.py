@@ -7,6 +7,7 @@ is drawn as computed by every model of the loop, which it can only be by.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.evidence import called
@@ -33,6 +34,9 @@ _ROLES = {
 }
 
 
+_FLOWS = tuple(Flow)
+
+
 class Cartographer:
     """Draws the programs of one run."""
 
@@ -49,7 +53,9 @@ class Cartographer:
         frames += [frame for loop in program.evaluation if (frame := self._evaluation(sheet, loop)) is not None]
         frames.sort(key=lambda frame: (frame.place.path != program.module.path, frame.place.path, frame.place.line))
         rounds = dict.fromkeys(frame.around for frame in frames if frame.around is not None)
-        return Map(tuple(sheet.things), tuple(frames), tuple((place, sheet.header(place)) for place in rounds))
+        return Map(
+            tuple(sheet.things), tuple(map(_in_order, frames)), tuple((place, sheet.header(place)) for place in rounds)
+        )
 
     def _training(self, sheet: _Sheet, loop: LoopFact) -> Frame:
         optimizers = self._loops.trained_by(loop)
@@ -70,12 +76,16 @@ class Cartographer:
             arrows += [Arrow(loss, end, Flow.GRADIENTS) for end in sheet.listed(Part.OPTIMIZER, stepping)]
         rates = list(sheet.schedulers(optimizers))
         arrows += [Arrow(start, end, Flow.RATE) for start, end in rates]
+        arrows += [
+            Arrow(stepper, net, Flow.UPDATES)
+            for optimizer in optimizers
+            for stepper in sheet.listed(Part.OPTIMIZER, {optimizer})
+            for net in sheet.listed(Part.MODEL, self._facts.models_of.get(optimizer, set()) & models)
+        ]
         things = (*data, *nets, *found, *steppers, *(start for start, _ in rates))
         return sheet.frame(loop, things, arrows, trains=True)
 
-    def _stepping(
-        self, loop: LoopFact, call: ast.Call, optimizers: set[ast.AST], models: set[ast.AST]
-    ) -> set[ast.AST]:
+    def _stepping(self, loop: LoopFact, call: ast.Call, optimizers: set[ast.AST], models: set[ast.AST]) -> set[ast.AST]:
         """The optimizers that take the gradients of a backward call: those that step between it and the next one."""
         mine = {each for each in optimizers if self._facts.models_of.get(each, set()) & models} or optimizers
         unit = self._facts.unit(call)
@@ -120,6 +130,12 @@ class Cartographer:
     def _calls_in(self, node: ast.AST) -> Iterator[ast.Call]:
         roots = [node, *(unit.node for unit in self._loops.updates.functions(node))]
         return (inner for root in roots for inner in ast.walk(root) if isinstance(inner, ast.Call))
+
+
+def _in_order(frame: Frame) -> Frame:
+    return replace(
+        frame, arrows=tuple(sorted(frame.arrows, key=lambda each: (_FLOWS.index(each.flow), each.start, each.end)))
+    )
 
 
 class _Sheet:
@@ -182,7 +198,9 @@ class _Sheet:
             over = {each for o in named.origins for each in origins(self._facts.over(o), Role.OPTIMIZER)} & optimizers
             made = self._objects.made(named.origins, Role.SCHEDULER)
             place = self.place(first(self._facts, named))
-            number = self._number(Thing(Part.SCHEDULER, named.target, made, place, PACES[schedule.pace]))
+            number = self._number(
+                Thing(Part.SCHEDULER, named.target, made, place, PACES[schedule.pace], schedule.is_within_epochs)
+            )
             yield from ((number, end) for end in self.listed(Part.OPTIMIZER, over))
 
     def frame(self, loop: LoopFact, things: Iterable[int], arrows: Iterable[Arrow], *, trains: bool) -> Frame:

@@ -1,0 +1,116 @@
+"""What happened in numbers, and each program with its map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from migrate.options import Mode
+from migrate.report.html.chart import chart
+from migrate.report.html.markup import EMPTY, Markup, count, join, sentence, tag, text
+from migrate.report.model import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from migrate.report.map import Place
+    from migrate.report.model import Finding, Report, Summary
+
+
+def numbers(report: Report, mode: Mode) -> Markup:
+    """The tiles at the top: each number with what it counts, and a word of state that does not rest on colour."""
+    loops = report.of(Kind.LOOP)
+    converts = sum(bool(loop.converts) for loop in loops)
+    done = "converted" if report.written else "would be converted"
+    changed = "changed" if report.written else "would change"
+    left = [(Kind.LEFT, "left to you"), (Kind.REVIEW, "to review"), (Kind.FAULT, "mistakes")]
+    tiles = [
+        _tile(len(report.touched), f"{_plural(report.touched, 'file')} {changed}", "changes", "good"),
+        _tile(converts, f"{_plural(range(converts), 'loop')} {done}", "programs", "good"),
+        _tile(len(loops) - converts, f"{_plural(range(len(loops) - converts), 'loop')} not converted", "left", "bad"),
+    ]
+    tiles += [
+        _tile(len(found), f"{_plural(found, 'place') + ' ' if kind is not Kind.FAULT else ''}{words}", "left", "bad")
+        for kind, words in left
+        if (found := report.of(kind)) or kind is Kind.LEFT
+    ]
+    if report.problems:
+        tiles.append(_tile(len(report.problems), _plural(report.problems, "error"), "problems", "bad"))
+    return tag("ul", *tiles, class_="tiles")
+
+
+def _plural(things: Sequence[object], word: str) -> str:
+    return word if len(things) == 1 else f"{word}s"
+
+
+def _tile(number: int, words: str, target: str, state: str) -> Markup:
+    shown = tag("a", tag("b", text(f"{number:,}")), text(words), href=f"#{target}")
+    return tag("li", shown, class_=state if number else "none")
+
+
+def what(report: Report, mode: Mode) -> str:
+    """One sentence: whether the files are as they were."""
+    if report.written:
+        return "The files have been converted; this is what has changed in them."
+    if not report.changes:
+        return "Nothing changes; the files are as they were."
+    check = " (--check)" if mode is Mode.CHECK else ""
+    return f"Nothing has been written{check}; this is what `migrate --write` would change."
+
+
+def programs(report: Report, link: Callable[[Place], str], anchors: dict[Finding, str]) -> Markup:
+    """Each program: what was understood, its map, and what is said of it."""
+    if not report.summaries:
+        return tag("p", text("No training program was found."), class_="calm")
+    shown = (_program(number, summary, report, link, anchors) for number, summary in enumerate(report.summaries))
+    return join(shown)
+
+
+def _program(
+    number: int, summary: Summary, report: Report, link: Callable[[Place], str], anchors: dict[Finding, str]
+) -> Markup:
+    drawn = summary.map
+    loops = {(f.place.path, f.place.line) for f in drawn.frames if f.trains} if drawn is not None else set()
+    mine = [f for f in report.of(Kind.LOOP) if (f.path, f.line) in loops]
+    state, word = _state(mine, written=report.written)
+    said = [f for f in anchors if _belongs(f, loops, summary)]
+    return tag(
+        "article",
+        tag("header", tag("h3", tag("span", text(summary.path), class_="path")), tag("span", text(word), class_=state)),
+        tag("p", sentence(f"The program {summary.text}" if summary.text.startswith("trains") else summary.text)),
+        chart(drawn, summary.path, link) if drawn is not None else EMPTY,
+        _said(said, anchors),
+        _together(summary),
+        class_="program",
+        id=f"p{number}",
+    )
+
+
+def _state(loops: Sequence[Finding], *, written: bool) -> tuple[str, str]:
+    if not loops or not all(loop.converts for loop in loops):
+        return "badge bad", "left as it is"
+    return "badge good", "converted" if written else "would be converted"
+
+
+def _belongs(finding: Finding, loops: set[tuple[str, int]], summary: Summary) -> bool:
+    """Whether a finding is about a loop of the program or, where it names none, about one of its files."""
+    if finding.loop is not None:
+        return any(finding.loop == f"{path}:{line}" for path, line in loops)
+    return finding.path in summary.files
+
+
+def _said(said: Sequence[Finding], anchors: dict[Finding, str]) -> Markup:
+    if not said:
+        return EMPTY
+    items = (
+        tag("li", tag("a", text(f"{f.code} line {f.line}"), href=f"#{anchors[f]}"), text(" "), sentence(f.message))
+        for f in said
+    )
+    return tag("details", tag("summary", text(f"What is said of it ({count(len(said), 'place')})")), tag("ul", *items))
+
+
+def _together(summary: Summary) -> Markup:
+    """The files that stand or fall together."""
+    if len(summary.files) < 2:
+        return EMPTY
+    names = join((tag("code", text(path)) for path in summary.files), ", ")
+    return tag("p", text("These files stand or fall together: "), names, class_="quiet")

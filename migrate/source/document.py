@@ -1,0 +1,78 @@
+"""A document that a run makes beside the files that it converts: written whole or not at all, over nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from migrate.errors import UsageError, WriteError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+SOURCES = frozenset({".py", ".pyi", ".pyw", ".ipynb"})
+HEAD_BYTES = 4096  # by which a document is known
+
+
+def check(path: str, is_ours: Callable[[bytes], bool], inputs: Iterable[Path] = ()) -> None:
+    """See that a document can be written to a path; `is_ours` knows an earlier one by its first bytes.
+
+    Raises:
+        UsageError: the path is a folder, in no folder, a file that was read, or one that holds something else.
+    """
+    real = Path(path).resolve()
+    if real.is_dir():
+        raise UsageError(f"{path} is a folder", f"Name a file in it: {os.path.join(path, 'report.html')}.")
+    if not real.parent.is_dir():
+        raise UsageError(f"{real.parent} is no folder", "Make it first, or name another file.")
+    if not real.exists():
+        return
+    if not real.is_file():
+        raise UsageError(f"{path} is no ordinary file", "Name another one.")
+    if any(_is_same(real, other) for other in inputs):
+        raise UsageError(f"{path} is one of the files that are read", "Name another file for the report.")
+    with real.open("rb") as stream:
+        head = stream.read(HEAD_BYTES)
+    if not is_ours(head) and (head or real.suffix in SOURCES):
+        raise UsageError(f"{path} is there already, and is no report of migrate", "Name another file, or delete it.")
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two names lead to one file: hard links, too."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def write(path: str, content: bytes) -> Path:
+    """Put a document in its place, in one step; links are followed. Gives its real path.
+
+    Raises:
+        WriteError: it cannot be written; what was there is still there.
+    """
+    real = Path(path).resolve()
+    new = real.with_name(f".{real.name[:100]}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        mode = stat.S_IMODE(real.stat().st_mode) if real.exists() else None
+        if mode is not None and not os.access(real, os.W_OK):
+            raise PermissionError(None, "the file is read-only")
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if mode is not None:
+            new.chmod(mode)
+        new.replace(real)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise WriteError(f"the report cannot be written: {reason}", "Name another file.", path=path) from error
+    finally:
+        with contextlib.suppress(OSError):
+            new.unlink()
+    return real
