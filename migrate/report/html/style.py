@@ -32,7 +32,7 @@ LIGHT = {
     "come-mark": "#b4f1c1",
     "keyword": "#a40e26",
     "string": "#0a3069",
-    "comment": "#57606a",
+    "comment": "#4c545d",
     "number": "#0550ae",
     "defined": "#6639ba",
     "odd": "#ffffff",
@@ -104,7 +104,7 @@ READ = (
     *((colour, f"{colour}-panel") for colour in ("good", "bad", "warn", "note")),
     *((colour, ground) for colour in ("good", "bad", "warn", "note") for ground in ("page", "panel", "raised")),
     *((colour, f"{kind}-panel") for colour in ("ink", "link") for kind in ("good", "bad", "warn", "note")),
-    *(("quiet", ground) for ground in ("gone", "come", "gone-mark", "come-mark")),
+    *(("quiet", ground) for ground in ("gone", "come")),
     ("odd", "odd-panel"),
 )
 #: What is seen beside what, and is no text: 3.
