@@ -13,7 +13,7 @@ from migrate.report.model import Edit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from migrate.report.map import Map, Place
+    from migrate.report.map import Place
     from migrate.report.model import Finding, Summary
 
 _NUMBERS = re.compile(r"\b(lines? )(\d+(?:(?:, | and )\d+)*)")
@@ -45,30 +45,18 @@ def retold_findings(findings: Iterable[Finding], lines: Mapping[str, Lines]) -> 
 
 def retold_summaries(summaries: Iterable[Summary], lines: Mapping[str, Lines]) -> list[Summary]:
     """Summaries with these lines."""
+
+    def at(place: Place) -> Place:
+        return replace(place, line=lines[place.path].of(place.line)) if place.path in lines else place
+
     found = []
     for summary in summaries:
         text = lines[summary.path].told(summary.text) if summary.path in lines else summary.text
         for path, of in lines.items():
             text = _with_path(text, path, of)
-        drawn = None if summary.map is None else _redrawn(summary.map, lines)
+        drawn = None if summary.map is None else summary.map.moved(at)
         found.append(replace(summary, text=text, map=drawn))
     return found
-
-
-def _redrawn(drawn: Map, lines: Mapping[str, Lines]) -> Map:
-    """A map with these lines."""
-
-    def at(place: Place) -> Place:
-        return replace(place, line=lines[place.path].of(place.line)) if place.path in lines else place
-
-    things = (replace(thing, place=at(thing.place)) for thing in drawn.things)
-    frames = (replace(f, place=at(f.place), around=None if f.around is None else at(f.around)) for f in drawn.frames)
-    return replace(
-        drawn,
-        things=tuple(things),
-        frames=tuple(frames),
-        rounds=tuple((at(place), header) for place, header in drawn.rounds),
-    )
 
 
 def retold_edits(edits: Iterable[Edit], before: bytes, after: bytes) -> list[Edit]:

@@ -6,12 +6,13 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from migrate.report.model import Change, Finding, Kind, Report, Summary
+from migrate.report.model import Change, Edit, Finding, Kind, Report, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from migrate.errors import MigrateError
+    from migrate.report.map import Place
     from migrate.source.notebook import Notebook
     from migrate.source.project import SourceFile
 
@@ -61,7 +62,14 @@ def _finding(finding: Finding, notebooks: Mapping[str, Notebook]) -> Finding:
 
 
 def _summary(summary: Summary, notebooks: Mapping[str, Notebook]) -> Summary:
-    return replace(summary, text=said(summary.text, notebooks, notebooks.get(summary.path)))
+    def at(place: Place) -> Place:
+        if place.path not in notebooks:
+            return place
+        cell, line = notebooks[place.path].place(place.line)
+        return replace(place, line=line, cell=cell)
+
+    drawn = summary.map.moved(at) if summary.map is not None else None
+    return replace(summary, text=said(summary.text, notebooks, notebooks.get(summary.path)), map=drawn)
 
 
 def _change(change: Change, notebook: Notebook | None) -> Change:
@@ -69,7 +77,14 @@ def _change(change: Change, notebook: Notebook | None) -> Change:
         return change
     cells, new = notebook.changes(change.new), notebook.content_with(change.new)
     lost = tuple(re.sub(r"\A\d+", lambda found: _place(notebook, found[0]), text) for text in change.lost_comments)
-    return Change(change.path, notebook.content, new, lost, cells)
+    edits = tuple(_edit(edit, notebook) for edit in change.edits)
+    return Change(change.path, notebook.content, new, lost, cells, edits)
+
+
+def _edit(edit: Edit, notebook: Notebook) -> Edit:
+    cell, line = notebook.place(edit.line)
+    last, end_line = notebook.place(edit.end_line)
+    return replace(edit, line=line, end_line=end_line if last == cell else line, cell=cell)
 
 
 def _problem(problem: MigrateError, notebooks: Mapping[str, Notebook]) -> MigrateError:

@@ -5,8 +5,12 @@ Places are lines of the files as they were read. Rules fill it, renderers draw i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Part(str, Enum):
@@ -34,7 +38,8 @@ class Place:
     """A line of a file."""
 
     path: str  # as in SourceFile.path
-    line: int  # 1-based
+    line: int  # 1-based; of a notebook in its cell
+    cell: int | None = None  # of a notebook, 1-based
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +88,12 @@ class Map:
     things: tuple[Thing, ...]
     frames: tuple[Frame, ...]
     rounds: tuple[tuple[Place, str], ...] = ()  # the loops around frames, each with its first line
+
+    def moved(self, at: Callable[[Place], Place]) -> Map:
+        """The same with other places."""
+        around = {frame.around: None if frame.around is None else at(frame.around) for frame in self.frames}
+        return Map(
+            tuple(replace(thing, place=at(thing.place)) for thing in self.things),
+            tuple(replace(frame, place=at(frame.place), around=around[frame.around]) for frame in self.frames),
+            tuple((at(place), header) for place, header in self.rounds),
+        )

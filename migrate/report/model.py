@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from migrate.errors import MigrateError
-    from migrate.source.notebook import CellChange
     from migrate.report.map import Map
+    from migrate.source.notebook import CellChange
     from migrate.source.project import SourceFile
 
 OUR_BUG = "MIG999"  # the code of what only we can mend
@@ -83,6 +83,7 @@ class Edit:
     line: int  # 1-based
     end_line: int
     text: str = ""  # what it puts there as a statement of its own: "import torch"; empty where it changes what is there
+    cell: int | None = None  # of a notebook: its lines are those of this cell
 
 
 @dataclass(frozen=True, slots=True)

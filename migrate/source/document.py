@@ -14,7 +14,7 @@ from migrate.errors import UsageError, WriteError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-SOURCES = frozenset({".py", ".pyi", ".pyw", ".ipynb"})
+SOURCES = frozenset({".py", ".pyi", ".pyw", ".ipynb"})  # of these even an empty one is somebody's
 HEAD_BYTES = 4096  # by which a document is known
 
 

@@ -31,6 +31,7 @@ class Shown:
 
     number: int
     path: str
+    cell: int | None  # of a notebook
     old: bytes
     new: bytes | None  # None: it stays as it is
     change: Change | None
@@ -60,7 +61,8 @@ class Shown:
     @cached_property
     def runs(self) -> list[Run]:
         """The rows."""
-        edits = self.change.edits if self.change is not None else ()
+        every = self.change.edits if self.change is not None else ()
+        edits = [edit for edit in every if edit.cell == self.cell or not edit.cell]  # 0: an import, of any cell
         return runs(self.lines, self.new_lines, edits, self.pointed)
 
     def counted(self) -> tuple[int, int]:
@@ -87,7 +89,7 @@ class _Table:
     def section(self) -> Markup:
         added, gone = self._shown.counted()
         changed = sum(len(run.rows) for run in self._shown.runs if run.changes)
-        title = tag("h3", tag("span", text(self._shown.path), class_="path"))
+        title = tag("h3", tag("span", text(self._shown.path), class_="path"), self._cell())
         counts = join((_count("+", added, "added"), _count(MINUS, gone, "removed")))
         state = counts if self._is_changed else tag("span", text("not changed"), class_="quiet")
         return tag(
@@ -100,11 +102,15 @@ class _Table:
             open=changed <= MOST_ROWS,
         )
 
+    def _cell(self) -> Markup:
+        return EMPTY if self._shown.cell is None else tag("span", text(f" cell {self._shown.cell}"), class_="quiet")
+
     def _facts(self) -> Iterator[Markup]:
         """What does not show in the text: how lines end, comments that went away."""
         if self._old.usual_end != "\n":
             yield tag("p", text(f"The lines of this file end with {WORDS[self._old.usual_end]}."), class_="fact")
-        lost = self._shown.change.lost_comments if self._shown.change is not None else ()
+        every = self._shown.change.lost_comments if self._shown.change is not None else ()
+        lost = [each for each in every if self._shown.cell is None or each.startswith(f"cell {self._shown.cell}:")]
         if lost:
             told = (tag("li", tag("code", text(comment))) for comment in lost)
             yield tag("div", text("Comments that went with their statement:"), tag("ul", *told), class_="fact")

@@ -39,7 +39,7 @@ def findings(
     every: Sequence[Finding],
     report: Report,
     rules: Mapping[str, Documented],
-    link: Callable[[str, int], str],
+    link: Callable[[Finding], str],
 ) -> Markup:
     """All entries, by kind. `link` gives the address of a line."""
     is_calm = all(finding.kind is Kind.NOTE for finding in every)
@@ -58,12 +58,12 @@ def anchor(number: int) -> str:
 
 
 def _entry(
-    number: int, finding: Finding, report: Report, rules: Mapping[str, Documented], link: Callable[[str, int], str]
+    number: int, finding: Finding, report: Report, rules: Mapping[str, Documented], link: Callable[[Finding], str]
 ) -> Markup:
     rule = rules.get(finding.code)
     code = _code(finding.code, rules)
     name = tag("span", text(rule.name), class_="name") if rule else EMPTY
-    place = tag("a", text(f"{finding.path}:{finding.line}"), href=link(finding.path, finding.line), class_="place")
+    place = tag("a", text(finding.place), href=link(finding), class_="place")
     hint = tag("p", tag("b", text(_hint_title(finding))), text(" "), sentence(finding.hint), class_="hint")
     return tag(
         "article",

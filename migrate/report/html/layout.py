@@ -81,7 +81,10 @@ def title(frame: Frame, home: str) -> str:
 def near(place: Place, home: str) -> str:
     """A line of the program's first file by its number alone."""
     file = place.path.replace("\\", "/").rpartition("/")[2]
-    return f"line {place.line}" if place.path == home else f"{file}:{place.line}"
+    cell = f"cell {place.cell}:" if place.cell is not None else ""
+    if place.path != home:
+        return f"{file}:{cell}{place.line}"
+    return f"{cell}{place.line}" if cell else f"line {place.line}"
 
 
 def layout(drawn: Map, home: str) -> Layout:

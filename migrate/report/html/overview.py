@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from migrate.options import Mode
 from migrate.report.html.chart import chart
+from migrate.report.html.layout import near
 from migrate.report.html.markup import EMPTY, Markup, count, join, sentence, tag, text
+from migrate.report.map import Place
 from migrate.report.model import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from migrate.report.map import Place
     from migrate.report.model import Finding, Report, Summary
 
 
@@ -69,8 +70,8 @@ def _program(
     number: int, summary: Summary, report: Report, link: Callable[[Place], str], anchors: dict[Finding, str]
 ) -> Markup:
     drawn = summary.map
-    loops = {(f.place.path, f.place.line) for f in drawn.frames if f.trains} if drawn is not None else set()
-    mine = [f for f in report.of(Kind.LOOP) if (f.path, f.line) in loops]
+    loops = {f.place for f in drawn.frames if f.trains} if drawn is not None else set()
+    mine = [f for f in report.of(Kind.LOOP) if Place(f.path, f.line, f.cell) in loops]
     state, word = _state(mine, written=report.written)
     said = [f for f in anchors if _belongs(f, loops, summary)]
     return tag(
@@ -78,7 +79,7 @@ def _program(
         tag("header", tag("h3", tag("span", text(summary.path), class_="path")), tag("span", text(word), class_=state)),
         tag("p", sentence(f"The program {summary.text}" if summary.text.startswith("trains") else summary.text)),
         chart(drawn, summary.path, link) if drawn is not None else EMPTY,
-        _said(said, anchors),
+        _said(said, anchors, summary),
         _together(summary),
         class_="program",
         id=f"p{number}",
@@ -91,19 +92,25 @@ def _state(loops: Sequence[Finding], *, written: bool) -> tuple[str, str]:
     return "badge good", "converted" if written else "would be converted"
 
 
-def _belongs(finding: Finding, loops: set[tuple[str, int]], summary: Summary) -> bool:
+def _belongs(finding: Finding, loops: set[Place], summary: Summary) -> bool:
     """Whether a finding is about a loop of the program or, where it names none, about one of its files."""
     if finding.loop is not None:
-        return any(finding.loop == f"{path}:{line}" for path, line in loops)
+        return finding.loop in {_name(place) for place in loops}
     return finding.path in summary.files
 
 
-def _said(said: Sequence[Finding], anchors: dict[Finding, str]) -> Markup:
+def _name(place: Place) -> str:
+    cell = f"cell {place.cell}:" if place.cell is not None else ""
+    return f"{place.path}:{cell}{place.line}"
+
+
+def _said(said: Sequence[Finding], anchors: dict[Finding, str], summary: Summary) -> Markup:
     if not said:
         return EMPTY
+    places = [near(Place(f.path, f.line, f.cell), summary.path) for f in said]
     items = (
-        tag("li", tag("a", text(f"{f.code} line {f.line}"), href=f"#{anchors[f]}"), text(" "), sentence(f.message))
-        for f in said
+        tag("li", tag("a", text(f"{f.code} {place}"), href=f"#{anchors[f]}"), text(" "), sentence(f.message))
+        for f, place in zip(said, places, strict=True)
     )
     return tag("details", tag("summary", text(f"What is said of it ({count(len(said), 'place')})")), tag("ul", *items))
 

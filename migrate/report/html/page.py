@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from migrate.report.model import Finding, Report
 
 MARK = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="migrate '
-OPEN_FILES = 40  # files of a page that are open at first
+Text = tuple[str, int | None]  # path of a file, and the cell of a notebook
 
 
 def page(report: Report, about: About, verifications: Sequence[Verification] = ()) -> str:
@@ -77,7 +77,7 @@ class _Page:
         report, rules = self.report, self.about.rules
         shown = [file(each) for each in self._files]
         codes = [*(f.code for f in self._findings), *(edit.code for c in report.changes for edit in c.edits)]
-        left = entries.findings(self._findings, report, rules, self._line)
+        left = entries.findings(self._findings, report, rules, self._at)
         found = [
             ("problems", "Errors", entries.problems(report.problems) if report.problems else EMPTY),
             ("programs", "Programs", programs(report, self._at, self._anchors)),
@@ -123,54 +123,70 @@ class _Page:
         return {finding: entries.anchor(number) for number, finding in enumerate(self._findings)}
 
     @cached_property
-    def _pointed(self) -> dict[str, set[int]]:
-        """The lines that something leads to, by path."""
-        found: dict[str, set[int]] = defaultdict(set)
+    def _pointed(self) -> dict[Text, set[int]]:
+        """The lines that something leads to, by text."""
+        found: dict[Text, set[int]] = defaultdict(set)
         for finding in self._findings:
-            found[finding.path].add(finding.line)
+            found[finding.path, finding.cell].add(finding.line)
         maps = [summary.map for summary in self.report.summaries if summary.map is not None]
         for drawn in maps:
             places = [thing.place for thing in drawn.things] + [frame.place for frame in drawn.frames]
             for place in (*places, *(place for place, _ in drawn.rounds)):
-                found[place.path].add(place.line)
+                found[place.path, place.cell].add(place.line)
         return found
 
     @cached_property
     def _files(self) -> list[Shown]:
-        """The files that change, then those that something leads into."""
+        """The texts that change, then those that something leads into."""
         changes = {change.path: change for change in self.report.changes}
-        paths = [*changes, *sorted(path for path in self._pointed if path not in changes)]
+        cells = {(change.path, cell.number): cell for change in self.report.changes for cell in change.cells}
+        whole = {(path, None) for path, change in changes.items() if not change.cells}
+        keys: set[Text] = {*whole, *cells, *self._pointed}
+        order = {path: number for number, path in enumerate((*changes, *sorted({path for path, _ in keys})))}
         made: list[Shown] = []
-        for path in paths:
-            change, source = changes.get(path), self.report.sources.get(path)
-            old = change.old if change is not None else source.content if source is not None else None
-            if old is None:
+        for path, cell in sorted(keys, key=lambda key: (key not in whole | cells.keys(), order[key[0]], key[1] or 0)):
+            change, new = changes.get(path), None
+            if cell is not None and (path, cell) in cells:
+                old, new = (f"{text}\n".encode() for text in (cells[path, cell].old, cells[path, cell].new))
+            elif cell is None and change is not None and not change.cells:
+                old, new = change.old, change.new
+            elif (found := self._source(path, cell)) is not None:
+                old = found
+            else:
                 continue
-            new = None if change is None else change.new
-            pointed = frozenset(self._pointed.get(path, ()))
-            made.append(Shown(len(made), path, old, new, change, pointed, self._remarks(path), self.about.rules))
+            pointed = frozenset(self._pointed.get((path, cell), ()))
+            own = change if new is not None else None
+            made.append(
+                Shown(len(made), path, cell, old, new, own, pointed, self._remarks(path, cell), self.about.rules)
+            )
         return made
 
-    def _remarks(self, path: str) -> dict[int, list[Markup]]:
+    def _source(self, path: str, cell: int | None) -> bytes | None:
+        """A text that stays as it is; None where it is not known."""
+        source = self.report.sources.get(path)
+        if source is None or (source.notebook is None) != (cell is None):
+            return None
+        if source.notebook is None or cell is None:
+            return source.content
+        return "".join(f"{line}\n" for line in source.notebook.lines(cell)).encode()
+
+    def _remarks(self, path: str, cell: int | None) -> dict[int, list[Markup]]:
         found: dict[int, list[Markup]] = defaultdict(list)
         for number, finding in enumerate(self._findings):
-            if finding.path == path:
+            if (finding.path, finding.cell) == (path, cell):
                 found[finding.line].append(entries.remark(number, finding))
         return found
 
     @cached_property
-    def _by_path(self) -> dict[str, Shown]:
-        return {shown.path: shown for shown in self._files}
+    def _by_text(self) -> dict[Text, Shown]:
+        return {(shown.path, shown.cell): shown for shown in self._files}
 
-    def _line(self, path: str, line: int) -> str:
+    def _at(self, place: Finding | Place) -> str:
         """The address of a line: of the file where the line is not there, of the list where the file is not."""
-        shown = self._by_path.get(path)
+        shown = self._by_text.get((place.path, place.cell))
         if shown is None:
             return "#changes" if self._files else "#content"
-        return f"#{shown.line(line) if 1 <= line <= len(shown.lines.texts) else shown.anchor}"
-
-    def _at(self, place: Place) -> str:
-        return self._line(place.path, place.line)
+        return f"#{shown.line(place.line) if 1 <= place.line <= len(shown.lines.texts) else shown.anchor}"
 
 
 def _policy(sheet: str, script: str) -> str:

@@ -65,7 +65,7 @@ def _hostile():
     return Report(
         findings=tuple(Finding("MIG105", EVIL_PATH, 2, 1, 2, EVIL, EVIL, kind, loop=EVIL) for kind in kinds),
         summaries=(Summary(EVIL_PATH, EVIL, (EVIL_PATH, EVIL), map=Map(things, (frame,), ((place, EVIL),))),),
-        changes=(Change(EVIL_PATH, old, new, (f"2: {EVIL}",), (Edit("MIG105", 3, 3), Edit(EVIL, 3, 3))),),
+        changes=(Change(EVIL_PATH, old, new, (f"2: {EVIL}",), edits=(Edit("MIG105", 3, 3), Edit(EVIL, 3, 3))),),
         touched=(EVIL_PATH,),
         problems=(SourceError(EVIL, EVIL, path=EVIL_PATH, line=3),),
         remarks=(EVIL,),

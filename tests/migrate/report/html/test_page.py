@@ -2,12 +2,14 @@
 
 import base64
 import hashlib
+import json
 import re
 from html.parser import HTMLParser
 
 import pytest
 
-from migrate.options import Mode
+from migrate.options import Mode, Options
+from migrate.pipeline import run
 from migrate.report.formats.about import About
 from migrate.report.html import is_ours, page
 from migrate.report.html.markup import number_of, plain, sentence, tag, text
@@ -155,6 +157,31 @@ def test_a_finding_beyond_the_end_or_in_no_file_leads_to_something(about):
     source = page(Report(findings=tuple(found), sources={"a.py": SourceFile("a.py", b"x = 1\n")}), about)
     document = Document(source)
     assert {link for link in document.links() if link[1:] not in document.ids()} == set()
+
+
+def test_of_a_notebook_each_cell_is_a_text(tmp_path, about):
+    sources = [
+        "!ls\nimport torch\nfrom torch.utils.data import DataLoader",
+        "unrelated = 1",
+        "data = DataLoader(torch.ones(8, 2))\nnet = torch.nn.Linear(2, 2)\nbest = torch.optim.SGD(net.parameters())",
+        "for x in data:\n    net(x).sum().backward()\n    best.step()\nprint(x)",
+    ]
+    cells = [
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": s} for s in sources
+    ]
+    file = tmp_path / "train.ipynb"
+    file.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}))
+    report = run([str(file)], Options(report=True))
+    document = Document(page(report, about))
+    assert [number for around, number in document.texts if around == "span" and number.startswith(" cell")] == [
+        " cell 1",
+        " cell 3",
+        " cell 4",
+    ]
+    assert {link for link in document.links() if link[1:] not in document.ids()} == set()
+    assert "cell 4:1" in document.inside("text")  # the loop
+    assert " runtime " in document.inside("span")
+    assert not [li for around, li in document.texts if around == "li" and "no rule" in li]
 
 
 def test_long_gaps_are_left_out_and_what_is_pointed_at_is_not(about):
