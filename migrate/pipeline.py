@@ -22,6 +22,7 @@ from migrate.options import Mode, Options, Question
 from migrate.report.cells import DISORDER, in_cells, notebooks_of, said
 from migrate.report.groups import group
 from migrate.report.model import NOT_EDITABLE, OUR_BUG, Change, Finding, Kind, Report
+from migrate.source.comments import skips
 from migrate.source.files import Selection, load
 from migrate.source.parse import DEEPEST
 from migrate.source.project import Project, SourceFile, source_file
@@ -69,7 +70,11 @@ def run_text(content: bytes, name: str, options: Options, engine: Engine = ENGIN
         file = source_file(name or "<stdin>", content, real=Path(name).resolve() if name else None)
     except SourceError as error:
         return Report(problems=(error,), files=1)
-    report = convert(Project([file]), configured(options, [file.folder]), engine)
+    options = configured(options, [file.folder])
+    selection = Selection(options.exclude, options.force_exclude)
+    if skips(file.content) or (name and selection.forbids(Path(name))):
+        return Report(files=1)
+    report = convert(Project([file]), options, engine)
     return replace(report, sources={file.path: file})
 
 

@@ -19,7 +19,7 @@ VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"
 LAYERS = {
     "migrate": (
         {"__main__"},
-        {"cli"},
+        {"cli", "codemod"},
         {"pipeline"},
         {"engine", "configuration", "ignored"},
         {"alone", "views"},
@@ -72,7 +72,7 @@ WRITERS_OF_THE_ENVIRONMENT = (
     "runtime/launch/fork_server.py",  # gives a forked worker what a new process is given when it starts
     "runtime/variables.py",  # because a script asks for it
 )
-LIBCST_ONLY_IN = "migrate/edits/"
+LIBCST_ONLY_IN = ("migrate/edits/", "migrate/codemod.py")
 
 LAUNCH_OPTIONS = {  # beside those about models, --fsdp_* and --dynamo_*
     "--num_processes",
