@@ -300,7 +300,15 @@ def run_main(module, *arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["launch", "--help"], ["config", "--help"], ["env", "--help"], ["launch", "missing.py"]]
+    "arguments",
+    [
+        ["--help"],
+        ["launch", "--help"],
+        ["config", "--help"],
+        ["env", "--help"],
+        ["test", "--help"],
+        ["launch", "missing.py"],
+    ],
 )
 def test_runtime_commands_start_without_torch(arguments):
     loaded = loaded_after(run_main("runtime.cli", *arguments))
@@ -326,10 +334,12 @@ def test_runtime_options_are_frozen():
     from runtime.cli import app
 
     command = typer.main.get_command(app)
-    assert set(command.commands) == {"config", "launch", "env"}
+    assert set(command.commands) == {"config", "launch", "test", "env"}
     names = option_names(command.commands["launch"])
     assert {name for name in names if not name.startswith(("--fsdp_", "--dynamo_"))} == LAUNCH_OPTIONS
     assert option_names(command.commands["config"]) == {"--config_file", "--project", "--default", "--update"}
+    own = {"--explain", "--dry_run", "-m", "--module", "--no_python"}  # the rest `runtime test` has, too
+    assert option_names(command.commands["test"]) == names - own
     assert option_names(command.commands["env"]) == set()
 
 

@@ -21,5 +21,6 @@ def runtime() -> None:
       runtime launch --cpu -n 2 train.py         two processes on the CPU
       runtime launch --explain                   every setting, and where it came from
       runtime config                             write the settings into a file
+      runtime test                               check that this setup computes what it should
       runtime env                                what a bug report needs
     """

@@ -28,6 +28,7 @@ The launch:
     notebook    the same for a function of a notebook
     parcel      how a function and its result travel
     cell        what such a worker runs
+    selftest    what `runtime test` runs
     failure     which of the failed processes was the cause
 
 Nothing here imports torch before processes have to be counted on a machine with a GPU, or started by elastic.

@@ -1,5 +1,7 @@
 """The command line of the runtime, in process."""
 
+import re
+
 import pytest
 from typer.testing import CliRunner
 
@@ -90,12 +92,43 @@ def test_help_teaches(run):
     assert CliRunner().invoke(app, ["--help"]).output.count("runtime launch") >= 2
 
 
-def test_env_names_what_a_report_needs(monkeypatch):
+def test_env_names_what_a_report_needs(monkeypatch, tmp_path):
     pytest.importorskip("torch")
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
-    monkeypatch.setenv("SECRET_TOKEN", "hunter2")
+    for name in ("SECRET_TOKEN", "SLURM_JWT", "ACCELERATE_API_KEY"):
+        monkeypatch.setenv(name, "hunter2")
+    monkeypatch.delenv("RUNTIME_CONFIG_FILE", raising=False)
+    settings = tmp_path / "runtime.yaml"
+    settings.write_text("num_processes: 2\n")
+    monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["env"])
     assert result.exit_code == 0
-    for expected in ("python: 3.", "torch: ", "cores: ", "gpus: ", "ACCELERATE_MIXED_PRECISION: bf16"):
+    for expected in (
+        "python: 3.",
+        "torch: ",
+        "cores: ",
+        "gpus: ",
+        "ACCELERATE_MIXED_PRECISION: bf16",
+        "SLURM_JWT: (not shown)",
+    ):
         assert expected in result.output
     assert "hunter2" not in result.output
+    assert f"settings: {settings} " in result.output
+    assert re.search(r"^backends: .*gloo", result.output, re.MULTILINE)
+
+
+def test_test_launches_the_checks_with_the_options_of_launch(run, monkeypatch):
+    seen = []
+    monkeypatch.setattr("runtime.launch.start.launch", lambda spec: seen.append(spec) or 1)
+    result = CliRunner().invoke(app, ["test", "--cpu", "-n", "2", "--mixed-precision", "bf16"])
+    assert result.exit_code == 1, "a check failed"
+    (spec,) = seen
+    assert (spec.target, spec.as_module, spec.arguments) == ("runtime.launch.selftest", True, ())
+    assert (spec.cpu, spec.num_processes, spec.mixed_precision) == (True, 2, MixedPrecision.BF16)
+
+
+@pytest.mark.parametrize("words", [["--cpu", "-n", "x"], ["train.py"], ["--module", "x"], ["--nonsense"]])
+def test_test_refuses_what_it_does_not_know(words):
+    result = CliRunner().invoke(app, ["test", *words])
+    assert result.exit_code == 2
+    assert result.stdout == ""
