@@ -40,7 +40,18 @@ LAYERS = {
         {"state", "operations", "loading", "variables"},  # what scripts ask for beside it
         {"files"},
         {"checkpoints", "strategies", "optimizer", "metrics", "data", "accumulation", "save"},
-        {"precision", "processes", "seed", "termination", "tracking", "profiling", "logging", "progress", "memory"},
+        {
+            "precision",
+            "processes",
+            "seed",
+            "termination",
+            "tracking",
+            "profiling",
+            "logging",
+            "progress",
+            "memory",
+            "estimate",
+        },
         {"collectives", "split"},
         {"messages"},
         {"watch"},
@@ -307,6 +318,7 @@ def run_main(module, *arguments):
         ["config", "--help"],
         ["env", "--help"],
         ["test", "--help"],
+        ["estimate", "--help"],
         ["launch", "missing.py"],
     ],
 )
@@ -334,12 +346,13 @@ def test_runtime_options_are_frozen():
     from runtime.cli import app
 
     command = typer.main.get_command(app)
-    assert set(command.commands) == {"config", "launch", "test", "env"}
+    assert set(command.commands) == {"config", "launch", "test", "estimate", "env"}
     names = option_names(command.commands["launch"])
     assert {name for name in names if not name.startswith(("--fsdp_", "--dynamo_"))} == LAUNCH_OPTIONS
     assert option_names(command.commands["config"]) == {"--config_file", "--project", "--default", "--update"}
     own = {"--explain", "--dry_run", "-m", "--module", "--no_python"}  # the rest `runtime test` has, too
     assert option_names(command.commands["test"]) == names - own
+    assert option_names(command.commands["estimate"]) == set()
     assert option_names(command.commands["env"]) == set()
 
 

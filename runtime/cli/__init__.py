@@ -1,4 +1,6 @@
-"""The command line: `runtime config`, `launch`, `test`, `env`. Parses, calls, prints; imports no torch to print help.
+"""The command line: `runtime config`, `launch`, `test`, `estimate`, `env`.
+
+Parses, calls, prints; imports no torch to print help.
 
 Only the module of the command that is asked for is imported, and it is run without typer's group, which loads what
 checks types: that takes longer than all else that prints help.
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     app: typer.Typer
 
 #: Name → its module here, which has a function `<name>_command`, and what typer is told where that is not usual.
-COMMANDS = {"config": "config", "launch": "launch", "test": "selftest", "env": "env"}
+COMMANDS = {"config": "config", "launch": "launch", "test": "selftest", "estimate": "estimate", "env": "env"}
 PLAIN: dict[str, Any] = {
     "add_completion": False,
     "rich_markup_mode": None,  # plain help and one-line errors, and no import of rich

@@ -22,5 +22,6 @@ def runtime() -> None:
       runtime launch --explain                   every setting, and where it came from
       runtime config                             write the settings into a file
       runtime test                               check that this setup computes what it should
+      runtime estimate train:make_model          how much memory a model takes while it is trained
       runtime env                                what a bug report needs
     """
