@@ -11,7 +11,10 @@ from migrate.errors import UsageError
 from migrate.source import document
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from migrate.options import Mode
+    from migrate.report.html.verification import Verification
     from migrate.report.model import Report
 
 
@@ -28,8 +31,8 @@ def check(path: str) -> None:
     document.check(path, is_ours)
 
 
-def write(path: str, report: Report, mode: Mode) -> str:
-    """Write the page, and say where it is.
+def write(path: str, report: Report, mode: Mode, verifications: Sequence[Verification] = ()) -> str:
+    """Write the page, with what a verification found where there was one, and say where it is.
 
     Raises:
         MigrateError: it cannot be written. What was converted is converted.
@@ -40,5 +43,5 @@ def write(path: str, report: Report, mode: Mode) -> str:
     inputs = [file.real for file in report.sources.values() if file.real is not None]
     document.check(path, is_ours, inputs)
     about = About(__version__, mode, {rule.code: rule for rule in catalogue.every()})
-    document.write(path, page(report, about).encode())
+    document.write(path, page(report, about, verifications).encode())
     return f"The report is in {os.path.abspath(path)}"

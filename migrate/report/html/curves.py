@@ -118,7 +118,7 @@ def text_of(one: Curve, other: Curve) -> str:
     apart = [_apart(mine, theirs) for mine, theirs in pairs]
     steps = f"{len(pairs)} of {max(len(one.losses), len(other.losses))} losses compared"
     if not any(apart):
-        return f"{names}: the same in every bit that is shown ({steps})"
+        return f"{names}: exactly the same ({steps})"
     largest = max(apart)
     at = apart.index(largest)
     size = "one of them is no number" if math.isinf(largest) else f"{largest:.3g}"

@@ -22,6 +22,8 @@ MINUS, DASH = "\u2212", "\u2013"
 MOST_FOLDED = 2_000  # lines of a gap that are put into the page
 MOST_ROWS = 3_000  # of what changes: a file with more is closed at first
 LONGEST = 4_000  # characters of a line that are shown
+#: Of codes that are reasons elsewhere, what they say of a change.
+DOES = {"MIG111": "the accelerator does what the program did here by itself: starting and joining processes, apex."}
 WORDS = {"\r\n": "CR LF", "\r": "CR", "\n": "LF"}
 
 
@@ -214,4 +216,4 @@ def _reason(code: str, explained: Mapping[str, Documented]) -> Markup:
     if rule is None:
         return tag("li", tag("code", text(code)))
     link = tag("a", text(code), href=f"#rule-{code}", class_="rule")
-    return tag("li", link, text(" "), tag("b", text(rule.name)), text(f" {rule.summary}"))
+    return tag("li", link, text(" "), tag("b", text(rule.name)), text(f" {DOES.get(code, rule.summary)}"))

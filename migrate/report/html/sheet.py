@@ -138,7 +138,8 @@ PICTURE_SHEET = """
 .curves text{fill:var(--quiet);font:12px var(--sans)}
 .curves .end{text-anchor:end}.curves .middle{text-anchor:middle}
 .curves .grid{stroke:var(--line);stroke-width:1}.curves .axis{stroke:var(--quiet);fill:none}
-.curve path{fill:none;stroke-width:2.2}.legend{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:4px 22px}
+.curve path{fill:none;stroke-width:2.2}.curve.c0 path{stroke-width:6;opacity:.7}.curve.c0 circle{r:5}
+.legend{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:4px 22px}
 .legend span{margin-right:8px}.legend svg{vertical-align:middle}
 .differences{font-size:14px}
 .numbers{border-collapse:collapse;font:12.5px var(--mono)}

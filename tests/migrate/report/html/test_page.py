@@ -126,6 +126,12 @@ def test_a_refusal_says_what_to_do_by_hand(pages):
     assert "By hand:" in document.inside("b")
 
 
+def test_what_goes_because_the_accelerator_does_it_says_so(pages):
+    document = Document(pages["ddp-helpers/before"])
+    assert "the accelerator does what the program did here by itself" in document.inside("li")
+    assert "joins a process group" not in document.inside("li")  # that is why a program is left
+
+
 def test_skip_links_come_first(pages):
     document = Document(pages["gan/before.py"])
     links = [a for tag, a in document.elements if tag == "a"]

@@ -89,7 +89,7 @@ def test_a_scheduler_that_steps_per_epoch_stands_outside_of_the_loop_over_batche
 
 def test_differences_are_told(curve):
     one = curve("original", [1.0, 0.5, 0.25])
-    assert "the same in every bit" in text_of(one, curve("converted", [1.0, 0.5, 0.25]))
+    assert "exactly the same" in text_of(one, curve("converted", [1.0, 0.5, 0.25]))
     told = text_of(one, curve("converted", [1.0, 0.75, 0.25, 0.1]))
     assert "0.25, at loss 2 (0.5 and 0.75; 3 of 4 losses compared)" in told
     assert "no number" in text_of(one, curve("converted", [1.0, math.nan]))
@@ -138,7 +138,7 @@ def test_charts_name_each_run_and_tell_frozen_ones_apart(curve):
     )
     assert html.count("<figure") == 2
     assert "converted on 2 (2 processes)" in html
-    assert html.count("the same in every bit") == 2 * 2  # in words, and for those who do not see the drawing
+    assert html.count("exactly the same") == 2 * 2  # in words, and for those who do not see the drawing
     assert str(losses([curve(str(n), [1.0]) for n in range(20)])).count('class="curve c') == 2 * MOST_LINES
 
 
