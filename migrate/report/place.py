@@ -1,7 +1,7 @@
 """Where a finding stands, in the units of those who ask.
 
-`ast` counts columns in UTF-8 bytes, people and SARIF in characters, reviewdog in bytes, editors in units of UTF-16.
-What is stored is characters; this is the one place that converts.
+`ast` and reviewdog count columns in UTF-8 bytes, people and SARIF in characters. What is stored is characters; this is
+the one place that converts.
 """
 
 from __future__ import annotations
@@ -36,11 +36,6 @@ class Region:
         """Both columns as 1-based counts of UTF-8 bytes; a byte order mark counts."""
         before = len(self.text[: self.column - 1].encode()) + (len(BOM) if self.has_mark else 0)
         return before + 1, before + len(self.code.encode()) + 1
-
-    def in_utf16(self) -> tuple[int, int]:
-        """Both columns as 0-based counts of UTF-16 units, as the language server protocol has them."""
-        before = len(self.text[: self.column - 1].encode("utf-16-le")) // 2
-        return before, before + len(self.code.encode("utf-16-le")) // 2
 
 
 def region(finding: Finding, report: Report) -> Region:
