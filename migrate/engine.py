@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Protocol
 
 from migrate.report.model import Change, Edit, Outcome
 from migrate.source.parts import parts
+from migrate.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from migrate.alone import Stage
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Role
     from migrate.edits import Plan
     from migrate.options import Options
-    from migrate.source.project import Project, SourceFile
+    from migrate.source.project import SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class Engine:
     """`plan` decides, `apply` edits one file in memory, `check` says what is wrong with the result.
 
     `edits` says which edits made it.
-    `parts` divides a project into such as have nothing to do with each other: each is planned by itself.
+    `parts` divides a project into such as have nothing to do with each other: each is planned by itself. `start` puts
+    what trains in a converted notebook into functions that are started on several processes.
     """
 
     plan: Callable[[Project, Options], Conversion]
@@ -52,6 +55,7 @@ class Engine:
     check: Callable[[SourceFile, Change, Conversion], list[str]]
     parts: Callable[[Project], Sequence[Project]] = lambda project: (project,)
     edits: Callable[[SourceFile, Conversion], Sequence[Edit]] = lambda _, __: ()
+    start: Callable[[SourceFile, bytes, Options], bytes] = lambda _file, content, _options: content
 
 
 def _plan(project: Project, options: Options) -> Conversion:
@@ -120,6 +124,34 @@ def _check(file: SourceFile, change: Change, conversion: Conversion) -> list[str
     return failures if file.notebook is None else [*failures, *file.notebook.faults(change.new)]
 
 
+def _start(file: SourceFile, content: bytes, options: Options) -> bytes:
+    """The module of a converted notebook with its functions.
+
+    Raises:
+        NotStarted: what a cell does cannot be done so.
+    """
+    from migrate.analysis import analyse
+    from migrate.analysis.known import TABLES
+    from migrate.launching import NotStarted, started
+    from migrate.rules import PACKAGES
+
+    assert file.notebook is not None
+    facts = analyse(Project([replace(file, content=content)]), options.known or TABLES)
+    names = next((module.names for module in facts.modules if module.file.path == file.path), {})
+
+    def roles(name: str) -> frozenset[Role]:
+        return frozenset(value.role for value in names.get(name, ()))
+
+    try:
+        package = PACKAGES[options.target.value]
+        made = started(content.decode(), file.content.decode(), file.notebook.mark, package, roles)
+    except NotStarted as error:
+        error.path, error.line = file.path, file.notebook.line(error.cell, 1)
+        error.cell = 0  # the line is that of the module, as in every finding before it is told
+        raise
+    return made.encode()
+
+
 def _plan_of(file: SourceFile, conversion: Conversion) -> Plan:
     if conversion.plan is None:
         raise ValueError(f"{file.path} is to be edited, and there is no plan. Make one: ENGINE.plan(project, options).")
@@ -144,4 +176,4 @@ def _edits(file: SourceFile, conversion: Conversion) -> Sequence[Edit]:
     return told if ready is None else retold_edits(told, file.content, ready.content)
 
 
-ENGINE = Engine(_plan, _apply, _check, parts, _edits)
+ENGINE = Engine(_plan, _apply, _check, parts, _edits, _start)

@@ -54,6 +54,7 @@ class EditError(MigrateError):
     """A planned edit cannot be made in this file."""
 
     is_our_bug = True  # False in those that say what the file or libcst does not allow
+    code = "MIG998"  # under which it is told where it is none of our bugs
 
 
 class WriteError(MigrateError):

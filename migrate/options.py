@@ -43,6 +43,7 @@ class Options:
     review: bool = False  # also make edits that rest on what is only likely
     annotate: bool = False  # and put a comment at these
     report: bool = False  # a page for reviewers is wanted: what changes and what was understood, in every mode
+    notebook_launcher: bool = False  # of notebooks: start what trains on several processes
     known: Tables | None = None  # what is known of libraries, with the rows of the project's pyproject.toml; None: ours
     exclude: tuple[Patterns, ...] = ()  # files and folders that are not looked at where they are found in a folder
     force_exclude: bool = False  # nor where they are named themselves

@@ -171,6 +171,8 @@ class _Failure:
     way_out: str = ""
     cause: Exception | None = None
     is_our_bug: bool = True
+    code: str = NOT_EDITABLE  # where it is none
+    line: int = 1
     with_it: tuple[str, ...] = ()  # paths that are dropped because of it
 
 
@@ -212,7 +214,7 @@ def _edit(planned: _Planned, options: Options, engine: Engine) -> tuple[dict[str
     changes: dict[str, Change] = {}
     files = {file.path: file for file in planned.project.named}
     for path in conversion.touched:
-        made = _apply(files[path], conversion, engine)
+        made = _apply(files[path], conversion, options, engine)
         if isinstance(made, _Failure):
             broken[path] = made
         else:
@@ -224,13 +226,16 @@ def _edit(planned: _Planned, options: Options, engine: Engine) -> tuple[dict[str
     return changes, broken
 
 
-def _apply(file: SourceFile, conversion: Conversion, engine: Engine) -> Change | _Failure:
+def _apply(file: SourceFile, conversion: Conversion, options: Options, engine: Engine) -> Change | _Failure:
     """One file's new content, checked by itself."""
     try:
         applied = engine.apply(file, conversion)
         edits = engine.edits(file, conversion)
         change = Change(file.path, file.content, applied.content, applied.lost_comments, edits=tuple(edits))
         failures = engine.check(file, change, conversion)
+        if options.notebook_launcher and file.notebook is not None and not failures:
+            change = replace(change, new=engine.start(file, change.new, options))
+            failures = file.notebook.faults(change.new)
     except Exception as error:  # noqa: BLE001 (a bug of ours in one file must not cost the others)
         return _failure(error)
     if change.new == change.old:
@@ -282,7 +287,8 @@ def _drop(changes: dict[str, Change], broken: dict[str, _Failure], conversion: C
 def _failure(error: Exception) -> _Failure:
     if isinstance(error, MigrateError):
         is_our_bug = not isinstance(error, EditError) or error.is_our_bug
-        return _Failure(error.what, error.way_out, error, is_our_bug)
+        code = error.code if isinstance(error, EditError) else NOT_EDITABLE
+        return _Failure(error.what, error.way_out, error, is_our_bug, code, error.line or 1)
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return _Failure(text, cause=error)
 
@@ -296,10 +302,10 @@ def _told(findings: Sequence[Finding], broken: Mapping[str, _Failure]) -> tuple[
         if failure.reason:
             stays = "The files stay as they were" if failure.with_it else "The file stays as it was"
             also = f" (with {', '.join(failure.with_it)})" if failure.with_it else ""
-            code, whose = (OUR_BUG, "a bug of ours: ") if failure.is_our_bug else (NOT_EDITABLE, "")
+            code, whose = (OUR_BUG, "a bug of ours: ") if failure.is_our_bug else (failure.code, "")
             message = f"{whose}{failure.reason.rstrip('.')}. {stays}{also}"
             way_out = failure.way_out or "Please report it with the file; --traceback shows where it happened."
-            told.append(Finding(code, path, 1, 1, 1, message, way_out, Kind.LEFT))
+            told.append(Finding(code, path, failure.line, 1, failure.line, message, way_out, Kind.LEFT))
     return tuple(told)
 
 

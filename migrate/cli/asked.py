@@ -34,6 +34,7 @@ class Asked:
     annotate: bool = False
     interactive: bool = False
     undo_patch: str = ""
+    notebook_launcher: bool = False
     stdin_filename: str = ""
     exclude: Sequence[str] | None = None
     force_exclude: bool = False
@@ -87,6 +88,7 @@ class Asked:
         return Options(
             mode=self.mode or Mode.PREVIEW,
             annotate=self.annotate,
+            notebook_launcher=self.notebook_launcher,
             exclude=(Patterns(Path.cwd().resolve(), tuple(self.exclude)),) if self.exclude else (),
             config=ISOLATED if self.isolated else self.config or None,
             given=frozenset(named),

@@ -36,6 +36,7 @@ def migrate(
     ignore: flags.Ignore = None,
     review: flags.Review = False,
     annotate: flags.Annotate = False,
+    notebook_launcher: flags.NotebookLauncher = False,
     stdin_filename: flags.StdinName = "",
     exclude: flags.Exclude = None,
     force_exclude: flags.ForceExclude = False,

@@ -16,6 +16,7 @@ EXAMPLES = (
     Example("migrate train.py", "show the diff, and what was understood"),
     Example("migrate train.py --write", "convert the file"),
     Example("migrate train.ipynb", "the same of a notebook, cell by cell"),
+    Example("migrate train.ipynb --notebook-launcher", "and start its training on several processes"),
     Example("migrate src/ --interactive", "decide program by program"),
     Example("migrate train.py --write --undo-patch back.patch", "`git apply back.patch` takes the conversion back"),
     Example("migrate src/ --diff | git apply", "take the changes as a patch"),

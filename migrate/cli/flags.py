@@ -37,6 +37,12 @@ Review = Annotated[
     bool, typer.Option("--review", help="Also make edits that rest on what is only likely; the report lists them.")
 ]
 Annotate = Annotated[bool, typer.Option("--annotate", help="With --review: put a comment at each of these edits.")]
+NotebookLauncher = Annotated[
+    bool,
+    typer.Option(
+        "--notebook-launcher", help="Notebooks: start what trains on several processes, by notebook_launcher."
+    ),
+]
 
 # --- which findings
 Since = Annotated[

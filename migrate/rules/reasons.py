@@ -93,6 +93,14 @@ REASONS: tuple[Reason, ...] = (
         "take the `# migrate: ignore` of that loop out, or give it a program of its own.",
     ),
     _reason(
+        "MIG910",
+        "not-started",
+        "what a cell of a notebook does cannot be started on several processes.",
+        "With --notebook-launcher the training becomes a function, which runs in processes of its own:\n"
+        "it has no kernel, and of what it makes only what it returns comes back.",
+        "change the cell as the message says, or convert without --notebook-launcher.",
+    ),
+    _reason(
         "MIG998",
         "not-editable",
         "libcst cannot edit the file without changing parts that nobody asked to change.",

@@ -66,7 +66,8 @@ class Notebook:
         return self.document.language
 
     @cached_property
-    def _mark(self) -> str:
+    def mark(self) -> str:
+        """What begins the statements between the cells, and the names that stand for what is not Python."""
         mark = MARK
         while mark in self.document.text:
             mark += "_"
@@ -85,7 +86,7 @@ class Notebook:
             if cell.language not in PYTHON:
                 continue
             try:
-                read = python(cell.source, f"{self._mark}_{cell.number}")
+                read = python(cell.source, f"{self.mark}_{cell.number}")
                 (read.text or "").encode()
             except (Unreadable, UnicodeEncodeError) as error:
                 raise _unreadable(error, self.path, cell) from error
@@ -105,7 +106,7 @@ class Notebook:
 
     def _border(self, one: Joined) -> str:
         """The statement above a cell. That of the first one also keeps a `coding` comment from meaning anything."""
-        return f'"{self._mark} {one.cell.number}"'
+        return f'"{self.mark} {one.cell.number}"'
 
     # --- places -----------------------------------------------------------------------------------------------------
 
@@ -190,7 +191,7 @@ class Notebook:
 
     def _sources(self, module: bytes) -> Iterator[tuple[Joined, str]]:
         """Each cell with its source in a version of the module."""
-        before, *parts = re.split(rf'^"{self._mark} (?=\d+"$)', module.decode(), flags=re.MULTILINE)
+        before, *parts = re.split(rf'^"{self.mark} (?=\d+"$)', module.decode(), flags=re.MULTILINE)
         if before or len(parts) != len(self.joined):
             raise Mixed("the cells have lost their borders")
         for one, part in zip(self.joined, parts, strict=True):
@@ -206,7 +207,7 @@ class Notebook:
         if new == old:
             return one.cell.source
         source = restored(new, one.python)
-        if source is None or self._mark in source:
+        if source is None or self.mark in source:
             raise Mixed(f"a line of IPython in cell {one.cell.number} has lost its place")
         return _ended_as(source, old)
 

@@ -1,0 +1,151 @@
+"""Names that code reads and binds, in the order in which it does: what is needed before it, and what after it.
+
+Only names of the module count. A function's body is read where something mentions the function.
+"""
+
+from __future__ import annotations
+
+import ast
+import symtable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def bound(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names of the module that code binds, or deletes, where it stands."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, DEFINITIONS):
+            found.add(node.name)
+        elif isinstance(node, ast.Lambda):
+            continue
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        elif isinstance(node, _COMPREHENSIONS):
+            found |= {inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)}
+        else:
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                found.add(node.id)
+            if isinstance(node, ast.ExceptHandler) and node.name:
+                found.add(node.name)
+            found |= bound(ast.iter_child_nodes(node))
+    return found
+
+
+def mentioned(nodes: Iterable[ast.AST]) -> set[str]:
+    """Every name that code reads, anywhere in it."""
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)} | {
+        name for node in nodes for n in ast.walk(node) if isinstance(n, ast.Global) for name in n.names
+    }
+
+
+def globals_of(definitions: Mapping[str, ast.AST]) -> dict[str, set[str]]:
+    """The names of the module that each function or class of it uses."""
+    found: dict[str, set[str]] = {}
+    for name, node in definitions.items():
+        table = symtable.symtable(ast.unparse(node), name, "exec")
+        found[name] = {symbol for inner in table.get_children() for symbol in _globals(inner)}
+        found[name] |= mentioned(getattr(node, "decorator_list", ()))
+    return found
+
+
+def _globals(table: symtable.SymbolTable) -> set[str]:
+    names = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
+    if isinstance(table, symtable.Class):  # what its body reads is looked up in the module, too
+        names |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_referenced()}
+    return names.union(*map(_globals, table.get_children()))
+
+
+def reached(names: Iterable[str], uses: Mapping[str, set[str]]) -> set[str]:
+    """Some names with all that the functions among them use, and those in turn."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        if (name := waiting.pop()) not in found:
+            found.add(name)
+            waiting += uses.get(name, ())
+    return found
+
+
+# --- what must be there before --------------------------------------------------------------------------------------
+
+
+def needed(statements: Sequence[ast.stmt], uses: Mapping[str, set[str]]) -> set[str]:
+    """The names whose value from before some statements is read in them, as far as order says."""
+    found, _ = _block(statements, set(), uses)
+    return found
+
+
+def _block(body: Sequence[ast.stmt], known: set[str], uses: Mapping[str, set[str]]) -> tuple[set[str], set[str]]:
+    """The names that a block reads before it binds them, and those that it binds for sure."""
+    found: set[str] = set()
+    known = set(known)
+    for statement in body:
+        read, made = _statement(statement, known, uses)
+        found |= read
+        known |= made
+    return found, known
+
+
+def _statement(node: ast.stmt, known: set[str], uses: Mapping[str, set[str]]) -> tuple[set[str], set[str]]:
+    def read(*parts: ast.AST | None) -> set[str]:
+        nodes = (n for part in parts if part for n in ast.walk(part))
+        names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        return reached(names, uses) - known
+
+    if isinstance(node, DEFINITIONS):
+        return read(*node.decorator_list), {node.name}
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        given = bound([node.target])
+        inside, made = _block(node.body, known | given, uses)
+        return read(node.iter) | inside | _block(node.orelse, known, uses)[0], given | made
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        inside, made = _block(node.body, known | bound(node.items), uses)
+        return read(*(item.context_expr for item in node.items)) | inside, bound(node.items) | made
+    if isinstance(node, ast.If):
+        (one, first), (two, second) = (_block(part, known, uses) for part in (node.body, node.orelse))
+        return read(node.test) | one | two, first & second
+    if isinstance(node, ast.While):
+        return read(node.test) | _block(node.body, known, uses)[0] | _block(node.orelse, known, uses)[0], set()
+    if isinstance(node, ast.Try):
+        parts = [*node.handlers, *node.body, *node.orelse, *node.finalbody]
+        return read(*parts), set()
+    if isinstance(node, ast.AugAssign):
+        return read(node.value, node.target) | (bound([node.target]) - known), set()
+    return read(node), bound([node])
+
+
+# --- what may be another afterwards ---------------------------------------------------------------------------------
+
+
+def touched(nodes: Sequence[ast.AST]) -> set[str]:
+    """The names that code binds, and those of what it may change: handed to calls, asked to do something, set in."""
+    found = bound(nodes)
+    for node in (inner for outer in nodes for inner in ast.walk(outer)):
+        if isinstance(node, ast.Call):
+            parts: list[ast.AST] = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if isinstance(node.func, ast.Attribute):
+                parts.append(node.func.value)
+            if isinstance(node.func, ast.Name) and node.func.id in _HARMLESS:
+                continue
+            found |= {name for part in parts if (name := _root(part)) is not None}
+        elif isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+            if (name := _root(node)) is not None:
+                found.add(name)
+    return found
+
+
+_HARMLESS = frozenset(
+    "print range len enumerate zip float int str sum min max abs round sorted isinstance type".split()
+)
+
+
+def _root(node: ast.AST) -> str | None:
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None

@@ -1,0 +1,302 @@
+"""From cells that run on one process to functions that `notebook_launcher` starts.
+
+    for x, y in loader:          ->   def training():
+        ...                               global accelerator, loader, model, optimizer
+                                          accelerator = Accelerator()
+                                          loader, model, optimizer = accelerator.prepare(...)
+                                          for x, y in loader:
+                                              ...
+                                          return accelerator.unwrap_model(model).state_dict(), model.training
+
+                                      model_state, model_training = notebook_launcher(training)
+                                      model.load_state_dict(model_state)
+                                      model.train(model_training)
+
+Each cell that needs several processes is started for itself, so cells stay what they are, and between them the notebook
+holds plain objects. Names stay global where functions read them, or where they have a value before; all else is the
+function's own. What the function changes, and later cells read, is what it returns; of models and optimizers that is
+their state, because the notebook's own objects refer to each other.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role
+from migrate.launching.names import bound, mentioned, needed, reached, touched
+from migrate.launching.refusal import NotStarted
+from migrate.launching.text import INDENT, end, replaced, start
+from migrate.launching.view import IMPORTS, Region, View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+LAUNCHER = "notebook_launcher"
+#: What only the kernel has.
+_OF_THE_KERNEL = frozenset({"display", "get_ipython", "In", "Out"})
+#: What sees names as they are in the module, and would see those of a function.
+_SEES_NAMES = frozenset({"exec", "eval", "globals", "locals", "vars"})
+_WITH_STATE = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER})  # what comes back by its state dict
+_NOT_WANTED = frozenset({Role.LOADER, Role.DATASET, Role.SAMPLER})
+_APART = "Move it into a cell of its own, or convert without --notebook-launcher."
+_INSIDE = "Do it in the cell that trains, or convert without --notebook-launcher."
+
+
+def started(content: str, original: str, mark: str, package: str, roles: Callable[[str], frozenset[Role]]) -> str:
+    """The module of a converted notebook, with functions that are started on several processes.
+
+    `original` is the module before the conversion; `roles` says what a name of the module is found to be.
+
+    Raises:
+        NotStarted: what a cell does cannot be done so.
+    """
+    view = View(content, mark, package, original)
+    if not view.regions:
+        return content
+    work = [_Start(view, region, roles) for region in view.regions]
+    inside = {node for region in view.regions for node in region.statements}
+    changes = [one.change() for one in work]
+    changes += [_gone(view, node) for node in view.setup if node not in inside]
+    changes += [(start(node), end(node), lines) for node, lines in view.spoken.items() if node not in inside]
+    changes.append(_imported(view))
+    return "\n".join(replaced(view.text.lines, changes))
+
+
+def _gone(view: View, node: ast.stmt) -> tuple[int, int, list[str]]:
+    """A statement away, with one of the blank lines around it."""
+    first, last = start(node), end(node)
+    if view.shares_a_line(node):
+        raise NotStarted("two statements share a line", _APART, cell=view.cells[node])
+    around = view.text.lines[first - 2].strip(), (view.text.lines[last : last + 1] or ["x"])[0].strip()
+    if kept := view.kept_device(node):
+        return first, last, kept
+    return first, last + (not any(around)), []
+
+
+def _imported(view: View) -> tuple[int, int, list[str]]:
+    """The launcher beside what is imported already."""
+    for node in view.cells:
+        if isinstance(node, ast.ImportFrom) and node.module == view.package and start(node) == end(node):
+            names = sorted({*(ast.unparse(alias) for alias in node.names), LAUNCHER}, key=lambda n: (n[0].islower(), n))
+            return start(node), end(node), [f"from {view.package} import {', '.join(names)}"]
+    first = next(node for node in view.cells)
+    return start(first), start(first) - 1, [f"from {view.package} import {LAUNCHER}"]
+
+
+class _Start:
+    """One cell's function and its start."""
+
+    def __init__(self, view: View, region: Region, roles: Callable[[str], frozenset[Role]]) -> None:
+        self._view = view
+        self._region = region
+        self._roles = roles
+        self._statements = region.statements
+        self._reach = reached(mentioned(self._statements), view.uses)
+        self._check()
+        self._setup = self._needed_setup()
+        self._body = [*ast.parse("\n".join(self._setup)).body, *self._statements]
+
+    def change(self) -> tuple[int, int, list[str]]:
+        """The lines of the cell that give way, and what comes in their place."""
+        first, last = start(self._statements[0]), end(self._statements[-1])
+        results = self._results()
+        name = self._name()
+        names = ", ".join(part for one in results for part in self._received(one))
+        given = ", ".join(part for one in results for part in self._returned(one))
+        shared = ", ".join(sorted(self._shared()))
+        lines = [
+            f"def {name}():",
+            *([f"{INDENT}global {shared}", ""] if shared else []),
+            *(INDENT + line for code in self._setup for line in code.split("\n")),
+            *([""] if self._setup else []),
+            *self._view.text.indented(first, last),
+            *(["", f"{INDENT}return {given}"] if results else []),
+            "",
+            f"{f'{names} = ' if names else ''}{LAUNCHER}({name}{self._processes()})",
+            *(line for one in results for line in self._loaded(one)),
+        ]
+        return first, last, lines
+
+    def _processes(self) -> str:
+        """Accelerate wants to be told how many; the runtime takes one for each GPU."""
+        return ", num_processes=torch.cuda.device_count() or 1" if self._view.package == "accelerate" else ""
+
+    def _name(self) -> str:
+        name = "training" if self._trains() else "evaluation"
+        taken = bound(self._view.cells) | self._reach
+        several = [one for one in self._view.regions if one.cell != self._region.cell]
+        return f"{name}_{self._region.cell}" if name in taken or several else name
+
+    def _trains(self) -> bool:
+        return any(isinstance(n, ast.Attribute) and n.attr in ("backward", "step") for n in self._nodes())
+
+    def _nodes(self) -> Iterable[ast.AST]:
+        """All code that the region runs, as far as it is in the notebook."""
+        definitions = [node for name, node in self._view.definitions.items() if name in self._reach]
+        return [inner for node in (*self._statements, *definitions) for inner in ast.walk(node)]
+
+    # --- what each process needs ------------------------------------------------------------------------------------
+
+    def _needed_setup(self) -> list[str]:
+        above = [node for node in self._view.setup if start(node) < start(self._statements[0])]
+        found = []
+        for number, node in enumerate(above):
+            again = {name for other in above[number + 1 :] if self._view.is_prepare(other) for name in bound([other])}
+            if node is self._view.maker or (isinstance(node, ast.If) and self._is_wanted(node)):
+                found.append(self._view.text.source(node))
+            elif self._view.is_prepare(node):
+                if code := self._prepare(node, again):
+                    found.append(code)
+            elif not isinstance(node, ast.If) and bound([node]) & self._reach:
+                found.append(self._view.text.source(node))
+        return found
+
+    def _is_wanted(self, node: ast.If) -> bool:
+        """Whether what is done for several processes is about something that the region uses."""
+        imported = bound(other for other in self._view.cells if isinstance(other, IMPORTS))
+        return mentioned([node]) - imported <= {self._view.accelerator, *self._reach}
+
+    def _prepare(self, node: ast.stmt, again: set[str]) -> str:
+        """The call for what the region uses, and what no later call prepares; empty where that is nothing."""
+        assert isinstance(node, ast.Assign)
+        assert isinstance(node.value, ast.Call)
+        target, call = node.targets[0], node.value
+        parts = target.elts if isinstance(target, ast.Tuple) else [target]
+        if call.keywords or [ast.unparse(p) for p in parts] != [ast.unparse(a) for a in call.args]:
+            raise self._refused("what is prepared has no name of its own", _INSIDE, node)
+        if not all(isinstance(part, ast.Name) for part in parts):
+            raise self._refused(f"`{ast.unparse(target)}` is prepared, and is no plain name", _INSIDE, node)
+        names = [ast.unparse(part) for part in parts]
+        wanted = [name for name in names if name in self._reach and name not in again]
+        self._check_rebound(node, wanted)
+        if len(wanted) == len(names):
+            return self._view.text.source(node)
+        listed = ", ".join(wanted)
+        return f"{listed} = {ast.unparse(call.func)}({listed})" if wanted else ""
+
+    def _check_rebound(self, node: ast.Assign, names: Sequence[str]) -> None:
+        """A name that is another object by now would be prepared in the place of the first."""
+        inside = {other for region in self._view.regions for other in region.statements}
+        for other in self._view.cells:
+            if start(node) < start(other) < start(self._statements[0]) and other not in inside:
+                if other not in self._view.setup and (again := bound([other]) & set(names)):
+                    raise self._refused(f"`{min(again)}` is given another value after it is prepared", _INSIDE, other)
+
+    # --- names ------------------------------------------------------------------------------------------------------
+
+    def _shared(self) -> set[str]:
+        """The names that stay those of the module."""
+        of_functions = {name for names in self._view.uses.values() for name in names}
+        return bound(self._body) & (needed(self._body, {}) | of_functions)
+
+    def _results(self) -> list[str]:
+        """What the region may change, and what is read below it."""
+        later = [node for node in self._view.after(self._region) if node not in self._view.setup]
+        definitions = {name: node for name, node in self._view.definitions.items() if name in self._reach}
+        changed = touched(self._body if self._trains() else self._statements)
+        for name, node in definitions.items():
+            changed |= touched([node]) & self._view.uses[name]
+        read = needed(later, self._view.uses) & changed
+        own = {*self._view.definitions, *self._view.bound_to_processes, *self._constants()}
+        own |= bound(node for node in self._view.cells if isinstance(node, IMPORTS))
+        found = sorted(name for name in read - own if not self._roles(name) or not self._roles(name) <= _NOT_WANTED)
+        for name in found:
+            if name in bound(self._statements) and self._roles(name) & {Role.OPTIMIZER, Role.SCHEDULER}:
+                what = f"`{name}` is made here, and later cells go on with it"
+                raise self._refused(what, "Make it in a cell above, or convert without --notebook-launcher.")
+        if found and self._view.package == "accelerate":
+            listed = ", ".join(f"`{name}`" for name in found)
+            what = f"later cells read {listed}, and Accelerate's {LAUNCHER} gives nothing back"
+            raise self._refused(what, "Use --target runtime, or save it in this cell and load it in the later ones.")
+        return found
+
+    def _constants(self) -> set[str]:
+        """Names that are only ever given numbers and texts, and not by the region."""
+        given: dict[str, list[ast.AST | None]] = {}
+        for node in self._view.cells:
+            value = node.value if isinstance(node, ast.Assign) else None
+            for name in bound([node]):
+                given.setdefault(name, []).append(value)
+        plain = {name for name, values in given.items() if all(_is_plain(value) for value in values)}
+        return plain - bound(self._body)
+
+    def _has_state(self, name: str) -> bool:
+        """Whether an object of the notebook stays what it is, and gets the state of the one that was trained."""
+        is_new = name in bound(self._statements)
+        return bool(self._roles(name)) and self._roles(name) <= _WITH_STATE and not is_new
+
+    def _returned(self, name: str) -> list[str]:
+        """What the function gives for a name."""
+        prepared = {n for node in self._view.setup if self._view.is_prepare(node) for n in bound([node])}
+        is_model = Role.MODEL in self._roles(name)
+        is_wrapped = name in prepared and is_model
+        whole = f"{self._view.accelerator}.unwrap_model({name})" if is_wrapped else name
+        if not self._has_state(name):
+            return [whole]
+        return [f"{whole}.state_dict()", *([f"{name}.training"] if is_model else [])]
+
+    def _received(self, name: str) -> list[str]:
+        """What takes it in the notebook."""
+        if not self._has_state(name):
+            return [name]
+        taken = bound(self._view.cells)
+        return [
+            next(
+                n for n in (f"{name}_{word}", f"{name}_{word}_{self._region.cell}", f"_{name}_{word}") if n not in taken
+            )
+            for word in ("state", *(["training"] if Role.MODEL in self._roles(name) else []))
+        ]
+
+    def _loaded(self, name: str) -> list[str]:
+        """How the notebook's own object becomes what it is."""
+        if not self._has_state(name):
+            return []
+        state, *mode = self._received(name)
+        return [f"{name}.load_state_dict({state})", *(f"{name}.train({one})" for one in mode)]
+
+    # --- what stands in the way -------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        text = self._view.text
+        first, last = self._statements[0], self._statements[-1]
+        if self._view.shares_a_line(first) or self._view.shares_a_line(last):
+            raise self._refused("two statements share a line", _APART)
+        if any(self._view.mark in line for line in text.of(start(first), end(last))):
+            raise self._refused("a line of IPython stands among what several processes run", _APART)
+        if found := self._classes():
+            what = f"methods of {min(found)} use the accelerator, which is there in the function only"
+            raise self._refused(what, "Hand the accelerator to them, or convert without --notebook-launcher.")
+        if found := self._reach & _OF_THE_KERNEL:
+            raise self._refused(f"`{min(found)}` is there in the notebook's own process only", _APART)
+        if found := self._reach & _SEES_NAMES:
+            raise self._refused(f"{min(found)}() would see other names in a function", _APART)
+        if any(isinstance(n, (ast.Await, ast.AsyncFor, ast.AsyncWith)) for s in self._statements for n in ast.walk(s)):
+            raise self._refused("something is awaited among what several processes run", _APART)
+        if any(isinstance(s, ast.ImportFrom) and s.names[0].name == "*" for s in self._statements):
+            raise self._refused("a function cannot import *", "Import it in a cell above.")
+        if not any(isinstance(n, (ast.For, ast.While, ast.Call)) and self._enters(n) for n in self._nodes()):
+            names = sorted(self._reach & self._view.bound_to_processes)
+            raise self._refused(f"`{names[0]}` is used in the notebook's own process, which has none", _INSIDE)
+
+    def _classes(self) -> set[str]:
+        """The classes that use what the accelerator gives."""
+        classes = {name for name, node in self._view.definitions.items() if isinstance(node, ast.ClassDef)}
+        return classes & self._view.bound_to_processes
+
+    def _enters(self, node: ast.AST) -> bool:
+        """Whether some code is a loop, or a call of a function that needs the accelerator."""
+        if not isinstance(node, ast.Call):
+            return True
+        return isinstance(node.func, ast.Name) and node.func.id in self._view.definitions
+
+    def _refused(self, what: str, way_out: str, node: ast.stmt | None = None) -> NotStarted:
+        return NotStarted(what, way_out, cell=self._region.cell if node is None else self._view.cells[node])
+
+
+def _is_plain(node: ast.AST | None) -> bool:
+    if isinstance(node, ast.Tuple):
+        return all(map(_is_plain, node.elts))
+    if isinstance(node, (ast.UnaryOp, ast.BinOp)):
+        return all(_is_plain(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+    return isinstance(node, ast.Constant)

@@ -1,0 +1,266 @@
+"""`--notebook-launcher`: the cells that need several processes become functions that are started."""
+
+import json
+from textwrap import dedent
+
+import pytest
+
+from migrate.analysis.roles import Role
+from migrate.launching import NotStarted, started
+from migrate.options import Mode, Options, Target
+from migrate.pipeline import run_text
+from migrate.report.model import Kind
+
+MARK = "__mark"
+OPTIONS = Options(notebook_launcher=True)
+SETUP = """\
+from runtime import Accelerator
+accelerator = Accelerator()
+losses = []
+loader, model, optimizer = accelerator.prepare(loader, model, optimizer)"""
+STEP = """\
+for x in loader:
+    loss = model(x).sum()
+    accelerator.backward(loss)
+    optimizer.step()"""
+ROLES = {"model": Role.MODEL, "optimizer": Role.OPTIMIZER, "loader": Role.LOADER}
+
+
+def _started(*cells, package="runtime", original=None):
+    """The cells of a converted notebook after their start is written."""
+    made = started(
+        _module(cells),
+        _module(original or cells),
+        MARK,
+        package,
+        lambda n: frozenset({ROLES[n]} & {*Role}) if n in ROLES else frozenset(),
+    )
+    parts = made.split(f'"{MARK} ')[1:]
+    return [part.partition("\n")[2].removesuffix("\n") for part in parts]
+
+
+def _module(cells):
+    return "".join(f'"{MARK} {number}"\n{dedent(cell)}\n' for number, cell in enumerate(cells, 1))
+
+
+def test_cell_becomes_a_function():
+    first, second = _started(SETUP, STEP)
+
+    assert first == "from runtime import Accelerator, notebook_launcher\nlosses = []"
+    assert second == dedent("""\
+        def training():
+            global loader, model, optimizer
+
+            accelerator = Accelerator()
+            loader, model, optimizer = accelerator.prepare(loader, model, optimizer)
+
+            for x in loader:
+                loss = model(x).sum()
+                accelerator.backward(loss)
+                optimizer.step()
+
+        notebook_launcher(training)""")
+
+
+def test_what_later_cells_read_comes_back():
+    *_, cell, last = _started(SETUP, f"{STEP}\n    losses.append(loss.item())", "print(losses, model)")
+
+    assert "    return losses, accelerator.unwrap_model(model).state_dict(), model.training\n\n" in cell
+    assert cell.endswith(
+        "losses, model_state, model_training = notebook_launcher(training)\n"
+        "model.load_state_dict(model_state)\nmodel.train(model_training)"
+    )
+    assert last == "print(losses, model)"
+
+
+def test_optimizer_that_a_later_cell_goes_on_with_gets_its_state():
+    *_, cell, again = _started(SETUP, STEP, STEP)
+
+    assert "optimizer.load_state_dict(optimizer_state)" in cell
+    assert "notebook_launcher(training_2)" in cell
+    assert "notebook_launcher(training_3)" in again
+
+
+@pytest.mark.parametrize(
+    ("later", "result"),
+    [
+        ("for loss in losses:\n    pass", ["losses"]),  # bound before it is read
+        ("loss = 3\nprint(loss)", []),
+        ("if losses:\n    loss = 3\nprint(loss)", ["loss", "losses"]),
+        ("[loss for loss in [1]]", ["loss"]),  # a name of its own: taken for one that is read
+        ("def show():\n    print(loss)", []),
+        ("def show():\n    print(loss)\nshow()", ["loss"]),
+    ],
+)
+def test_result_is_what_is_read_before_it_is_bound(later, result):
+    *_, cell, _ = _started(SETUP, f"{STEP}\n    losses.append(loss.item())", later)
+
+    given = next((line.removeprefix("    return ") for line in cell.splitlines() if "    return " in line), "")
+    assert [name for name in given.split(", ") if name] == result
+
+
+def test_names_that_functions_read_stay_global():
+    *_, cell = _started(
+        SETUP,
+        "def step(x):\n    global rate\n    accelerator.backward(model(x) * rate)",
+        "rate = 1",
+        "for x in loader:\n    step(x)",
+    )
+
+    assert "    global accelerator, loader, model\n" in cell
+
+
+def test_only_what_a_cell_uses_is_prepared():
+    *_, cell = _started(SETUP, "for x in loader:\n    print(accelerator.gather(x))")
+
+    assert "    loader = accelerator.prepare(loader)\n" in cell
+    assert "notebook_launcher(evaluation)" in cell
+
+
+def test_output_of_other_cells_is_that_of_one_process():
+    shown = """\
+        accelerator.print(len(losses))
+        with accelerator.main_process_first():
+            data = fetch('''
+        a text''')
+        if accelerator.is_main_process:
+            # a figure
+            plot(losses)
+        bar = tqdm(data, disable=not accelerator.is_local_main_process)
+        print(accelerator.unwrap_model(model).weight)
+        accelerator.wait_for_everyone()"""
+
+    _, plain, _ = _started(SETUP, shown, STEP)
+
+    assert plain == dedent("""\
+        print(len(losses))
+        data = fetch('''
+        a text''')
+        # a figure
+        plot(losses)
+        bar = tqdm(data)
+        print(model.weight)""")
+
+
+def test_device_that_is_only_shown_is_chosen_as_before():
+    setup = SETUP.replace("losses = []", "device = accelerator.device")
+    before = setup.replace("accelerator.device", "torch.device('cuda')")
+
+    first, shown, cell = _started(setup, "accelerator.print(device)", STEP, original=[before, "print(device)", STEP])
+
+    assert "device = torch.device('cuda')" in first
+    assert shown == "print(device)"
+    assert "device = " not in cell
+
+
+def test_text_over_several_lines_is_not_moved():
+    *_, cell = _started(SETUP, f"{STEP}\n    print('''a\n  b''')")
+
+    assert "        print('''a\n  b''')" in cell
+
+
+def test_code_around_stays_where_it_is():
+    *_, cell = _started(SETUP, f"rate = 3\n\n{STEP}\n\nmore = 4")
+
+    assert cell.startswith("rate = 3\n\ndef training():\n")
+    assert cell.endswith("\nnotebook_launcher(training)\n\nmore = 4")
+
+
+def test_accelerate_is_told_how_many():
+    first, cell = _started(SETUP.replace("runtime", "accelerate"), STEP, package="accelerate")
+
+    assert "from accelerate import Accelerator, notebook_launcher" in first
+    assert "notebook_launcher(training, num_processes=torch.cuda.device_count() or 1)" in cell
+
+
+def test_function_that_makes_the_accelerator_is_started():
+    main = "from runtime import Accelerator\ndef main(rate):\n    accelerator = Accelerator()\n    return rate"
+
+    _, cell, _ = _started(main, "result = main(3)", "print(result)")
+
+    assert (
+        cell == "def evaluation():\n    result = main(3)\n\n    return result\n\nresult = notebook_launcher(evaluation)"
+    )
+
+
+REFUSED = {
+    "`display` is there in the notebook's own process only": [SETUP, f"{STEP}\n    display(x)"],
+    "a line of IPython": [SETUP, f'{STEP}\n    "{MARK}_1_0"'],
+    "something is awaited": [SETUP, f"{STEP}\n    await x"],
+    "exec() would see other names": [SETUP, f"{STEP}\n    exec('x')"],
+    "`device` is used in the notebook's own process": [
+        f"{SETUP}\ndevice = accelerator.device",
+        "x = y.to(device)",
+        STEP,
+    ],
+    "methods of Net use the accelerator": ["class Net:\n    def act(self):\n        accelerator.wait()", SETUP, STEP],
+    "`model` is given another value after it is prepared": [SETUP, "model = Net()", STEP],
+    "`optimizer` is made here": [SETUP, f"{STEP}\noptimizer = SGD(accelerator.device)", "optimizer.step()"],
+    "make an accelerator each": [SETUP, SETUP, STEP],
+    "two statements share a line": [SETUP, "x = 3; y = accelerator.gather(x)"],
+    "is prepared, and is no plain name": [SETUP.replace("model", "my.model"), STEP.replace("model", "my.model")],
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_cannot_be_started_is_refused(why):
+    with pytest.raises(NotStarted) as refused:
+        _started(*REFUSED[why])
+
+    assert why in refused.value.what
+    assert refused.value.cell
+    assert refused.value.way_out
+
+
+def test_results_do_not_come_back_from_accelerate():
+    with pytest.raises(NotStarted, match="gives nothing back"):
+        _started(SETUP, f"{STEP}\n    losses.append(1)", "print(losses)", package="accelerate")
+
+
+# --- through the whole of it ----------------------------------------------------------------------------------------
+
+
+def _sources(content):
+    return ["".join(cell["source"]) for cell in json.loads(content)["cells"]]
+
+
+def test_notebook_is_converted_and_started(book, training):
+    (change,) = run_text(book(*training), "train.ipynb", OPTIONS).changes
+
+    settings, made, loop = _sources(change.new)
+    assert "from runtime import Accelerator, notebook_launcher" in settings
+    assert "accelerator" not in made
+    assert loop.startswith("def training():\n    global loader, model, optimizer\n")
+    assert loop.endswith("\n\nnotebook_launcher(training)")
+
+
+def test_second_run_changes_nothing(book, training):
+    (change,) = run_text(book(*training), "train.ipynb", OPTIONS).changes
+
+    for options in (OPTIONS, Options()):
+        again = run_text(change.new, "train.ipynb", options)
+        assert (again.changes, again.of(Kind.LOOP), again.exit_status(Mode.CHECK)) == ((), (), 0)
+
+
+def test_refused_notebook_stays_as_it_is_and_says_where(book, training):
+    settings, made, loop = training
+    report = run_text(book(settings, made, f"{loop}\n    display(loss)"), "train.ipynb", OPTIONS)
+
+    assert report.changes == ()
+    (left,) = [f for f in report.of(Kind.LEFT) if f.code == "MIG910"]
+    assert (left.cell, left.line) == (3, 1)
+    assert [loop.converts for loop in report.of(Kind.LOOP)] == [False]
+    assert report.exit_status(Mode.WRITE) == 1
+
+
+def test_scripts_are_converted_as_ever(training):
+    script = "\n".join(training).encode()
+
+    assert run_text(script, "train.py", OPTIONS).changes == run_text(script, "train.py", Options()).changes
+
+
+def test_accelerate_gets_what_it_has(book, training):
+    options = Options(notebook_launcher=True, target=Target.ACCELERATE)
+    (change,) = run_text(book(*training), "train.ipynb", options).changes
+
+    assert "from accelerate import Accelerator, notebook_launcher" in _sources(change.new)[0]
