@@ -24,10 +24,11 @@ def main() -> None:
     linecache.cache.update((name, (len("".join(lines)), None, lines, name)) for name, lines in contents["sources"])
     function, arguments = pickle.loads(contents["call"])  # noqa: S301
     _become_main(function)
+    from runtime.launch.parcel import go_on, send_back  # late: found by the notebook's path
+
+    go_on(contents["random"])
     value = function(*arguments)
     if os.environ.get("RANK") == "0":
-        from runtime.launch.parcel import send_back  # late: found by the notebook's path
-
         send_back(value, result)
 
 

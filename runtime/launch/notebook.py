@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import random
 import signal
 import sys
 import tempfile
@@ -112,7 +113,7 @@ def _start(spec: LaunchSpec, share: Share, function: Callable[..., Any], args: S
         parcel.pack(function, args, call)
         _say(spec, share)
         started = dataclasses.replace(spec, arguments=(call, result))
-        with environment(child_environment(spec, share, os.environ)), _signals_kept():
+        with environment(child_environment(spec, share, os.environ)), _signals_kept(), _random_kept():
             try:
                 status = agent.run(started, share, told.append)
             except LaunchError as error:
@@ -175,6 +176,16 @@ def _in_words_of_a_notebook(message: str) -> str:
     for option, argument in _ARGUMENTS.items():
         message = message.replace(option, argument)
     return message
+
+
+@contextmanager
+def _random_kept() -> Iterator[None]:
+    """Torch elastic draws from Python's random numbers; the notebook's stay where they were."""
+    state = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(state)
 
 
 @contextmanager

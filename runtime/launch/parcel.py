@@ -12,6 +12,7 @@ import io
 import linecache
 import os
 import pickle
+import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,9 +37,36 @@ def pack(function: Callable[..., Any], arguments: Sequence[Any], path: str) -> N
             call = _dumps((function, tuple(arguments)))
         except Exception as error:  # noqa: BLE001  any class may raise what it likes
             raise ConfigurationError(_unsendable(function, arguments, error)) from None
-    contents = {"path": sys.path, "argv": sys.argv, "sources": list(_cells()), "call": call}
+    contents = {"path": sys.path, "argv": sys.argv, "sources": list(_cells()), "random": _random(), "call": call}
     with open(path, "wb") as file:
         pickle.dump(contents, file)
+
+
+def _random() -> list[tuple[str, Any]]:
+    """Where random numbers stand, of the libraries that draw them: each process goes on there, as a fork would."""
+    found: list[tuple[str, Any]] = [("random", random.getstate())]
+    if (numpy := sys.modules.get("numpy")) is not None:
+        found.append(("numpy", numpy.random.get_state()))
+    if (torch := sys.modules.get("torch")) is not None:
+        found.append(("torch", (torch.initial_seed(), torch.get_rng_state().numpy().tobytes())))
+    return found
+
+
+def go_on(states: Sequence[tuple[str, Any]]) -> None:
+    """Draw random numbers from where the notebook stood."""
+    for library, state in states:
+        if library == "random":
+            random.setstate(state)
+        elif library == "numpy":
+            import numpy as np  # late: only where the notebook has it
+
+            np.random.set_state(state)  # noqa: NPY002  the state of what scripts draw from
+        else:
+            import torch
+
+            seed, numbers = state
+            torch.manual_seed(seed)  # also those of devices, which are seeded when they are first used
+            torch.set_rng_state(torch.frombuffer(bytearray(numbers), dtype=torch.uint8))
 
 
 def send_back(value: Any, path: str) -> None:

@@ -256,3 +256,18 @@ def test_without_cloudpickle_the_way_out_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cloudpickle", None)
     with pytest.raises(ValueError, match="pip install cloudpickle"):
         debug_launcher(what_travels, (1,))
+
+
+def test_random_numbers_go_on_where_the_notebook_stood(kernel):
+    assert kernel("""
+import random
+import numpy as np
+
+def draw():
+    return random.random(), np.random.rand(), torch.rand(1).item(), torch.initial_seed()
+
+random.seed(1), np.random.seed(2), torch.manual_seed(3)
+torch.rand(5)
+there = notebook_launcher(draw, num_processes=2)
+print(there == draw())
+""")["stdout"].endswith("True\n")
