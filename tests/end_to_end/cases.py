@@ -12,6 +12,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from migrate.source.project import source_file
+
+ENDS = (".py", ".ipynb")
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 KEYS = {
     "why", "runnable", "processes", "arguments", "frozen", "halved", "evaluation", "schedule", "target",
@@ -70,5 +73,10 @@ def cases() -> list[Case]:
 
 
 def _files(folder: Path, version: str) -> list[Path]:
-    single = folder / f"{version}.py"
-    return [single] if single.exists() else sorted((folder / version).glob("*.py"))
+    single = next((path for path in (folder / f"{version}{end}" for end in ENDS) if path.exists()), None)
+    return [single] if single else sorted(path for path in (folder / version).glob("*") if path.suffix in ENDS)
+
+
+def python_of(file: Path) -> bytes:
+    """What Python reads of a file: of a notebook its cells, as one module."""
+    return source_file(str(file), file.read_bytes()).content

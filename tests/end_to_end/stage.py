@@ -29,6 +29,9 @@ import torch.utils.data
 
 import runtime.accelerator  # noqa: F401 - likewise
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from cases import python_of
+
 LIMIT_S = 60  # a script that hangs is killed
 PLACEMENT = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 #: What torchrun says to the only process that it starts.
@@ -98,7 +101,7 @@ def _become(folder: Path, work: Path, request: dict) -> None:
     sys.path[0] = str(Path(request["script"]).parent)
     status = 0
     try:
-        runpy.run_path(request["script"], run_name="__main__")
+        runpy.run_path(_python(Path(request["script"]), folder), run_name="__main__")
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException:  # noqa: BLE001 - whatever it is, the test shows it
@@ -108,6 +111,15 @@ def _become(folder: Path, work: Path, request: dict) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def _python(script: Path, folder: Path) -> str:
+    """The path of what is run: of a notebook, its cells as a script."""
+    if script.suffix != ".ipynb":
+        return str(script)
+    exported = folder / "notebook.py"
+    exported.write_bytes(python_of(script))
+    return str(exported)
 
 
 def _digest(path: Path) -> str:

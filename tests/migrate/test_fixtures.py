@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "end_to_end"))
-from cases import FIXTURES, KEYS, cases
+from cases import FIXTURES, KEYS, cases, python_of
 
 import runtime
 from migrate.analysis import analyse
@@ -60,7 +60,12 @@ def contents(files):
 
 
 def says(finding):
-    return (finding.line, finding.code, finding.message)
+    """Its place (of a notebook with the number of the cell), code and message."""
+    return ((finding.cell or 0, finding.line), finding.code, finding.message)
+
+
+def at(entry):
+    return (entry.get("cell", 0), entry["line"])
 
 
 # ------------------------------------------------------------------ the cases themselves
@@ -76,7 +81,11 @@ def test_case_is_complete(case):
     assert case.table["why"]
     assert not set(case.table) - KEYS
     assert case.before
-    assert [file.name for file in case.after] in ([], ["after.py"], [file.name for file in case.before])
+    assert [file.name for file in case.after] in (
+        [],
+        [case.before[0].name.replace("before", "after")],
+        [file.name for file in case.before],
+    )
     assert not (case.after and case.left), "a program is converted whole or left whole"
 
 
@@ -109,7 +118,7 @@ def test_what_is_left_is_said(case):
     report, _ = converted(case, case.before)
 
     found = sorted(says(finding) for finding in report.of(Kind.LEFT))
-    expected = sorted((left["line"], left["code"], left["says"]) for left in case.left)
+    expected = sorted((at(left), left["code"], left["says"]) for left in case.left)
     assert [(line, code) for line, code, _ in found] == [(line, code) for line, code, _ in expected]
     for (_, _, message), (_, _, part) in zip(found, expected, strict=True):
         assert part in message
@@ -122,9 +131,9 @@ def test_notes_are_given(case):
 
     found = [says(finding) for finding in report.of(Kind.NOTE)]
     for note in case.table["note"]:
-        assert any(
-            (note["line"], note["code"]) == (line, code) and note["says"] in text for line, code, text in found
-        ), found
+        assert any((at(note), note["code"]) == (line, code) and note["says"] in text for line, code, text in found), (
+            found
+        )
 
 
 @named(case for case in ALL if "roles" in case.table)
@@ -149,7 +158,7 @@ def test_mistakes_are_found(case):
     report, _ = converted(case, case.before)
 
     found = [says(finding) for finding in report.of(Kind.FAULT)]
-    assert [(line, code) for line, code, _ in found] == [(fault["line"], fault["code"]) for fault in case.faults]
+    assert [(line, code) for line, code, _ in found] == [(at(fault), fault["code"]) for fault in case.faults]
     assert all(fault["says"] in message for fault, (_, _, message) in zip(case.faults, found, strict=True))
 
 
@@ -194,7 +203,7 @@ def test_second_run_changes_nothing(case):
 def test_imports_resolve(case):
     siblings = {file.stem for file in case.after}
     for file in case.after:
-        for node in ast.walk(ast.parse(file.read_bytes())):
+        for node in ast.walk(ast.parse(python_of(file))):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
                 modules.append(node.module)
@@ -227,15 +236,15 @@ def test_no_name_is_left_undefined_or_unused():
 
 @named(CONVERTED)
 def test_statements_without_edits_keep_their_text(case):
-    for before, after in _pairs(case):
+    for before, after in _pairs(case, python_of):
         was, is_now = _texts(before), _texts(after)
         for meaning, texts in is_now.items():
             if meaning in was:
                 assert texts <= was[meaning], f"written anew though nothing in it changed: {meaning}"
 
 
-def _pairs(case):
-    return [(a.read_bytes(), b.read_bytes()) for a, b in zip(case.before, case.after, strict=True)]
+def _pairs(case, content=Path.read_bytes):
+    return [(content(a), content(b)) for a, b in zip(case.before, case.after, strict=True)]
 
 
 def _texts(content):
@@ -262,7 +271,7 @@ def test_comments_are_kept_or_reported(case):
     report, _ = converted(case, case.before)
     lost = {Path(c.path).name: [line.partition(": ")[2] for line in c.lost_comments] for c in report.changes}
 
-    for file, (before, after) in zip(case.before, _pairs(case), strict=True):
+    for file, (before, after) in zip(case.before, _pairs(case, python_of), strict=True):
         missing = _comments(before) - _comments(after)
         assert missing == Counter(lost.get(file.name, ()))
 

@@ -14,9 +14,10 @@ def markdown(source):
     return {"cell_type": "markdown", "metadata": {}, "source": _lines(source)}
 
 
-def notebook(*cells, language="python", **style):
+def notebook(*cells, language="python", ids=False, **style):
     """The bytes of a notebook; texts are code cells."""
     made = [code(cell) if isinstance(cell, str) else cell for cell in cells]
+    made = [{**cell, "id": f"cell{number}"} for number, cell in enumerate(made)] if ids else made
     document = {"cells": made, "metadata": {"language_info": {"name": language}}, "nbformat": 4, "nbformat_minor": 5}
     return (json.dumps(document, **{"indent": 1, "ensure_ascii": False, **style}) + "\n").encode()
 
