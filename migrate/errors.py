@@ -4,7 +4,8 @@ MigrateError            what happened, where, and the way out; the command line 
 ├── UsageError          the command asks for something that does not exist
 ├── SourceError         a file cannot be read, or is not Python 3
 ├── EditError           a planned edit cannot be made in this file; the file stays as it was
-└── WriteError          the result cannot be saved; every file stays as it was
+├── WriteError          the result cannot be saved; every file stays as it was
+└── VerifyError         the original cannot be run to be compared with
 """
 
 from __future__ import annotations
@@ -59,3 +60,7 @@ class EditError(MigrateError):
 
 class WriteError(MigrateError):
     """The result cannot be saved; nothing was written."""
+
+
+class VerifyError(MigrateError):
+    """The original cannot be run as it must be to be compared with; nothing was written."""

@@ -20,6 +20,7 @@ LAYERS = {
     "migrate": (
         {"__main__"},
         {"cli", "codemod"},
+        {"verify"},
         {"pipeline"},
         {"engine", "configuration", "ignored"},
         {"alone", "views", "launching"},
@@ -84,6 +85,8 @@ WRITERS_OF_THE_ENVIRONMENT = (
     "runtime/variables.py",  # because a script asks for it
 )
 LIBCST_ONLY_IN = ("migrate/edits/", "migrate/codemod.py")
+RECORDER = "migrate.verify.recorder"
+TORCH_ONLY_IN = "migrate/verify/recorder/"  # what runs in the child processes of a verification
 
 LAUNCH_OPTIONS = {  # beside those about models, --fsdp_* and --dynamo_*
     "--num_processes",
@@ -149,6 +152,11 @@ MIGRATE_OPTIONS = {
     "--annotate",
     "--select",
     "--stdin-filename",
+    "--verify",
+    "--steps",
+    "--processes",
+    "--time-limit",
+    "--verify-json",
     "--target",
     "--traceback",
     "--verbose",
@@ -281,8 +289,11 @@ def test_foreign_imports_stay_in_their_place(path):
     assert not tops & {"click", "accelerate"}, "typer brings its own click; accelerate is no dependency"
     assert "libcst" not in tops or place.startswith(LIBCST_ONLY_IN)
     assert "typer" not in tops or place.split("/")[1].startswith("cli")
-    if place.startswith("migrate/"):
+    if place.startswith(TORCH_ONLY_IN):
+        assert not tops & {"runtime", "libcst"}
+    elif place.startswith("migrate/"):
         assert not tops & {"torch", "numpy", "runtime"}
+        assert not any(name.startswith(RECORDER) for name in imports(path)), "it is started, never imported"
     else:
         assert not tops & {"libcst", "migrate"}
 

@@ -8,6 +8,8 @@
 | `plain.py` | what hooks ask for, read without typer |
 | `asked.py` | what a command line asks for, and which of it exclude each other |
 | `conversion.py` | files, or standard input, through the pipeline |
+| `verification.py` | `--verify` |
+| `arguments.py` | what comes after `--` |
 | `printing.py` | what is shown where |
 | `interactive.py`, `undo.py` | before files are written: what a person accepts, and the way back |
 | `narrowing.py` | of findings those that are new: `--since`, `--baseline` |

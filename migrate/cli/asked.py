@@ -54,6 +54,12 @@ class Asked:
     report: str = ""
     version: bool = False
     show_traceback: bool = False
+    verify: bool = False
+    steps: int | None = None
+    processes: str = ""
+    time_limit: float | None = None
+    verify_json: str = ""
+    arguments: tuple[str, ...] = ()  # of the script
 
     @property
     def printing(self) -> Printing:
@@ -168,6 +174,21 @@ CLASHES: tuple[Clash, ...] = (
         "--interactive shows its questions where --output-format writes",
         "Give one of them.",
     ),
+    (
+        lambda asked: not asked.verify and (asked.steps or asked.processes or asked.time_limit or asked.verify_json),
+        "--steps, --processes, --time-limit and --verify-json say how to verify",
+        "Give --verify, too.",
+    ),
+    (
+        lambda asked: asked.verify and asked.mode not in {None, Mode.WRITE},
+        "--verify shows verdicts, --diff and --check show something else",
+        "Run migrate twice.",
+    ),
+    (
+        lambda asked: asked.verify and asked.output_format not in {Format.TEXT, Format.JSON},
+        "verdicts are no findings, and have no place in this format",
+        "Give --output-format json, or --verify-json FILE.",
+    ),
 )
 STDIN_CLASHES: tuple[Clash, ...] = (
     (
@@ -184,6 +205,11 @@ STDIN_CLASHES: tuple[Clash, ...] = (
         lambda asked: _has_stdin(asked) and asked.write and asked.output_format is not Format.TEXT,
         "standard output cannot hold both the code and findings",
         "Give --check, not --write.",
+    ),
+    (
+        lambda asked: _has_stdin(asked) and asked.verify,
+        "--verify runs a script where it lies, and standard input lies nowhere",
+        "Name the file.",
     ),
     (
         lambda asked: _has_stdin(asked) and (asked.interactive or asked.undo_patch),

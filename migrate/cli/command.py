@@ -9,6 +9,7 @@ import typer
 
 from migrate import __version__, pipeline
 from migrate.cli import catalogue, flags
+from migrate.cli.arguments import Command
 from migrate.cli.asked import Asked
 from migrate.cli.conversion import convert
 from migrate.cli.examples import epilog
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
-@app.command(epilog=epilog(), context_settings={"help_option_names": ["-h", "--help"]})
+@app.command(cls=Command, epilog=epilog(), context_settings={"help_option_names": ["-h", "--help"]})
 def migrate(
+    context: typer.Context,
     paths: flags.Paths = None,
     write: flags.Write = False,
     only_diff: flags.Diff = False,
@@ -56,13 +58,19 @@ def migrate(
     report: flags.ReportTo = "",
     version: flags.Version = False,
     show_traceback: flags.Traceback = False,
+    verify: flags.Verify = False,
+    steps: flags.Steps = None,
+    processes: flags.Processes = "",
+    time_limit: flags.TimeLimit = None,
+    verify_json: flags.VerifyJson = "",
 ) -> None:
     """Convert PyTorch training scripts to run on any device and any number of processes.
 
     Without options, shows what would change and changes nothing. Only the paths named are ever written; the project's
     modules that they import are read.
     """
-    asked = Asked(**locals())
+    given = dict(locals())
+    asked = Asked(arguments=given.pop("context").obj or (), **given)
     answer = next((answer for is_asked, answer in ANSWERS if is_asked(asked)), convert)
     raise typer.Exit(guarded(lambda: answer(asked), shows_traceback=asked.show_traceback))
 

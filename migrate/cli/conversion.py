@@ -20,6 +20,7 @@ from migrate.report.text import emit
 
 if TYPE_CHECKING:
     from migrate.cli.asked import Asked
+    from migrate.cli.verification import Proof
     from migrate.options import Options
     from migrate.report.model import Report
 
@@ -42,11 +43,14 @@ def _files(asked: Asked, options: Options) -> int:
     shown = progress(quiet=asked.quiet)
     if asked.undo_patch:
         undo.check(asked.undo_patch)
+    proof = _proof(asked, options) if asked.verify else None
 
     def accept(report: Report) -> Report:
         shown(0)
         if asked.interactive:
             report = chosen(report, asked.printing.style(sys.stdout.isatty()))
+        if proof and report.changes:
+            report = proof.kept(report)
         if asked.undo_patch and report.changes:
             undo.write(asked.undo_patch, report.changes)
         return report
@@ -57,10 +61,16 @@ def _files(asked: Asked, options: Options) -> int:
     shown(0)
     report = narrowed(report, options, asked.since, paths, update=asked.update_baseline)
     report = _reviewed(asked, report, mode)
-    if mode is not Mode.WRITE or asked.output_format is not Format.TEXT:
+    if not proof and (mode is not Mode.WRITE or asked.output_format is not Format.TEXT):
         asked.printing.result(report, mode)
     asked.printing.rest(report, mode)
-    return report.exit_status(mode)
+    return proof.status(report) if proof else report.exit_status(mode)
+
+
+def _proof(asked: Asked, options: Options) -> Proof:
+    from migrate.cli.verification import Proof  # hooks do not wait for it
+
+    return Proof(asked, options)
 
 
 def _reviewed(asked: Asked, report: Report, mode: Mode) -> Report:

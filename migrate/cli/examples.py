@@ -31,6 +31,10 @@ EXAMPLES = (
     Example("migrate . --check --no-gitignore", "look also at what git ignores"),
     Example("migrate . --check --config ci/pyproject.toml", "with the settings of another file"),
     Example("migrate . --check --isolated", "with no settings but those of the command line"),
+    Example("migrate train.py --verify", "run the original and the converted program, and compare them"),
+    Example("migrate train.py --verify --write -- --epochs 1", "with arguments of the script; write if all is well"),
+    Example("migrate train.py --verify --steps 100 --processes 1,2,4", "more of it"),
+    Example("migrate train.py --verify --time-limit 60 --verify-json out.json", "at most a minute each; keep what was found"),
     Example("migrate - < train.py > converted.py", "from standard input to standard output"),
     Example("migrate - --stdin-filename src/train.py < buffer", "what an editor asks for when it saves"),
     Example("migrate train.py --target accelerate", "convert to Hugging Face Accelerate"),
@@ -49,7 +53,9 @@ EXAMPLES = (
 STATUS = (
     (0, "nothing to do, or all done"),
     (1, "loops are not converted, files would change, or (with --write) something is left to you or to be reviewed"),
+    (1, "with --verify: a contract is broken"),
     (2, "wrong usage, unreadable or unparsable input, or a bug of ours; nothing is half written"),
+    (2, "with --verify: the original cannot be run"),
 )
 
 

@@ -25,6 +25,28 @@ UndoPatch = Annotated[
     str, typer.Option("--undo-patch", metavar="FILE", help="With --write: write the way back, for `git apply`.")
 ]
 
+# --- what is proven of it
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify",
+        help="Run the first path, before and after, in copies of this folder, and compare. Executes your code. "
+        "What comes after -- are its arguments.",
+    ),
+]
+Steps = Annotated[
+    int | None, typer.Option("--steps", metavar="N", min=1, help="With --verify: optimizer steps of each run. [20]")
+]
+Processes = Annotated[
+    str, typer.Option("--processes", metavar="N,...", help="With --verify: numbers of processes to run on. [1,2]")
+]
+TimeLimit = Annotated[
+    float | None, typer.Option("--time-limit", metavar="SECONDS", min=1, help="With --verify: of each run. [300]")
+]
+VerifyJson = Annotated[
+    str, typer.Option("--verify-json", metavar="FILE", help="With --verify: write what was found as JSON, too.")
+]
+
 # --- what is converted, and how
 To = Annotated[
     Target | None, typer.Option("--target", help="The package that converted scripts import; runtime if not given.")

@@ -1,0 +1,109 @@
+"""`--verify`: the runs, and what is shown of them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from migrate.cli.printing import Format
+from migrate.errors import UsageError, WriteError
+from migrate.options import Mode
+from migrate.report import text
+from migrate.report.model import Kind
+from migrate.report.text import emit
+from migrate.verify import export
+from migrate.verify.table import table
+from migrate.verify.verify import verify
+from migrate.verify.wish import wish
+
+if TYPE_CHECKING:
+    from migrate.cli.asked import Asked
+    from migrate.options import Options
+    from migrate.report.model import Report
+    from migrate.verify.model import Verification
+
+STEPS, PROCESSES, TIME_LIMIT_S = 20, (1, 2), 300.0
+
+
+@dataclass(slots=True)
+class Proof:
+    """The verification of one run of the tool, made when its changes are known."""
+
+    asked: Asked
+    options: Options
+    found: Verification | None = None
+
+    def __post_init__(self) -> None:
+        processes(self.asked.processes)  # before anything else is done
+
+    def kept(self, report: Report) -> Report:
+        """The report with what may be written: all of it, or nothing if a contract is broken. Shows the verdicts."""
+        asked = self.asked
+        wanted = wish(
+            (asked.paths or [""])[0],
+            {change.path: change.new for change in report.changes},
+            arguments=asked.arguments,
+            steps=asked.steps or STEPS,
+            processes=processes(asked.processes),
+            limit_s=asked.time_limit or TIME_LIMIT_S,
+            target=self.options.target,
+        )
+        self.found = verify(wanted, self._say)
+        self._show(self.found)
+        return _without_changes(report) if self.found.failed else report
+
+    def status(self, report: Report) -> int:
+        """The exit status, after what is still to be done and said."""
+        mode = self.options.mode
+        if mode is not Mode.WRITE and report.changes:
+            self.kept(report)
+        if self.found is None:
+            emit("migrate: nothing to verify: no file changes\n", sys.stderr)
+            return report.exit_status(mode)
+        if mode is not Mode.WRITE:
+            return self.found.exit_status
+        if self.found.failed:
+            emit("migrate: nothing was written: a contract is broken\n", sys.stderr)
+        return self.found.exit_status or report.exit_status(mode)
+
+    def _show(self, found: Verification) -> None:
+        style = self.asked.printing.style(sys.stdout.isatty())
+        if self.asked.output_format is Format.JSON:
+            emit(export.text(found), sys.stdout)
+        else:
+            emit(table(found, text.width_of(sys.stdout), colour=style.colour), sys.stdout)
+        if self.asked.verify_json:
+            _write(Path(self.asked.verify_json), found)
+
+    def _say(self, line: str) -> None:
+        if not self.asked.quiet:
+            emit(f"migrate: {line}\n", sys.stderr)
+
+
+def processes(words: str) -> tuple[int, ...]:
+    """The numbers in `1,2`, in order; `PROCESSES` where nothing is given.
+
+    Raises:
+        UsageError: something else than numbers of at least 1.
+    """
+    if not words:
+        return PROCESSES
+    parts = [word.strip() for word in words.split(",")]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise UsageError(f"--processes {words} is not a list of numbers", "Write it as --processes 1,2.")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def _without_changes(report: Report) -> Report:
+    """As if nothing could be converted."""
+    findings = (replace(each, converts=False) if each.kind is Kind.LOOP else each for each in report.findings)
+    return replace(report, findings=tuple(findings), changes=(), touched=())
+
+
+def _write(path: Path, verification: Verification) -> None:
+    try:
+        path.write_text(export.text(verification), encoding="utf-8")
+    except OSError as error:
+        raise WriteError(f"cannot be written: {error.strerror or error}", path=str(path)) from error

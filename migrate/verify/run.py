@@ -1,0 +1,80 @@
+"""A run that is over: what each process wrote down, and what is on the disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from migrate.verify.records import End, Record
+
+ENDS = {
+    "ended": "ended by itself",
+    "steps": "was ended after the steps asked for",
+    "time": "was ended when its time was over",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the original or the converted program."""
+
+    name: str
+    records: tuple[Record, ...]  # one for each process
+    files: Mapping[str, str]  # what it has written below the copy -> digest
+    output: str  # the end of what its processes printed
+    seconds: float
+    is_frozen: bool = False
+    splits: bool = False
+
+    @property
+    def main(self) -> Record:
+        """The first process."""
+        return self.records[0]
+
+    @property
+    def processes(self) -> int:
+        """How many there were."""
+        return len(self.records)
+
+    @property
+    def end(self) -> End:
+        """That of the process that failed, else that of the first one."""
+        order = ("exception", "killed", "time")
+        for how in order:
+            for record in self.records:
+                if record.end.how == how:
+                    return record.end
+        return self.main.end
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it did not come to an end of its own or of ours."""
+        return self.end.how in {"exception", "killed"} or (self.end.how == "exit" and self.end.status != 0)
+
+    @property
+    def why(self) -> str:
+        """How it ended, in words."""
+        end = self.end
+        at = f" at {end.place}" if end.place else ""
+        if end.how == "exception":
+            return f"failed with {end.message.splitlines()[-1] if end.message else 'an exception'}{at}"
+        if end.how == "exit":
+            left = f"left with sys.exit({end.message or end.status})"
+            return left if end.message or not end.status else f"{left}; {self._last_words}"
+        if end.how == "killed":
+            return f"was killed; {self._last_words}"
+        return ENDS[end.how] + (at if end.how == "time" else "")
+
+    @property
+    def _last_words(self) -> str:
+        said = [line.strip() for line in self.output.splitlines() if line.strip()]
+        return f"its last words: {said[-1][:200]}" if said else "it said nothing"
+
+    def digests(self) -> dict[str, str]:
+        """The files, checkpoints by what is in them: two of one content may differ in their bytes."""
+        saved = {
+            path: sha256(json.dumps(content).encode()).hexdigest() for path, content in self.main.last_saved().items()
+        }
+        return {path: saved.get(path, digest) for path, digest in self.files.items()}

@@ -1,0 +1,147 @@
+"""Copies of the user's folder to run in. Large files are links: they are read where they lie, and never written there.
+
+What a run writes replaces the link (`recorder/fence.py`), so the copy behaves like the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from migrate.errors import UsageError
+
+LARGE_BYTES = 4 << 20  # a larger file is linked
+MANY_FILES = 5000  # a folder with more, and no Python among them, is linked as a whole
+MOST_ENTRIES = 200_000  # more than a project has: the folder is not one
+LEFT_OUT = frozenset(
+    {
+        ".git",
+        ".hg",
+        ".svn",
+        "__pycache__",
+        "node_modules",
+        ".tox",
+        ".nox",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".pytest_cache",
+    }
+)
+
+Snapshot = Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A folder of the user's, and the files that are to have another content in its copy."""
+
+    folder: Path
+    changed: Mapping[str, bytes]  # path below the folder -> content
+
+    def make(self, target: Path, *, converted: bool) -> Snapshot:
+        """A fresh copy; gives what its files look like, so that `written` knows what a run has changed.
+
+        Raises:
+            UsageError: the folder holds more than a project does.
+        """
+        if target.exists():
+            shutil.rmtree(target)
+        target.mkdir(parents=True)
+        count = _Count(str(self.folder))
+        _copy(self.folder, target, self.folder, count)
+        if converted:
+            for path, content in self.changed.items():
+                (target / path).unlink(missing_ok=True)  # a link leads to the original
+                (target / path).write_bytes(content)
+        return snapshot(target)
+
+
+def snapshot(folder: Path) -> Snapshot:
+    """Size and time of every file; links are not followed."""
+    found = {}
+    for path, _, names in os.walk(folder):
+        for name in names:
+            status = os.lstat(os.path.join(path, name))
+            found[os.path.relpath(os.path.join(path, name), folder)] = (status.st_size, status.st_mtime_ns)
+    return found
+
+
+def written(folder: Path, before: Snapshot) -> dict[str, str]:
+    """The files that a run has made or changed, each with a digest of its content."""
+    now = snapshot(folder)
+    changed = (path for path, state in now.items() if before.get(path) != state)
+    return {path: _digest(folder / path) for path in sorted(changed) if not (folder / path).is_symlink()}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        total = hashlib.sha256()
+        while block := file.read(1 << 20):
+            total.update(block)
+    return total.hexdigest()
+
+
+class _Count:
+    """How many entries were met."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._entries = 0
+
+    def add(self) -> None:
+        self._entries += 1
+        if self._entries > MOST_ENTRIES:
+            raise UsageError(
+                f"{self._folder} holds more than {MOST_ENTRIES:,} files and cannot be copied to run in",
+                "Go to the folder of the project and run migrate there.",
+            )
+
+
+def _copy(source: Path, target: Path, root: Path, count: _Count) -> None:
+    for entry in sorted(os.scandir(source), key=lambda entry: entry.name):
+        count.add()
+        here, there = Path(entry.path), target / entry.name
+        if entry.is_symlink():
+            there.symlink_to(_leads_to(here, root))
+        elif entry.is_dir():
+            _copy_folder(here, there, root, count)
+        elif entry.is_file():
+            if entry.stat().st_size > LARGE_BYTES:
+                there.symlink_to(here)
+            else:
+                shutil.copy2(here, there)
+
+
+def _copy_folder(here: Path, there: Path, root: Path, count: _Count) -> None:
+    if here.name in LEFT_OUT or (here / "pyvenv.cfg").exists():
+        return
+    if _is_data(here):
+        there.symlink_to(here)
+        return
+    there.mkdir()
+    _copy(here, there, root, count)
+
+
+def _leads_to(link: Path, root: Path) -> str:
+    """Where a link of the copy leads: into the copy if it stays in the folder, else to where it leads now."""
+    text = os.readlink(link)
+    target = Path(os.path.realpath(link))
+    if not os.path.isabs(text) and target.is_relative_to(os.path.realpath(root)):
+        return text
+    return str(target)
+
+
+def _is_data(folder: Path) -> bool:
+    """Whether a folder holds very many files, none of them Python."""
+    found = 0
+    for _, _, names in os.walk(folder):
+        if any(name.endswith(".py") for name in names):
+            return False
+        found += len(names)
+        if found > MANY_FILES:
+            return True
+    return False

@@ -1,0 +1,142 @@
+"""From runs to verdicts. Where a verdict needs one more run to be sure, that is made here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from migrate.verify.compare.batches import STEPS, same_batches, same_ranks
+from migrate.verify.compare.checkpoints import loadable
+from migrate.verify.compare.evaluation import exact_evaluation
+from migrate.verify.compare.lines import Volatile
+from migrate.verify.compare.one import same_on_one
+from migrate.verify.compare.schedule import as_on_several, same_schedule
+from migrate.verify.compare.voice import one_voice
+from migrate.verify.model import Contract, Outcome, Verdict
+from migrate.verify.run import Run
+from migrate.verify.runs import Runs, Several
+from migrate.verify.trials import Kind, Trials
+
+OF_ONE = (Contract.E1, Contract.E6)
+OF_SEVERAL = (Contract.RANKS, Contract.E2, Contract.E3, Contract.E4, Contract.E5, Contract.E6)
+SLOWER = 10  # a run that takes so many times as long as another hangs
+BY_PROCESSES = (b"world_size", b"WORLD_SIZE", b"num_processes", b"n_gpu", b"device_count", b"ngpus")
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Gives the verdicts about one set of runs."""
+
+    trials: Trials
+    runs: Runs
+    again: Run  # of the original; it also loads what the others have saved
+
+    def verdicts(self) -> list[Verdict]:
+        """For each number of processes, in the order of the contracts."""
+        found: list[Verdict] = []
+        if (one := self.runs.one) is not None:
+            found.append(ran := self._runs(one, 1))
+            if ran.outcome is Outcome.FAIL:
+                found += [unchecked(contract, 1) for contract in OF_ONE]
+            else:
+                found.append(same_on_one(self.runs.original, self.again, one))
+                found.append(loadable(self.runs.original, one, self.again, self._place(one)))
+        for count, several in self.runs.several.items():
+            found.append(ran := self._runs(several.launched, count))
+            if ran.outcome is Outcome.FAIL:
+                found += [unchecked(contract, count) for contract in OF_SEVERAL]
+            else:
+                found += self._of_several(several, count)
+        return found
+
+    def _place(self, run: Run) -> int:
+        return list(self.trials.kept).index(run.name)
+
+    def _runs(self, converted: Run, count: int) -> Verdict:
+        """Whether the converted program ends as the original does."""
+        original = self.runs.original
+        if converted.has_failed and (not original.has_failed or original.why != converted.why):
+            return Verdict(Contract.RUNS, count, Outcome.FAIL, f"it {converted.why}")
+        if original.has_failed and not converted.has_failed and converted.end.how != "time":
+            message = f"the original {original.why}, the converted program {converted.why}"
+            return Verdict(Contract.RUNS, count, Outcome.FAIL, message)
+        if converted.end.how == "time" != original.end.how:
+            at = f"; it stood at {converted.end.place}" if converted.end.place else ""
+            message = f"it did not come to its end within {self.trials.wish.limit_s:g} s{at}"
+            hangs = original.seconds * SLOWER < converted.seconds
+            return Verdict(Contract.RUNS, count, Outcome.FAIL if hangs else Outcome.NOT_CHECKED, message)
+        return Verdict(Contract.RUNS, count, Outcome.PASS, f"it {converted.why}")
+
+    def _of_several(self, several: Several, count: int) -> list[Verdict]:
+        launched, frozen, alone = several.launched, several.frozen, self.runs.frozen
+        assert alone is not None
+        found = [same_ranks(launched)]
+        if frozen is None:
+            reason = f"with steps undone it does not run: {several.reason}"
+            return [*found, *(unchecked(each, count, reason) for each in OF_SEVERAL[1:])]
+        if several.reason:
+            found.append(unchecked(Contract.E2, count, f"the global batch cannot be kept: {several.reason}"))
+        else:
+            found.append(same_batches(alone, frozen, self.runs.original, launched))
+        volatile = Volatile.between(self.runs.original.main, self.again.main)
+        found.append(self._evaluation(alone, frozen, launched, volatile))
+        found.append(one_voice(alone, frozen, launched))
+        found.append(same_schedule(alone, frozen, self.runs.original, launched))
+        found.append(loadable(alone, frozen, self.again, self._place(frozen)))
+        return self._by_processes(found, launched, count)
+
+    def _evaluation(self, alone: Run, frozen: Run, launched: Run, volatile: Volatile) -> Verdict:
+        """E3. What a program counts by processes is right only as it is launched, not where batches are cut."""
+        verdict = exact_evaluation(alone, frozen, volatile, self._on_other_data)
+        if verdict.outcome is not Outcome.FAIL or not frozen.splits:
+            return verdict
+        count = launched.processes
+        name = f"converted on {count}, frozen as launched"
+        times = self._times(launched)
+        kind = Kind(name=name, converted=True, processes=count, cpu=True, is_frozen=True, times=times)
+        again = self.trials.run(kind)
+        return verdict if again.has_failed else exact_evaluation(alone, again, volatile, self._on_other_data)
+
+    def _times(self, launched: Run) -> int:
+        """How many steps of the original one of several processes takes."""
+        return max(1, len(self.runs.original.main.steps) // max(1, len(launched.main.steps)))
+
+    def _on_other_data(self) -> Run | None:
+        """The original frozen, on other training batches; None if it fails then."""
+        assert self.runs.frozen is not None
+        record = self.runs.frozen.main
+        shuffled = tuple((number, sum(b.passes == number for b in record.batches)) for number in record.trained)
+        run = self.trials.run(Kind(name="original, frozen, on other batches", is_frozen=True, shuffled=shuffled))
+        return None if run.has_failed else run
+
+    def _by_processes(self, found: list[Verdict], launched: Run, count: int) -> list[Verdict]:
+        """A program that goes by the number of processes itself is compared with its original on as many."""
+        wrong = {each.contract for each in found if each.outcome is Outcome.FAIL and _goes_by_processes(each)}
+        if not wrong or not self._asks_for_processes():
+            return found
+        kind = Kind(name=f"original on {count}", processes=count, cpu=True, times=self._times(launched))
+        if not as_on_several(self.trials.run(kind), launched):
+            return found
+        message = f"steps and learning rates go by the number of processes, as those of the original do on {count}"
+        as_before = {Contract.E2: Outcome.NOT_CHECKED, Contract.E5: Outcome.PASS}
+        return [
+            replace(each, outcome=as_before[each.contract], message=message, difference=None)
+            if each.contract in wrong
+            else each
+            for each in found
+        ]
+
+    def _asks_for_processes(self) -> bool:
+        wish = self.trials.wish
+        sources = ((wish.folder / path).read_bytes() for path in wish.changed)
+        return any(word in source for source in sources for word in BY_PROCESSES)
+
+
+def _goes_by_processes(verdict: Verdict) -> bool:
+    """Whether what is wrong may be meant so: another rate, or another number of steps."""
+    is_length = verdict.difference is not None and verdict.difference.what == STEPS
+    return verdict.contract is Contract.E5 or (verdict.contract is Contract.E2 and is_length)
+
+
+def unchecked(contract: Contract, count: int, reason: str = "it does not run") -> Verdict:
+    """A verdict that nothing is said in."""
+    return Verdict(contract, count, Outcome.NOT_CHECKED, reason)

@@ -1,0 +1,62 @@
+"""Lines taken apart, and printed numbers that are one."""
+
+import pytest
+
+from migrate.verify.compare.lines import Volatile, first_difference, is_close, said, taken
+from migrate.verify.records import Line, Record
+
+
+def record(*texts):
+    found = Record("/copy")
+    found.lines += [Line(text, "stdout", False, 0, "train.py:1") for text in texts]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "template", "numbers"),
+    [
+        ("acc 0.75 (3/4)", "acc # (#/#)", ("0.75", "3", "4")),
+        ("loss: -1.5e-3, nan", "loss: #, #", ("-1.5e-3", "nan")),
+        ("resnet18 v2", "resnet18 v2", ()),
+        ("2026-01-02 03:04:05,678 loss 1", "<date> <time> loss #", ("1",)),
+        ("epoch 1 took 3.25 s, 12.5it/s", "epoch # took <time>, <time>", ("1",)),
+        ("Time 0.12 Loss 3", "<time> Loss #", ("3",)),
+        ("<Net at 0x7f00aa1122>", "<Net at <address>>", ()),
+    ],
+)
+def test_a_line_is_text_and_numbers(text, template, numbers):
+    found = taken(Line(text, "stdout", False, 0, ""))
+    assert (found.template, found.numbers) == (template, numbers)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "close"),
+    [
+        ("0.7342", "0.7342", True),
+        ("0.7342", "0.7343", True),  # the last digit, rounded the other way
+        ("0.7342", "0.7345", False),
+        ("0.75", "0.76", False),  # two digits: the last one is more than rounding
+        ("91", "92", False),
+        ("1234567.0", "1234567.1", True),
+        ("1.000000e-08", "1.000001e-08", True),
+        ("nan", "nan", True),
+        ("nan", "1.0", False),
+    ],
+)
+def test_numbers_that_differ_by_rounding_are_one(one, other, close):
+    assert is_close(one, other) is close
+
+
+def test_what_differs_between_two_runs_says_nothing():
+    volatile = Volatile.between(record("loss 1 id 17"), record("loss 1 id 18"))
+    left = said(record("loss 1 id 17"))
+
+    assert first_difference(left, said(record("loss 1 id 99")), volatile) is None
+    assert first_difference(left, said(record("loss 2 id 17")), volatile) == (
+        "loss 1 id 17", "loss 2 id 17", "train.py:1",
+    )  # fmt: skip
+
+
+def test_a_missing_line_is_a_difference():
+    assert first_difference(said(record("a", "b")), said(record("a")), Volatile()) == ("b", "nothing", "train.py:1")
+    assert first_difference(said(record("a")), said(record("a", "b")), Volatile()) == ("nothing", "b", "train.py:1")
