@@ -132,6 +132,7 @@ class Record:
     refused: list[Refused] = field(default_factory=list)
     unsteady: set[str] = field(default_factory=set)  # layers that go by the batch
     end: End = field(default_factory=End)
+    group: int = 1  # processes that it has joined
     follows_metric: bool = False  # a plateau scheduler was stepped
     _rates: dict[int, tuple[tuple[float, ...], float]] = field(default_factory=dict)
     _renamed: dict[str, str] = field(default_factory=dict)
@@ -247,6 +248,10 @@ def _start(record: Record, event: dict[str, Any]) -> None:
     record.gpus, record.torch = event["gpus"], event["torch"]
 
 
+def _joined(record: Record, event: dict[str, Any]) -> None:
+    record.group = event["size"]
+
+
 def _plateau(record: Record, event: dict[str, Any]) -> None:
     record.follows_metric = True
 
@@ -274,5 +279,6 @@ EVENTS: dict[str, Callable[[Record, dict[str, Any]], None]] = {
     "refused": _refused,
     "unsteady": _unsteady,
     "plateau": _plateau,
+    "joined": _joined,
     "end": _end,
 }

@@ -19,7 +19,7 @@ from migrate.verify.trials import Kind, Trials
 OF_ONE = (Contract.E1, Contract.E6)
 OF_SEVERAL = (Contract.RANKS, Contract.E2, Contract.E3, Contract.E4, Contract.E5, Contract.E6)
 SLOWER = 10  # a run that takes so many times as long as another hangs
-BY_PROCESSES = (b"world_size", b"WORLD_SIZE", b"num_processes", b"n_gpu", b"device_count", b"ngpus")
+DISTRIBUTED = (b"init_process_group", b"torch.distributed", b"apex.parallel", b"deepspeed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +111,13 @@ class Judge:
     def _by_processes(self, found: list[Verdict], launched: Run, count: int) -> list[Verdict]:
         """A program that goes by the number of processes itself is compared with its original on as many."""
         wrong = [each for each in found if each.outcome is Outcome.FAIL and _goes_by_processes(each)]
-        if not wrong or not self._asks_for_processes():
+        if not wrong or not self._is_distributed():
             return found
         kind = Kind(name=f"original on {count}", processes=count, cpu=True, times=self._times(launched))
         run = self.trials.run(kind)
-        if run.has_failed:  # on a machine without as many GPUs, say
-            reason = f"it asks for the number of processes, and its original {run.why} on {count}"
+        if run.has_failed or run.main.group == 1:  # on a machine without as many GPUs, say, or without an argument
+            why = run.why if run.has_failed else "does not join others with these arguments"
+            reason = f"it goes by the number of processes, and its original {why}, started {count} times"
             return [
                 replace(each, outcome=Outcome.NOT_CHECKED, message=reason) if each in wrong else each for each in found
             ]
@@ -129,10 +130,10 @@ class Judge:
             for each in found
         ]
 
-    def _asks_for_processes(self) -> bool:
+    def _is_distributed(self) -> bool:
         wish = self.trials.wish
         sources = ((wish.folder / path).read_bytes() for path in wish.changed)
-        return any(word in source for source in sources for word in BY_PROCESSES)
+        return any(word in source for source in sources for word in DISTRIBUTED)
 
 
 def _goes_by_processes(verdict: Verdict) -> bool:

@@ -56,13 +56,16 @@ def samples(alone: Record, records: tuple[Record, ...]) -> Samples:
 
 def dealing(alone: Record, records: tuple[Record, ...]) -> Sharing:
     """For a run as it is launched: whether batches are dealt out. The first pass decides, later ones may draw."""
-    first = [next(record.trains_in(), []) for record in records]
-    if any(not batches for batches in first):
+    first, *others = (next(record.trains_in(), []) for record in (alone, *records))
+    if not first or not all(others):
         return Sharing.UNKNOWN
-    keys = [_key(batches[0]) for batches in first]
+    keys = [_key(batches[0]) for batches in others]
     if not all(keys):
         return Sharing.UNKNOWN
-    return Sharing.WHOLE if all(key == keys[0] for key in keys) else Sharing.DEALT
+    if all(key == keys[0] for key in keys):
+        return Sharing.WHOLE
+    sharing, _ = _batch(first[0], [batches[0] for batches in others])
+    return sharing if sharing is Sharing.SHARED else Sharing.DEALT
 
 
 def _batch(one: Batch, parts: list[Batch]) -> tuple[Sharing, bool]:

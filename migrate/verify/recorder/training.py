@@ -38,6 +38,7 @@ class Training:
         self._cover(torch.Tensor, "backward")
         self._cover(torch.autograd, "backward")
         self._cover_autocast(torch.autocast)
+        self._cover_group()
         self._cover_plateau(torch.optim.lr_scheduler.ReduceLROnPlateau)
         register_optimizer_step_pre_hook(self._before)
         register_optimizer_step_post_hook(self._after)
@@ -70,6 +71,18 @@ class Training:
             return run(context)
 
         kind.__enter__ = __enter__
+
+    def _cover_group(self) -> None:
+        """Whether a program joins others by itself."""
+        if not torch.distributed.is_available():
+            return
+        run = torch.distributed.init_process_group
+
+        def join(*arguments: Any, **options: Any) -> None:
+            run(*arguments, **options)
+            self._journal.write("joined", size=torch.distributed.get_world_size())
+
+        torch.distributed.init_process_group = join
 
     def _cover_plateau(self, kind: Any) -> None:
         run = kind.step
