@@ -126,7 +126,7 @@ def command_line() -> str:
     """The page of the options of `migrate`, each with the examples that use it."""
     hints = get_type_hints(migrate, include_extras=True)
     parameters = inspect.signature(migrate).parameters.values()
-    options = [option(hints[each.name], each.default) for each in parameters if each.name != "paths"]
+    options = [option(hints[each.name], each.default) for each in parameters if each.name not in {"context", "paths"}]
     shown = "\n".join(f"{each.command:60} # {each.what}" for each in EXAMPLES)
     status = "\n".join(f"* **{code}**: {what}" for code, what in STATUS)
     parts = [

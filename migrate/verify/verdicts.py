@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from migrate.options import Target
 from migrate.verify.compare.batches import STEPS, same_batches, same_ranks
 from migrate.verify.compare.checkpoints import loadable
 from migrate.verify.compare.evaluation import exact_evaluation
@@ -76,7 +77,8 @@ class Judge:
         if several.reason:
             found.append(unchecked(Contract.E2, count, f"the global batch cannot be kept: {several.reason}"))
         else:
-            found.append(same_batches(alone, frozen, self.runs.original, launched))
+            keeps_order = self.trials.wish.target is Target.RUNTIME  # Accelerate does not
+            found.append(same_batches(alone, frozen, self.runs.original, launched, keeps_order=keeps_order))
         volatile = Volatile.between(self.runs.original.main, self.again.main)
         found.append(self._evaluation(alone, frozen, launched, volatile))
         found.append(one_voice(alone, frozen, launched))

@@ -104,19 +104,23 @@ def _in_turn(alone: Record, records: tuple[Record, ...]) -> str:
     return ""
 
 
-def same_batches(alone: Run, several: Run, original: Run, launched: Run) -> Verdict:
+def same_batches(alone: Run, several: Run, original: Run, launched: Run, *, keeps_order: bool = True) -> Verdict:
     """E2, from two frozen runs: no step has changed the parameters, so the gradients of all steps can be compared.
 
-    The order of the data is also that of the runs in which nothing is undone.
+    The order of the data is also that of the runs in which nothing is undone. `keeps_order` is False for a package that
+    draws another one for several processes.
     """
     count = several.processes
     if not alone.main.steps:
         return Verdict(Contract.E2, count, Outcome.NOT_CHECKED, "no optimizer step was seen")
     found = samples(alone.main, several.records)
+    if found.sharing is Sharing.OTHER and not keeps_order:
+        message = "the package draws the order of a shuffled loader anew for several processes"
+        return Verdict(Contract.E2, count, Outcome.NOT_CHECKED, message)
     if found.sharing is Sharing.OTHER:
         message = f"the processes together do not have the samples of one: {found.where}"
         return Verdict(Contract.E2, count, Outcome.FAIL, message)
-    is_dealt = dealing(original.main, launched.records) is Sharing.DEALT
+    is_dealt = keeps_order and dealing(original.main, launched.records) is Sharing.DEALT
     if is_dealt and (where := _in_turn(original.main, launched.records)):
         message = f"the order of the data depends on the number of processes: {where}"
         return Verdict(Contract.E2, count, Outcome.FAIL, message)

@@ -37,7 +37,7 @@ PACKAGES = {
 
 
 def watch(name: str, passes: Passes, *, splits: bool) -> None:
-    """From now on, for processes that run together."""
+    """From now on. A loader that looks ahead would take one batch more than a pass has, were it not covered itself."""
     package = PACKAGES[name]
     for place in package.loaders:
         passes.cover(_found(place))

@@ -48,7 +48,7 @@ class Session:
         Checkpoints(self._journal, order, fence).watch()
         if order.is_frozen:
             make_neutral(self._journal)
-        if order.package and self._journal.size > 1:
+        if order.package:
             from migrate.verify.recorder import parallel
 
             parallel.watch(order.package, self._passes, splits=order.splits)
