@@ -34,9 +34,7 @@ EXAMPLES = (
     Example("migrate train.py --verify", "run the original and the converted program, and compare them"),
     Example("migrate train.py --verify --write -- --epochs 1", "with arguments of the script; write if all is well"),
     Example("migrate train.py --verify --steps 100 --processes 1,2,4", "more of it"),
-    Example(
-        "migrate train.py --verify --time-limit 60 --verify-json out.json", "a minute a run; keep what was found"
-    ),
+    Example("migrate train.py --verify --time-limit 60 --verify-json out.json", "a minute a run; keep what was found"),
     Example("migrate - < train.py > converted.py", "from standard input to standard output"),
     Example("migrate - --stdin-filename src/train.py < buffer", "what an editor asks for when it saves"),
     Example("migrate train.py --target accelerate", "convert to Hugging Face Accelerate"),
