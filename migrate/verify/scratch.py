@@ -17,6 +17,7 @@ from migrate.errors import UsageError
 LARGE_BYTES = 4 << 20  # a larger file is linked
 MANY_FILES = 5000  # a folder with more, and no Python among them, is linked as a whole
 MOST_ENTRIES = 200_000  # more than a project has: the folder is not one
+MOST_BYTES = 1 << 30  # likewise; what is linked does not count
 LEFT_OUT = frozenset(
     {
         ".git",
@@ -91,12 +92,15 @@ class _Count:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._entries = 0
+        self._bytes = 0
 
-    def add(self) -> None:
+    def add(self, size: int = 0) -> None:
         self._entries += 1
-        if self._entries > MOST_ENTRIES:
+        self._bytes += size
+        if self._entries > MOST_ENTRIES or self._bytes > MOST_BYTES:
+            much = f"{MOST_ENTRIES:,} files, or {MOST_BYTES >> 20} MiB in small ones,"
             raise UsageError(
-                f"{self._folder} holds more than {MOST_ENTRIES:,} files and cannot be copied to run in",
+                f"{self._folder} holds more than {much} and cannot be copied to run in",
                 "Go to the folder of the project and run migrate there.",
             )
 
@@ -113,6 +117,7 @@ def _copy(source: Path, target: Path, root: Path, count: _Count) -> None:
             if entry.stat().st_size > LARGE_BYTES:
                 there.symlink_to(here)
             else:
+                count.add(entry.stat().st_size)
                 shutil.copy2(here, there)
 
 
