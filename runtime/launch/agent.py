@@ -73,7 +73,7 @@ def run(
         finally:
             if logs.folder is not None:
                 _to_stderr(f"runtime launch: the lines of each process are in {logs.folder}\n")
-            if not agent.was_stopped:  # else other machines may go on: with another one in the place of this
+            if agent.closes_meeting:
                 handler.shutdown()
 
 
@@ -84,7 +84,8 @@ class _Agent(LocalElasticAgent):
         self, spec: WorkerSpec, logs: Logs, tell: Callable[[str], None], prefix: str | None, server: ForkServer | None
     ) -> None:
         super().__init__(spec, logs, log_line_prefix_template=prefix)
-        self.was_stopped = False
+        self.closes_meeting = True
+        """Whether the end here is the end everywhere, and the place where the machines met is still there."""
         self._server = server
         self._status = 0
         self._failures = 0
@@ -100,12 +101,13 @@ class _Agent(LocalElasticAgent):
         try:
             self.run()
         except SignalException as received:
-            self.was_stopped = True
+            self.closes_meeting = False  # other machines may go on, with another one in the place of this
             _to_stderr(describe_stop(received.sigval, self._exits(), self._processes, time.time_ns()))
             return 128 + received.sigval
         except (RendezvousError, DistError) as error:
             if not self._has_met:
                 raise LaunchError(meeting.failure(spec)) from error
+            self.closes_meeting = False
             closed = isinstance(error, RendezvousClosedError)
             reason = "another machine has ended the run" if closed else "the machine where all meet is gone"
             _to_stderr(f"runtime launch: {reason}; the processes here were stopped\n")

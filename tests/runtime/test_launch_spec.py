@@ -1,9 +1,11 @@
 """What is refused before anything starts, and how processes and settings are shared out."""
 
+import importlib
 import os
 import signal
 import socket
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -132,6 +134,73 @@ def test_more_processes_than_gpus_are_refused(script, two_gpus):
 def test_a_gpu_that_is_not_there_is_refused(script, two_gpus):
     with pytest.raises(LaunchError, match="names 2, and this machine has GPUs 0 to 1"):
         divide(LaunchSpec(target=script, gpu_ids=("0", "2")), {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "variable"),
+    [("cuda", "CUDA_VISIBLE_DEVICES"), ("xpu", "ZE_AFFINITY_MASK"), ("tpu", "TPU_VISIBLE_CHIPS")],
+)
+def test_devices_are_masked_by_the_variable_of_their_kind(script, two_gpus, monkeypatch, kind, variable):
+    monkeypatch.setattr(machine, "device_kind", lambda: kind)
+    spec = LaunchSpec(target=script, gpu_ids=("1",))
+    assert child_environment(spec, divide(spec, {}), {}) == {variable: "1"}
+
+
+@pytest.fixture
+def devices(monkeypatch):
+    """A torch that sees these devices, on a machine that may have some."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(machine, "may_have_gpus", lambda: True)
+
+    def have(cuda=0, xpu=0, other=None):
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
+        monkeypatch.setattr(torch.xpu, "device_count", lambda: xpu)
+        monkeypatch.setattr(torch.accelerator, "is_available", lambda: other is not None)
+        found = SimpleNamespace(type=other)
+        monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: found)
+        monkeypatch.setattr(torch.accelerator, "device_count", lambda: 4)
+        return machine.device_kind(), machine.gpu_count()
+
+    return have
+
+
+def test_devices_that_are_counted(devices):
+    assert devices(cuda=2) == ("cuda", 2)
+    assert devices(xpu=3) == ("xpu", 3)
+    assert devices(other="tpu") == ("tpu", 4)
+    assert devices(other="mps") == ("cpu", 0), "one process has Apple's GPU, several have none"
+    assert devices() == ("cpu", 0)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "device", "has_one"),
+    [("0x1ae0", "0x0063", True), ("0x1ae0", "0x0042", False), ("0x10de", "0x0063", False)],
+)
+def test_a_tpu_on_the_bus(tmp_path, monkeypatch, vendor, device, has_one):
+    (tmp_path / "vendor").write_text(f"{vendor}\n")
+    (tmp_path / "device").write_text(f"{device}\n")
+    monkeypatch.setattr(machine.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(machine.glob, "glob", lambda pattern: [str(tmp_path / "vendor")] if "pci" in pattern else [])
+    assert machine.may_have_gpus() is has_one
+
+
+def test_tpu_chips_are_divided_before_the_processes_start(script, monkeypatch):
+    torch = pytest.importorskip("torch")
+    agent = importlib.import_module("runtime.launch.agent")
+    asked = []
+
+    def set_tpu_launch_env(*, nnodes, nproc_per_node):
+        asked.append((nnodes, nproc_per_node))
+        if nproc_per_node == 3:
+            raise RuntimeError("No TPU topology found for count: 3")
+
+    tpu = SimpleNamespace(distributed=SimpleNamespace(set_tpu_launch_env=set_tpu_launch_env))
+    monkeypatch.setattr(torch, "tpu", tpu, raising=False)
+    several = LaunchSpec(target=script, **SEVERAL)
+    agent._tell_tpus(several, Share(processes=8, processes_here=4, threads=None, kind="tpu"))
+    assert asked == [(2, 4)]
+    with pytest.raises(LaunchError, match="3 processes cannot share the TPU chips of this machine: No TPU topology"):
+        agent._tell_tpus(several, Share(processes=6, processes_here=3, threads=None, kind="tpu"))
 
 
 def test_several_processes_without_a_gpu_say_so(script, no_gpu):
