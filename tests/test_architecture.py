@@ -123,6 +123,9 @@ LAUNCH_OPTIONS = {  # beside those about models, --fsdp_* and --dynamo_*
     "--config_file",
     "--explain",
     "--dry_run",
+    "--multi_gpu",
+    "--tpu",
+    "--same_network",
 }
 MIGRATE_OPTIONS = {
     "--check",

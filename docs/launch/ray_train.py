@@ -29,18 +29,20 @@ def train(settings: dict[str, Any]) -> None:
             accelerator.backward(loss)
             optimizer.step()
             optimizer.zero_grad()
-    report(accelerator.reduce(loss.detach(), "mean").item(), accelerator.num_processes)
+    mean = accelerator.reduce(loss.detach(), "mean").item()
+    accelerator.print(f"loss {mean:.4f} on {accelerator.num_processes} workers")
+    report(mean, accelerator.num_processes)
 
 
 def report(loss: float, workers: int) -> None:
-    """All workers come here, as Ray asks for; it keeps what the first one reports."""
+    """All workers come here, as Ray asks for."""
     from ray import train as ray_train
 
     ray_train.report({"loss": loss, "workers": workers})
 
 
 def main(workers: int = 2, use_gpu: bool = False) -> None:
-    """Start the workers, and print what they reported."""
+    """Start the workers, and wait for them."""
     from ray.train import ScalingConfig
     from ray.train.torch import TorchTrainer
 
@@ -49,7 +51,7 @@ def main(workers: int = 2, use_gpu: bool = False) -> None:
         train_loop_config={"lr": 0.1, "epochs": 3, "use_gpu": use_gpu},
         scaling_config=ScalingConfig(num_workers=workers, use_gpu=use_gpu),
     )
-    print(trainer.fit().metrics)
+    trainer.fit()
 
 
 if __name__ == "__main__":

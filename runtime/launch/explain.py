@@ -20,7 +20,8 @@ from runtime.launch.spec import Console, LaunchSpec, Machines, Meeting
 
 def explain(asked: Request, share: Share, environ: Mapping[str, str], folder: Any) -> str:
     """Every setting with its value and where it came from, and what changes nothing; ends with a newline."""
-    rows = [(option, _detected(option, asked, share)) for option in OPTIONS]
+    settings = [(option, _detected(option, asked, share)) for option in OPTIONS]
+    rows = [(option, setting) for option, setting in settings if option.key or not option.idle]
     shown = [(option.name, _words(setting.value), str(setting.origin)) for option, setting in rows]
     width = max(len(name) for name, _, _ in shown)
     value_width = max(len(value) for _, value, _ in shown)

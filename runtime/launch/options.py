@@ -218,5 +218,18 @@ _REST = (
     ),
 )
 
-OPTIONS: tuple[Option, ...] = (*_PROCESSES, *_MACHINES, *_REST, *SHARDS, *COMPILING)
+
+def _idle(name: str, topic: Topic, why: str) -> Option:
+    """A flag of `accelerate launch` that asks for what is done anyway."""
+    text = "Accepted for scripts that start with accelerate launch."
+    return option(name, topic, text, readers.yes_or_no, is_switch=True, key=None, is_shown=False, idle=why)
+
+
+_ACCELERATES = (
+    _idle("multi_gpu", Topic.PROCESSES, "all GPUs are used where several processes are asked for, or none is named"),
+    _idle("tpu", Topic.PROCESSES, "TPU chips that are there are found"),
+    _idle("same_network", Topic.MACHINES, "machines always meet at main_process_ip"),
+)
+
+OPTIONS: tuple[Option, ...] = (*_PROCESSES, *_MACHINES, *_REST, *SHARDS, *COMPILING, *_ACCELERATES)
 BY_NAME = {known.name: known for known in OPTIONS}

@@ -158,4 +158,4 @@ def test_the_ray_function_trains_and_reports(monkeypatch, capsys):
     assert len(reported) == 1
     assert reported[0]["workers"] == 1
     assert 0 <= reported[0]["loss"] < 0.5
-    assert "'loss': " in capsys.readouterr().out
+    assert capsys.readouterr().out == f"loss {reported[0]['loss']:.4f} on 1 workers\n"

@@ -46,7 +46,7 @@ def test_explain_shows_every_setting_and_its_origin(launch, tmp_path):
     result = launch("-n", "4", "--explain", ACCELERATE_GRADIENT_ACCUMULATION_STEPS="8")
     assert result.exit_code == 0
     found = rows(result.output)
-    assert {option.name for option in OPTIONS} <= set(found)
+    assert {option.name for option in OPTIONS if option.key or not option.idle} <= set(found)
     assert found["num_processes"] == ("4", "argument (--num_processes)")
     assert found["mixed_precision"] == ("bf16", "file (runtime.yaml: mixed_precision)")
     assert found["gradient_accumulation_steps"] == ("8", "environment (ACCELERATE_GRADIENT_ACCUMULATION_STEPS)")
@@ -60,6 +60,13 @@ def test_explain_says_what_gave_way(launch, tmp_path):
     (tmp_path / "runtime.yaml").write_text("gpu_ids: 0,1\n")
     origin = rows(launch("--cpu", "--explain").output)["gpu_ids"][1]
     assert origin == "default (file (runtime.yaml: gpu_ids) gives way to argument (--cpu))"
+
+
+def test_flags_of_accelerate_that_ask_for_what_is_done_anyway(launch):
+    lines = launch("--multi_gpu", "--explain").output.splitlines()
+    assert [line for line in lines if "multi_gpu" in line] == [
+        "multi_gpu: all GPUs are used where several processes are asked for, or none is named"
+    ]
 
 
 def test_explain_without_a_file_says_where_it_looked(launch, tmp_path):
