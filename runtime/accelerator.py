@@ -135,7 +135,7 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
         if _is_asked_for("DYNAMO", given=(dynamo_plugin, dynamo_backend)):
             from runtime.compilation import compilation
 
-            self._compilation = compilation(dynamo_plugin, dynamo_backend, os.environ)
+            self._compilation = compilation(dynamo_plugin, dynamo_backend, os.environ, self._device.compiler)
         self._choose_trackers(log_with)
         self._compose(shards, gradient_accumulation_plugin)
 
@@ -228,7 +228,7 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
         is_wrapped = not evaluation_mode
         is_placed = is_wrapped and self._strategy.places_models
         if not is_placed and (self.device_placement if device_placement is None else device_placement):
-            model = model.to(self.device)
+            model = self._device.place(model, self.device)
             self._follow(model)
         inner = unwrapped(model)
         self._precision.apply(inner)
@@ -251,6 +251,8 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
         optimizer.__dict__["step_was_skipped"] = False  # scripts ask for it, also where no step is held back
         if self._accumulation.steps > 1 or isinstance(self._precision, Fp16):
             self._undo.append(hold_back(optimizer, self._precision, self._accumulation))
+        if (end_step := self._device.end_step) is not None:
+            self._undo.append(optimizer.register_step_post_hook(lambda *_: end_step()).remove)
         self._optimizers.append(optimizer)
         return self._remember(optimizer, optimizer)
 
@@ -277,6 +279,7 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
             device=self.device if moves and self._device.needs_copies else None,
             non_blocking=config.non_blocking,
             streams=self._device.streams(self.device),
+            spread=self._device.spread,
         )
         self._dataloaders.append(result)
         return self._remember(data_loader, result)

@@ -331,7 +331,8 @@ class Checkpointing(Files):
 
     def _location(self, name: str | None) -> Any:
         """Where files in PyTorch's format are read to: at once to where their state is used, unless told otherwise."""
-        known = {None: self.device if self._device.needs_copies else "cpu", "cpu": "cpu", "on_device": self.device}
+        is_direct = self._device.needs_copies and self._device.is_portable
+        known = {None: self.device if is_direct else "cpu", "cpu": "cpu", "on_device": self.device}
         if name not in known:
             raise ConfigurationError(f"map_location={name!r} is not known. Known: 'cpu', 'on_device'.")
         return known[name]

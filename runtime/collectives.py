@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from runtime.devices import in_host_memory
 from runtime.errors import CollectiveError, ConfigurationError
 from runtime.messages import agreed, aligned_bytes_of, announce, exchange, is_small, run
 from runtime.tree import leaves, map_leaves, with_leaves
@@ -255,7 +256,7 @@ def _all_reduce(world: World, tensors: list[Tensor], reduction: str, is_checked:
     """In place: what is small in the message that also says what it is, the rest in one collective per dtype."""
     detail = _REDUCTIONS.index(reduction)
     if is_checked is None:
-        is_checked = world.device.type == "cpu" or is_on()  # elsewhere it would make the device wait
+        is_checked = in_host_memory(world.device) or is_on()  # elsewhere it would make the device wait
     if is_checked and is_small(tensors):
         received = agreed(world, tensors, "reduce", detail=detail)
         for index, tensor in enumerate(tensors):
@@ -265,10 +266,20 @@ def _all_reduce(world: World, tensors: list[Tensor], reduction: str, is_checked:
     if is_checked:
         announce(world, tensors, "reduce", detail)
     kind = dist.ReduceOp.MAX if reduction == "max" else dist.ReduceOp.SUM
+
+    def summed(flat: Tensor) -> None:
+        run(dist.all_reduce, "reduce", torch.view_as_real(flat) if flat.is_complex() else flat, op=kind)
+
+    _flattened(world, tensors, summed)
+
+
+def _flattened(world: World, tensors: list[Tensor], function: Callable[[Tensor], None]) -> None:
+    """Let `function` change the tensors of each dtype, joined in one row, in place."""
     for dtype in dict.fromkeys(tensor.dtype for tensor in tensors):
         group = [tensor for tensor in tensors if tensor.dtype is dtype]
-        flat = torch.cat([tensor.reshape(-1).to(world.device) for tensor in group])
-        run(dist.all_reduce, "reduce", torch.view_as_real(flat) if dtype.is_complex else flat, op=kind)
+        place = world.place_of(group)
+        flat = torch.cat([tensor.reshape(-1).to(place) for tensor in group])
+        function(flat)
         at = 0
         for tensor in group:
             tensor.copy_(flat[at : at + tensor.numel()].view(tensor.shape))
@@ -310,10 +321,14 @@ def broadcast_tensors(world: World, tensors: list[Tensor], source: int = 0, call
     """One rank's values into `tensors` on every process, in place, one collective; shapes must be the same."""
     if world.size == 1 or not tensors:
         return
-    if len(tensors) == 1 and tensors[0].is_contiguous() and tensors[0].device == world.device:
+    place = world.place_of(tensors)
+    if len(tensors) == 1 and tensors[0].is_contiguous() and tensors[0].device == place:
         run(dist.broadcast, call, tensors[0], src=source)
         return
-    parts = [aligned_bytes_of(tensor, world.device) for tensor in tensors]
+    if place != world.device:  # one message of bytes would make the device see one dtype as another
+        _flattened(world, tensors, lambda flat: run(dist.broadcast, call, flat, src=source))
+        return
+    parts = [aligned_bytes_of(tensor, place) for tensor in tensors]
     message = torch.cat(parts)
     run(dist.broadcast, call, message, src=source)
     at = 0

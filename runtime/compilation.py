@@ -52,8 +52,13 @@ def _backends() -> list[str]:
     return sorted({*torch.compiler.list_backends(), "eager", "aot_eager"})  # those for debugging are not listed
 
 
-def compilation(plugin: TorchDynamoPlugin | None, backend: Any, environ: Mapping[str, str]) -> Compilation | None:
+def compilation(
+    plugin: TorchDynamoPlugin | None, backend: Any, environ: Mapping[str, str], own: str | None = None
+) -> Compilation | None:
     """How models are compiled; None if nobody asks for it.
+
+    Args:
+        own: the backend that the device has in the place of "inductor".
 
     Raises:
         ConfigurationError: both the plugin and `backend` are given, or a variable is neither yes nor no.
@@ -66,6 +71,7 @@ def compilation(plugin: TorchDynamoPlugin | None, backend: Any, environ: Mapping
         chosen = str(getattr(chosen, "value", chosen)).lower()
         if chosen == "no":
             return None
+        chosen = own if own is not None and chosen == "inductor" else chosen
     values = {name: _value(given, name, environ) for name in VARIABLES}
     is_regional = bool(values.pop("use_regional_compilation"))
     arguments = {**values, "options": given.options, "disable": given.disable}

@@ -12,6 +12,7 @@ from runtime.data.feeds import Dealing
 from runtime.data.loader import prepared_loader
 from runtime.data.passes import Passes
 from runtime.data.seeded import seeded
+from runtime.devices import kind_of
 from runtime.errors import ConfigurationError, UnsupportedArgument
 from runtime.state import current, joined_world
 
@@ -66,6 +67,6 @@ def prepare_data_loader(
         passes=passes,
         accumulation=accumulation,
         dealing=Dealing(split_batches, even_batches, bool(dispatch_batches)),
-        device=where if put_on_device and where.type != "cpu" else None,
+        device=where if put_on_device and kind_of(where).needs_copies else None,
         non_blocking=non_blocking,
     )

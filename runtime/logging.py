@@ -44,10 +44,12 @@ class MultiProcessAdapter(logging.LoggerAdapter[logging.Logger]):
         joined = current_world()
         if joined.size != world.size:
             raise WorldError("in_order=True needs processes that wait for each other. Make the Accelerator first.")
+        from runtime.collectives import barrier  # few programs log in turn
+
         for rank in range(joined.size):
             if rank == joined.rank:
                 self.logger.log(level, msg, *args, **options)
-            joined.barrier()
+            barrier(joined)
 
     def warning_once(self, msg: Any, *args: Any, **kwargs: Any) -> None:
         """`warning`, the first time that this logger is given this message with these arguments."""

@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-from runtime.devices import DEVICES
+from runtime.devices import kinds_here
 from runtime.errors import WorldError
 from runtime.world import World
 
@@ -40,9 +40,8 @@ def clear_device_cache(garbage_collection: bool = False) -> None:
     """
     if garbage_collection:
         gc.collect()
-    for kind in DEVICES:
-        if kind.is_available():
-            kind().empty_cache()
+    for kind in kinds_here():
+        kind.empty_cache()
 
 
 def release_memory(*objects: Any) -> list[None]:

@@ -21,6 +21,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from runtime.devices import in_host_memory
 from runtime.errors import CollectiveError
 from runtime.watch import SAME_CALLS, place_of_caller, wait
 from runtime.world import World
@@ -292,8 +293,9 @@ def _gathered(world: World, message: Tensor, call: str) -> Tensor:
 
 
 def run(collective: Callable[..., Any], call: str, *arguments: Any, **options: Any) -> None:
-    """A collective of PyTorch, watched under the name of what the script called."""
-    wait(lambda: collective(*arguments, **options, async_op=True), call or CALLS[_OTHER])
+    """A collective of PyTorch (whose first argument is a tensor), watched under the name of what the script called."""
+    on_host = in_host_memory(arguments[0].device)
+    wait(lambda: collective(*arguments, **options, async_op=True), call or CALLS[_OTHER], on_host=on_host)
 
 
 def _check_calls(world: World, heads: list[_Head]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
 from typing import IO, Any
 
 import torch
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from runtime import collectives
 from runtime import save as files
+from runtime.devices.generators import RNGType, state_of
 from runtime.errors import ConfigurationError
 from runtime.processes import Processes
 from runtime.state import joined_world
@@ -69,16 +69,8 @@ def wait_for_everyone() -> None:
     collectives.barrier(joined_world())
 
 
-class RNGType(str, Enum):
-    """A source of random numbers."""
-
-    TORCH = "torch"
-    CUDA = "cuda"
-    GENERATOR = "generator"
-
-
 def synchronize_rng_states(rng_types: Sequence[str | RNGType], generator: torch.Generator | None = None) -> None:
-    """The main process's random state on every process, for each of "torch", "cuda" and "generator"."""
+    """The main process's random state on every process, for each of "torch" (the CPU), the device, "generator"."""
     for kind in rng_types:
         synchronize_rng_state(kind, generator)
 
@@ -87,21 +79,11 @@ def synchronize_rng_state(rng_type: str | RNGType | None = None, generator: torc
     """The main process's random state on every process.
 
     Raises:
-        ConfigurationError: an unknown kind, or "generator" without one.
+        ConfigurationError: an unknown kind, one that is not here, or "generator" without one.
     """
-    known = {kind.value for kind in RNGType}
-    text = str(getattr(rng_type, "value", rng_type))
-    if text not in known:
-        raise ConfigurationError(f"rng_type={text!r} is not known. Known: {', '.join(sorted(known))}.")
-    if text == "generator" and generator is None:
-        raise ConfigurationError("rng_type='generator' needs the generator: synchronize_rng_state('generator', g).")
-    get: dict[str, Callable[[], Tensor]] = {"torch": torch.get_rng_state, "cuda": torch.cuda.get_rng_state}
-    put: dict[str, Callable[[Tensor], object]] = {"torch": torch.set_rng_state, "cuda": torch.cuda.set_rng_state}
-    if generator is not None:
-        get["generator"], put["generator"] = generator.get_state, generator.set_state
-    state = get[text]().clone()
+    state, put = state_of(rng_type, generator)
     collectives.broadcast_tensors(joined_world(), [state], 0, "synchronize_rng_states")
-    put[text](state)
+    put(state)
 
 
 # on containers

@@ -15,6 +15,7 @@ from torch import Tensor
 from runtime.checkpoints.formats import fits_safetensors, without_aliases, write_safetensors
 from runtime.checkpoints.layout import MODEL, SAFE_MODEL
 from runtime.checkpoints.sink import Sink, to_disk
+from runtime.devices import portable
 from runtime.errors import SaveError
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -28,6 +29,7 @@ def save(item: Any, target: str | os.PathLike[str] | IO[bytes], safe: bool = Fal
     Raises:
         SaveError: the folder is missing, or safetensors is asked for what it cannot hold.
     """
+    item = portable(item)
     if hasattr(target, "write"):
         torch.save(item, target)
         return
@@ -80,7 +82,7 @@ def save_weights(state: dict[str, Any], folder: str | os.PathLike[str], max_shar
     """
     if os.path.isfile(folder):
         raise SaveError(f"{os.fspath(folder)} is a file. Pass a folder.")
-    limit = in_bytes(max_shard_size)
+    limit, state = in_bytes(max_shard_size), portable(state)
     os.makedirs(folder, exist_ok=True)
     place, name = Path(os.path.realpath(folder)), SAFE_MODEL if safe else MODEL
     shards = _shards(state, limit, keeps_aliases=not safe)

@@ -7,6 +7,7 @@ import random
 
 import torch
 
+from runtime.devices import kinds_here
 from runtime.world import current_world
 
 
@@ -26,5 +27,7 @@ def set_seed(seed: int, device_specific: bool = False, deterministic: bool = Fal
 
         np.random.seed(seed)  # noqa: NPY002  the generator that scripts use
     torch.manual_seed(seed)
+    for kind in kinds_here():
+        kind.seed(seed)
     if deterministic:
         torch.use_deterministic_algorithms(True)

@@ -81,7 +81,7 @@ class PartialState(Processes):
         owner = _owner or current()
         if owner is None:
             world, kind, self.device = _joined(cpu, options)
-            distributed_type = kind.distributed_type if world.size > 1 else DistributedType.NO
+            distributed_type = kind.distributed_type if world.size > 1 else kind.distributed_type_alone
         else:
             world, self.device, distributed_type = owner._world, owner.device, owner.distributed_type  # noqa: SLF001
         super().__init__(world)

@@ -6,14 +6,14 @@ import atexit
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from runtime.devices import Device
+from runtime.devices import HOST_BACKEND, Device, reached_by
 from runtime.errors import WorldError
 from runtime.handlers import InitProcessGroupKwargs
 
@@ -22,7 +22,8 @@ from runtime.handlers import InitProcessGroupKwargs
 class World:
     """This process among all: `rank` of `size`, `local_rank` of `local_size` on its machine.
 
-    `device` is where the tensors of a collective must live: that of the process for NCCL, the CPU for gloo.
+    `device` is where messages lie while they are exchanged: that of the process for NCCL, the CPU for gloo. `reached`
+    is the process's own device where the group exchanges tensors that lie there, too.
     """
 
     rank: int = 0
@@ -30,6 +31,7 @@ class World:
     local_rank: int = 0
     local_size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    reached: torch.device = field(default_factory=lambda: torch.device("cpu"))
     backend: str | None = None
 
     @classmethod
@@ -66,24 +68,24 @@ class World:
         if self.size == 1:
             return self
         if not dist.is_initialized():
-            own_backend = device.backend_with_host if offloads else device.backend
-            _start_group(self, options.backend or own_backend or "gloo", options)
+            by_host = offloads or device.meets_on_host
+            own_backend = device.backend_with_host if by_host else device.backend
+            _start_group(self, options.backend or own_backend or HOST_BACKEND, options)
         backend = dist.get_backend()
-        on_device = own if "nccl" in backend else torch.device("cpu")
         return World(
             rank=self.rank,
             size=self.size,
             local_rank=self.local_rank,
             local_size=self.local_size,
-            device=on_device,
+            device=device.meeting_place(own, backend),
+            reached=device.reached(own, backend),
             backend=backend,
         )
 
-    def barrier(self) -> None:
-        """Wait until every process is here."""
-        if self.size == 1 or not dist.is_initialized():
-            return
-        dist.barrier(device_ids=[self.local_rank] if self.backend == "nccl" else None)
+    def place_of(self, tensors: Iterable[torch.Tensor]) -> torch.device:
+        """Where tensors can be exchanged: where they are, if the group reaches all of them there."""
+        is_reached = all(tensor.device == self.reached for tensor in tensors)
+        return self.reached if is_reached else self.device
 
 
 def current_world() -> World:
@@ -91,11 +93,20 @@ def current_world() -> World:
     if not (dist.is_available() and dist.is_initialized()):
         return World()
     backend = dist.get_backend()
-    on_device = torch.device("cuda", torch.cuda.current_device()) if "nccl" in backend else torch.device("cpu")
-    return World(rank=dist.get_rank(), size=dist.get_world_size(), device=on_device, backend=backend)
+    device, own = reached_by(backend)
+    return World(
+        rank=dist.get_rank(),
+        size=dist.get_world_size(),
+        device=device.meeting_place(own, backend),
+        reached=device.reached(own, backend),
+        backend=backend,
+    )
 
 
 _at_leaving: list[Callable[[], None]] = []
+#: The group that was left. A wrapped model may hold it, too, and would end it while it holds Python's lock, which a
+#: thread of gloo may be waiting for (torch 2.13: the process hangs). Let go of in here, it ends without that lock.
+_left: list[Any] = []
 _unfinished: list[str] = []  # what this process no longer waits for, though PyTorch does
 
 
@@ -125,6 +136,9 @@ def leave() -> None:
     while _at_leaving:
         _at_leaving.pop()()
     if dist.is_available() and dist.is_initialized():
+        from torch.distributed import distributed_c10d
+
+        _left[:] = [distributed_c10d._get_default_group()]  # noqa: SLF001  there is no public name
         dist.destroy_process_group()
 
 
@@ -141,6 +155,7 @@ def _number(environ: Mapping[str, str], name: str, default: int | None) -> int:
 
 
 def _start_group(world: World, backend: str, options: InitProcessGroupKwargs) -> None:
+    _left.clear()  # with its store, which may have the port that this one needs
     arguments: dict[str, Any] = {"backend": backend}
     if options.timeout is not None:
         arguments["timeout"] = options.timeout
@@ -168,4 +183,5 @@ def _start_group(world: World, backend: str, options: InitProcessGroupKwargs) ->
 def _at_exit(owner: int) -> None:
     if os.getpid() == owner:
         leave()
+        _left.clear()
         end_at_once()

@@ -58,7 +58,7 @@ LAYERS = {
         {"watch"},
         {"world"},
         {"devices"},
-        {"config", "sharding", "compilation"},
+        {"config", "sharding", "compilation", "hardware"},
         {"plugins"},
         {"handlers", "project", "tree", "log"},
         {"errors"},
@@ -299,6 +299,52 @@ def test_foreign_imports_stay_in_their_place(path):
         assert not any(name.startswith(RECORDER) for name in imports(path)), "it is started, never imported"
     else:
         assert not tops & {"libcst", "migrate"}
+
+
+#: What differs between kinds of device is a question that every class of runtime/devices answers.
+KINDS = {"cuda", "hip", "mps", "xpu", "tpu", "xla", "nccl", "xccl", "tpu_dist", "gloo"}
+#: Names, masks and the start of each kind of device, for processes that have no device yet.
+LAUNCHER_NAMES = {"agent.py", "explain.py", "share.py"}
+
+
+def asks_for_a_kind(node):
+    """What a node asks that only a class about a kind of device should: its name, its module, its backend."""
+    if isinstance(node, ast.Attribute):
+        names_module = isinstance(node.value, ast.Name) and node.value.id == "torch" and node.attr in KINDS - {"hip"}
+        return names_module or node.attr in {"is_cuda", "is_mps", "is_xpu", "is_xla", "is_cpu"}
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and bool(KINDS & set(node.value.replace(":", ",").split(",")))
+    if isinstance(node, ast.Compare):
+        sides = [side for side in (node.left, *node.comparators) if isinstance(side, ast.Attribute)]
+        return any(side.attr in ("type", "device_type") for side in sides)
+    return False
+
+
+@pytest.mark.parametrize("path", sources(), ids=relative)
+def test_only_the_devices_ask_for_a_kind_of_device(path):
+    if not relative(path).startswith("runtime/") or relative(path).startswith("runtime/devices/"):
+        return
+    if path.parent.name == "launch" and path.name in LAUNCHER_NAMES:
+        return
+    found = [n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if asks_for_a_kind(n)]
+    assert not [f"line {node.lineno}: {ast.unparse(node)}" for node in found], "ask runtime.devices instead"
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("torch.cuda.synchronize()", True),
+        ("tensor.is_cuda", True),
+        ("device.type == 'privateuseone'", True),
+        ("'nccl' in backend", True),
+        ("dist.init_process_group('cpu:gloo,cuda:nccl')", True),
+        ("torch.autocast(device.type, dtype)", False),
+        ("type(kind) is str", False),
+        ("'without cuda'", False),
+    ],
+)
+def test_such_questions_are_seen(text, asks):
+    assert any(asks_for_a_kind(node) for node in ast.walk(ast.parse(text))) == asks
 
 
 @pytest.mark.parametrize("path", sources(), ids=relative)

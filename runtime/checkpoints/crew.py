@@ -7,6 +7,7 @@ from typing import Any
 
 import torch.distributed as dist
 
+from runtime.devices import HOST_BACKEND
 from runtime.world import World
 
 
@@ -34,7 +35,7 @@ class Crew:
     def meet(self) -> None:
         """Make the group. Every process must call it, from the thread that all exchange in."""
         if self.world.size > 1 and self._group is None:
-            self._group = dist.new_group(backend="gloo")
+            self._group = dist.new_group(backend=HOST_BACKEND)
 
     def tell(self, value: Any = None, error: BaseException | None = None) -> list[Told]:
         """What every process told, in rank order."""

@@ -29,7 +29,7 @@ from runtime.checkpoints.layout import (
     random_states,
 )  # fmt: skip
 from runtime.checkpoints.sink import Sink
-from runtime.devices import Device
+from runtime.devices import Device, in_host_memory, kind_of, portable
 from runtime.strategies.base import is_distributed_tensor
 from runtime.world import World
 
@@ -72,16 +72,15 @@ class Staging:
     def __init__(self) -> None:
         self._kept: dict[tuple[Any, ...], Tensor] = {}
         self._used: dict[tuple[Any, ...], Tensor] = {}
-        self._is_under_way = False  # a copy from a GPU
+        self._under_way: dict[str, Device] = {}  # kinds of device that still copy
 
     def copied(self, parts: list[Part]) -> list[Part]:
         """The parts with contents that nothing changes any more."""
         self._used = {}
         result = [replace(part, content=self._copy(part.content, (part.name,))) for part in parts]
         self._kept = self._used  # what was not used again is given back
-        if self._is_under_way:
-            torch.cuda.synchronize()
-            self._is_under_way = False
+        while self._under_way:
+            self._under_way.popitem()[1].synchronize()
         return result
 
     def _copy(self, item: Any, place: tuple[Any, ...]) -> Any:
@@ -98,17 +97,18 @@ class Staging:
             return self._shard(tensor, place)
         if tensor.layout is not torch.strided:
             return tensor.cpu().clone()
-        buffer = self._kept.get(place)
+        buffer, kind = self._kept.get(place), kind_of(tensor.device)
         if buffer is None or buffer.shape != tensor.shape or buffer.dtype is not tensor.dtype:
-            buffer = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda)
+            buffer = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=kind.pins)
         self._used[place] = buffer
-        self._is_under_way |= tensor.is_cuda
-        return buffer.copy_(tensor, non_blocking=True)
+        if kind.pins:
+            self._under_way[kind.kind] = kind
+        return buffer.copy_(tensor, non_blocking=kind.pins)
 
     def _shard(self, tensor: Any, place: tuple[Any, ...]) -> Tensor:
         """A copy of this process's part; where its device has memory of its own, there."""
         local = tensor.to_local()
-        copied = self._tensor(local, place) if local.device.type == "cpu" else local.clone()
+        copied = self._tensor(local, place) if in_host_memory(local.device) else local.clone()
         result: Tensor = type(tensor).from_local(
             copied, tensor.device_mesh, tensor.placements, run_check=False, shape=tensor.shape, stride=tensor.stride()
         )
@@ -134,11 +134,11 @@ def collected(
     own = [*shards, Part(random_states(world.rank), randomness.states(device), "the random number generators")]
     if not is_leader:
         return own
-    parts = [model_part(index, state, safe) for index, state in enumerate(weights)]
+    parts = [model_part(index, portable(state), safe) for index, state in enumerate(weights)]
     parts += [Part(numbered(OPTIMIZER, i), state, f"optimizer {i}") for i, state in enumerate(optimizers)]
     parts += [Part(numbered(SCHEDULER, i), s.state_dict(), f"scheduler {i}") for i, s in enumerate(schedulers)]
     parts += [Part(numbered(LOADER, i), p, f"data loader {i}") for i, p in enumerate(positions) if p is not None]
     if scaler is not None:
         parts.append(Part(SCALER, scaler.state_dict(), "the gradient scaler"))
     parts += [Part(custom(i), c.state_dict(), f"the registered {type(c).__name__}") for i, c in enumerate(customs)]
-    return own + parts
+    return own + [replace(part, content=portable(part.content)) for part in parts]

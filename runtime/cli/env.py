@@ -71,18 +71,11 @@ def _versions() -> Iterator[tuple[str, str]]:
 def _devices() -> Iterator[tuple[str, str]]:
     yield "cores", str(core_count())
     try:
-        import torch  # late: the other commands and all help do without
-        from torch import distributed as dist
+        from runtime.devices.description import described  # late: the other commands and all help do without torch
     except ImportError as error:
         yield "devices", f"unknown, torch cannot be imported: {error}"
         return
-    yield "cuda", torch.version.cuda or torch.version.hip or "not in this build of torch"
-    properties = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
-    yield "gpus", ", ".join(f"{one.name} ({one.total_memory / 2**30:.0f} GiB)" for one in properties) or "none"
-    found = torch.accelerator.current_accelerator() if hasattr(torch, "accelerator") else None
-    yield "accelerator", f"{found.type}, {torch.accelerator.device_count()} of it" if found else "none: the CPU"
-    has = {name: getattr(dist, f"is_{name}_available", bool)() for name in ("gloo", "nccl", "mpi", "ucc", "xccl")}
-    yield "backends", ", ".join(name for name, is_there in has.items() if is_there) or "none"
+    yield from described()
 
 
 def _file(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -22,7 +22,7 @@ the original: no look-ahead, no random numbers, no generator in between.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -187,16 +187,18 @@ def prepared_loader(
     device: torch.device | None,
     non_blocking: bool,
     streams: Streams | None = None,
+    spread: Callable[[Any], Any] | None = None,
 ) -> DataLoader[Any]:
     """`base` prepared: an instance of its class that shares its attributes.
 
     Args:
         device: where batches are moved to; None: they stay where they are.
         streams: what copies a batch beside the computation.
+        spread: what shares a batch out over the chips of this process when it has arrived.
     """
     feed = feed_for(base, world, dealing)
     may_look_ahead = base.num_workers > 0 and feed.sampler is not None
-    way = transfer(device, streams, non_blocking=non_blocking, may_look_ahead=may_look_ahead)
+    way = transfer(device, streams, non_blocking=non_blocking, may_look_ahead=may_look_ahead, spread=spread)
     return _around(base, Source(feed, passes, accumulation, way, Place(feed)))
 
 

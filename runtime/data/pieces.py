@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.utils.data import RandomSampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler
 
 from runtime.data.seeded import SeedableRandomSampler
+from runtime.devices import in_host_memory
 
 Pieces = Iterator[Tensor]
 
@@ -61,7 +62,7 @@ _DRAWN: dict[type[Any], Callable[[Any, torch.Generator], Pieces]] = {
 def is_known(sampler: object) -> bool:
     """Whether the order of `sampler` can be had in pieces: PyTorch's own classes, drawing on the CPU."""
     if type(sampler) is WeightedRandomSampler:
-        return sampler.weights.device.type == "cpu"
+        return in_host_memory(sampler.weights.device)
     return type(sampler) is SequentialSampler or type(sampler) in _DRAWN
 
 

@@ -7,13 +7,13 @@ random numbers before the step that the plain program draws them after.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from runtime.devices import Streams, moved
+from runtime.devices import Streams, in_host_memory, moved
 from runtime.tree import leaves, map_leaves
 
 
@@ -34,6 +34,17 @@ class Move(Stay):
 
     def through(self, steps: Iterator[Any]) -> Iterator[Any]:
         return ((moved(batch, self._device, self._non_blocking), share) for batch, share in steps)
+
+
+class Spread(Move):
+    """The same, and the device shares every batch out over its chips."""
+
+    def __init__(self, device: torch.device, non_blocking: bool, spread: Callable[[Any], Any]) -> None:
+        super().__init__(device, non_blocking)
+        self._spread = spread
+
+    def through(self, steps: Iterator[Any]) -> Iterator[Any]:
+        return ((self._spread(batch), share) for batch, share in super().through(steps))
 
 
 class Ahead(Stay):
@@ -63,7 +74,7 @@ class Ahead(Stay):
             return moved(map_leaves(self._pinned, batch), self._device, non_blocking=True)
 
     def _pinned(self, leaf: Any) -> Any:
-        if not isinstance(leaf, Tensor) or leaf.device.type != "cpu" or leaf.is_pinned():
+        if not isinstance(leaf, Tensor) or not in_host_memory(leaf.device) or leaf.is_pinned():
             return leaf
         return self._streams.pinned(leaf)
 
@@ -95,10 +106,19 @@ def _to_the_end(steps: Iterator[Any]) -> Iterator[Any]:
         yield _Failure(error), None
 
 
-def transfer(device: torch.device | None, streams: Streams | None, *, non_blocking: bool, may_look_ahead: bool) -> Stay:
+def transfer(
+    device: torch.device | None,
+    streams: Streams | None,
+    *,
+    non_blocking: bool,
+    may_look_ahead: bool,
+    spread: Callable[[Any], Any] | None = None,
+) -> Stay:
     """The way to the device that suits a loader; None: batches stay where they are."""
     if device is None:
         return Stay()
+    if spread is not None:
+        return Spread(device, non_blocking, spread)
     if streams is None or not may_look_ahead:
         return Move(device, non_blocking)
     return Ahead(device, streams)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from runtime.config import DistributedType
-from runtime.devices.base import Device
+from runtime.devices.base import HOST_BACKEND, Device
 
 
 class Cpu(Device):
     """Host memory; nothing is copied."""
 
     kind = "cpu"
-    backend = backend_with_host = "gloo"
+    backend = backend_with_host = HOST_BACKEND
     distributed_type = DistributedType.MULTI_CPU
     needs_copies = False
 

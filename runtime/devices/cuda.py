@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from runtime.config import DistributedType, MixedPrecision
-from runtime.devices.base import Device
+from runtime.devices.base import HOST_BACKEND, Device
 from runtime.devices.streams import CudaStreams, Streams
 from runtime.errors import WorldError
 
@@ -19,13 +19,21 @@ class Cuda(Device):
 
     kind = "cuda"
     backend = "nccl"
-    backend_with_host = "cpu:gloo,cuda:nccl"
+    backend_with_host = f"cpu:{HOST_BACKEND},cuda:nccl"
     distributed_type = DistributedType.MULTI_GPU
-    scales = True
+    scales = pins = joins_statistics = True
 
     @classmethod
     def is_available(cls) -> bool:
         return torch.cuda.is_available()
+
+    @classmethod
+    def count(cls) -> int:
+        return torch.cuda.device_count()
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
 
     def own(self, local_rank: int, world_size: int) -> torch.device:
         if world_size == 1:
@@ -39,6 +47,9 @@ class Cuda(Device):
         torch.cuda.set_device(device)
         return device
 
+    def current(self) -> torch.device:
+        return torch.device("cuda", torch.cuda.current_device())
+
     def refusal(self, precision: MixedPrecision) -> str | None:
         if precision is MixedPrecision.BF16 and not torch.cuda.is_bf16_supported():
             return "mixed_precision='bf16' is not supported by this GPU. Use mixed_precision='fp16'."
@@ -49,6 +60,9 @@ class Cuda(Device):
 
     def streams(self, device: torch.device) -> Streams:
         return CudaStreams(device)
+
+    def synchronize(self) -> None:
+        torch.cuda.synchronize()
 
     def empty_cache(self) -> None:
         torch.cuda.empty_cache()
@@ -62,3 +76,9 @@ class Cuda(Device):
             torch.cuda.set_rng_state_all(found)
         elif found:  # another number of GPUs: this process's own is what it draws from
             torch.cuda.set_rng_state(found[min(torch.cuda.current_device(), len(found) - 1)])
+
+    def random_state(self) -> torch.Tensor:
+        return torch.cuda.get_rng_state()
+
+    def set_random_state(self, state: torch.Tensor) -> None:
+        torch.cuda.set_rng_state(state)

@@ -20,6 +20,9 @@ class Mps(Device):
     def is_available(cls) -> bool:
         return torch.backends.mps.is_available()
 
+    def synchronize(self) -> None:
+        torch.mps.synchronize()
+
     def empty_cache(self) -> None:
         torch.mps.empty_cache()
 
@@ -29,3 +32,9 @@ class Mps(Device):
     def set_random_states(self, states: dict[str, Any]) -> None:
         if _STATE in states:
             torch.mps.set_rng_state(states[_STATE])
+
+    def random_state(self) -> torch.Tensor:
+        return torch.mps.get_rng_state()
+
+    def set_random_state(self, state: torch.Tensor) -> None:
+        torch.mps.set_rng_state(state)

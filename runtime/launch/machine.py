@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 import platform
 import socket
 import struct
-from pathlib import Path
 
-# Where a driver that torch could use shows itself on Linux: NVIDIA, Jetson, AMD, WSL, Intel. A reason to ask torch.
-_DRIVER_FILES = ("/dev/nvidia*", "/dev/nvhost*", "/dev/kfd", "/dev/dxg", "/dev/dri/renderD*")
-
-_TPUS = {"0x005e", "0x0062", "0x0063", "0x006f", "0x0076"}  # v4, v5p, v5e, v6e, v7: those that torch_tpu knows
+from runtime.hardware import may_have_accelerator
 
 
 def core_count() -> int:
@@ -39,16 +34,9 @@ def device_kind() -> str:
 def _devices() -> tuple[str, int]:
     if not may_have_gpus():
         return "cpu", 0
-    import torch  # late: most launches on a machine without a GPU never need it here
+    from runtime.devices import one_each  # late: most launches on a machine without a GPU never need torch
 
-    for kind, count in (("cuda", torch.cuda.device_count()), ("xpu", torch.xpu.device_count())):
-        if count:
-            return kind, count
-    if torch.accelerator.is_available():
-        found = torch.accelerator.current_accelerator()
-        if found is not None and found.type == "tpu":
-            return "tpu", torch.accelerator.device_count()
-    return "cpu", 0
+    return one_each()
 
 
 def address_towards(host: str) -> str | None:
@@ -90,19 +78,5 @@ def port_is_free(port: int) -> bool:
 
 
 def may_have_gpus() -> bool:
-    """False where there is certainly no GPU that takes one process each; asks no driver."""
-    system = platform.system()
-    if system == "Linux":
-        return any(glob.glob(pattern) for pattern in _DRIVER_FILES) or _has_tpu()
-    return system != "Darwin"  # Apple's GPU is one device, shared by all processes: not counted
-
-
-def _has_tpu() -> bool:
-    """Whether a TPU is on the PCI bus; the network cards of Google's machines have the same vendor."""
-    for vendor in glob.glob("/sys/bus/pci/devices/*/vendor"):
-        with contextlib.suppress(OSError):
-            if Path(vendor).read_text().strip() == "0x1ae0" and (
-                Path(vendor).with_name("device").read_text().strip() in _TPUS
-            ):
-                return True
-    return False
+    """False where there is certainly no GPU, and no TPU, that takes one process each; asks no driver."""
+    return may_have_accelerator()

@@ -48,7 +48,8 @@ class Strategy:
     @property
     def distributed_type(self) -> DistributedType:
         """What the processes of this run are."""
-        return self._ground.device.distributed_type if self._world.size > 1 else DistributedType.NO
+        device = self._ground.device
+        return device.distributed_type if self._world.size > 1 else device.distributed_type_alone
 
     @property
     def writes_shards(self) -> bool:

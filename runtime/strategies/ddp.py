@@ -15,7 +15,7 @@ from runtime.collectives import broadcast_tensors
 from runtime.strategies.base import Strategy, has_distributed_tensors
 from runtime.strategies.gradients import average_gradients
 from runtime.strategies.hooks import register_hook
-from runtime.strategies.statistics import on_host
+from runtime.strategies.statistics import with_joined_statistics
 from runtime.world import World
 
 # torch 2.13 renamed the argument
@@ -94,8 +94,8 @@ class Ddp(Strategy):
         options = self._ground.replicas
         arguments = {**options.arguments(), **self._ground.device.ddp_arguments(self._ground.own)}
         kind = Averaged if options.find_unused_parameters else Replica
-        if self._ground.own.type == "cpu":
-            on_host(model)
+        if not self._ground.device.joins_statistics:
+            with_joined_statistics(model)
         result = kind(model, self._world, **arguments)
         register_hook(result, options)
         return result

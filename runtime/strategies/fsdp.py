@@ -28,7 +28,7 @@ from runtime.sharding import Sharding
 from runtime.strategies import shards
 from runtime.strategies.base import Ground, Strategy, has_distributed_tensors, is_distributed_tensor, unwrapped
 from runtime.strategies.gradients import average_gradients
-from runtime.strategies.statistics import on_host
+from runtime.strategies.statistics import with_joined_statistics
 from runtime.strategies.units import units
 
 LARGEST_MESSAGE = 1 << 26  # bytes of parameters that are sent together at the start
@@ -73,8 +73,8 @@ class Fsdp(Strategy):
         inner = unwrapped(model, keep_torch_compile=False)
         if has_distributed_tensors(inner):
             return model
-        if self._ground.own.type == "cpu":
-            on_host(inner)
+        if not self._ground.device.joins_statistics:
+            with_joined_statistics(inner)
         ignored = self._ignored(inner)
         chosen = units(inner, self._sharding, ignored)
         before = dict(inner.named_parameters(remove_duplicate=False))
@@ -111,15 +111,14 @@ class Fsdp(Strategy):
         if self._sharding.cpu_offload:
             from torch.distributed.fsdp import CPUOffloadPolicy
 
-            arguments["offload_policy"] = CPUOffloadPolicy(pin_memory=self._ground.own.type != "cpu")
+            arguments["offload_policy"] = CPUOffloadPolicy(pin_memory=self._ground.device.pins)
         replaced: dict[int, nn.Parameter] = {}
         for unit in [*chosen, model]:
             self._start_equal(unit, replaced)
             fully_shard(unit, mp_policy=self._policy(unit), **arguments)
         for unit in chosen:
             unit.register_forward_pre_hook(_Recomputed())
-        for parameter in kept_whole:
-            parameter.data = parameter.data.to(self._ground.own)
+        self._ground.device.put(kept_whole, self._ground.own)
 
     def _start_equal(self, unit: nn.Module, replaced: dict[int, nn.Parameter]) -> None:
         """The main process's values in all that is not sharded yet; the others may have none (the meta device)."""
@@ -140,6 +139,9 @@ class Fsdp(Strategy):
         plain = [t.data for t in (*unit.parameters(), *unit.buffers()) if not is_distributed_tensor(t)]
         for message in _messages(plain):
             broadcast_tensors(self._world, message)
+        if not self._ground.device.moves_in_place:  # else fully_shard does
+            own = [t for t in (*unit.parameters(), *unit.buffers()) if not is_distributed_tensor(t)]
+            self._ground.device.put(own, self._ground.own)
 
     def _ignored(self, model: nn.Module) -> list[nn.Module]:
         said = self._sharding.ignored

@@ -1,4 +1,4 @@
-"""Batch statistics over all processes on the CPU, where PyTorch's SyncBatchNorm does not work."""
+"""Batch statistics over all processes where PyTorch's SyncBatchNorm does not work: on the CPU, and on a TPU."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 
 
-class HostSyncBatchNorm(_BatchNorm):
-    """`torch.nn.SyncBatchNorm` for host memory; keys and results are the same.
+class PlainSyncBatchNorm(_BatchNorm):
+    """`torch.nn.SyncBatchNorm` of plain operations; keys and results are the same.
 
     No subclass of it, since DistributedDataParallel refuses those on the CPU. Mean and variance are those of all rows
     of all processes, also where these bring different numbers, and gradients flow through them to all processes.
@@ -27,7 +27,7 @@ class HostSyncBatchNorm(_BatchNorm):
         x = input.float() if input.dtype in (torch.float16, torch.bfloat16) else input
         dimensions = [dimension for dimension in range(x.ndim) if dimension != 1]
         shape = [1, -1] + [1] * (x.ndim - 2)
-        count = torch.full((1,), float(x.numel() // x.shape[1]), dtype=x.dtype)
+        count = torch.full((1,), float(x.numel() // x.shape[1]), dtype=x.dtype, device=x.device)
         joined = _summed(torch.cat([x.sum(dimensions), count]), self.process_group)
         total, mean = joined[-1].detach(), joined[:-1] / joined[-1].detach()
         centred = x - mean.view(shape)
@@ -71,8 +71,8 @@ def _summed(own: Tensor, group: Any) -> Tensor:
     return result
 
 
-def on_host(model: nn.Module) -> None:
-    """Let the SyncBatchNorm layers of a model work in host memory, in place."""
+def with_joined_statistics(model: nn.Module) -> None:
+    """Let the SyncBatchNorm layers of a model work without kernels of their own, in place."""
     found: list[Any] = [layer for layer in model.modules() if type(layer) is nn.SyncBatchNorm]
     for layer in found:
-        layer.__class__ = HostSyncBatchNorm
+        layer.__class__ = PlainSyncBatchNorm

@@ -23,6 +23,7 @@ from typing import Any
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import PrefixStore
 
+from runtime.devices import in_host_memory
 from runtime.errors import CollectiveError
 from runtime.watch.hook import install, uninstall
 from runtime.watch.places import Doing, place_of
@@ -62,20 +63,20 @@ class Watch:
 
     # in the thread of the script
 
-    def wait(self, start: Callable[[], Any], call: str) -> None:
+    def wait(self, start: Callable[[], Any], call: str, *, on_host: bool) -> None:
         """Run a collective; `start` begins it and gives PyTorch's handle."""
         self._call, self._call_since = call, time.monotonic()
         try:
-            self._wait(start)
+            self._wait(start, _is_done_on_host if on_host else _is_done_on_device)
         finally:
             self._call = ""
 
-    def _wait(self, start: Callable[[], Any]) -> None:
+    def _wait(self, start: Callable[[], Any], is_done: Callable[[Any, float], bool]) -> None:
         self._warn_after_s = WARN_AFTER_S
         seconds = ASK_AFTER_S
         try:
             work = start()
-            while not self._is_done(work, seconds):
+            while not is_done(work, seconds):
                 self._look()
                 seconds = ASK_EVERY_S
         except CollectiveError:
@@ -86,18 +87,6 @@ class Watch:
             if known is None:
                 raise
             raise known from None  # what gloo has to say of it is that a connection was closed
-
-    def _is_done(self, work: Any, seconds: float) -> bool:
-        """Whether a collective is over within `seconds`; raises what PyTorch raises when it has failed."""
-        if self._world.device.type != "cpu":  # PyTorch would not wait here, or give up the group
-            return _is_done_on_device(work, seconds)
-        try:
-            work.wait(timedelta(seconds=seconds))
-        except RuntimeError:
-            if not work.is_completed():
-                return False
-            work.wait()  # over: tells how
-        return True
 
     def _look(self) -> None:
         """Ask the others. Raises where it is certain that nobody will come."""
@@ -276,7 +265,19 @@ def _first_waiting(answers: Answers) -> int:
     return min(rank for rank, a in answers.items() if isinstance(a, Report) and a.doing is Doing.CALL)
 
 
+def _is_done_on_host(work: Any, seconds: float) -> bool:
+    """Whether a collective is over within `seconds`; raises what PyTorch raises when it has failed."""
+    try:
+        work.wait(timedelta(seconds=seconds))
+    except RuntimeError:
+        if not work.is_completed():
+            return False
+        work.wait()  # over: tells how
+    return True
+
+
 def _is_done_on_device(work: Any, seconds: float) -> bool:
+    """The same where PyTorch would not wait, or give up the group."""
     give_up = time.monotonic() + seconds
     while not work.is_completed():
         if time.monotonic() > give_up:
@@ -302,7 +303,7 @@ _running: list[Watch] = []  # at most one, of the process group that is there
 
 def begin(world: World, asked: bool | None = None) -> None:
     """Watch this process from now on, unless it is watched already. Not asked for: where processes meet on the CPU."""
-    wanted = world.device.type == "cpu" if asked is None else asked
+    wanted = in_host_memory(world.device) if asked is None else asked
     if world.size > 1 and wanted and not _running:
         _running.append(Watch(world))
         install(_running[0], world.rank)
@@ -321,9 +322,9 @@ def is_on() -> bool:
     return bool(_running)
 
 
-def wait(start: Callable[[], Any], call: str) -> None:
+def wait(start: Callable[[], Any], call: str, *, on_host: bool) -> None:
     """Run a collective that `start` begins (`async_op=True`), under the name of what the script called."""
     if _running:
-        _running[0].wait(start, call)
+        _running[0].wait(start, call, on_host=on_host)
     else:
         start().wait()

@@ -108,6 +108,7 @@ def test_env_names_what_a_report_needs(monkeypatch, tmp_path):
         "torch: ",
         "cores: ",
         "gpus: ",
+        "devices: ",
         "ACCELERATE_MIXED_PRECISION: bf16",
         "SLURM_JWT: (not shown)",
     ):
