@@ -2,6 +2,8 @@
 #   make demo   convert a training script, run it before and after, compare the losses
 #   make test   lint, types and tests
 # Both create .venv when it is missing. Another interpreter: make PYTHON=python3.12 test
+#   make test-xla, make test-tpu-contract   in environments of their own (1 to 2 GB each): torch_xla on XLA's CPU client,
+#               and whether the real torch_tpu is what the stand-in for it imitates; neither needs a TPU
 #   make bench  run the benchmarks and write docs/performance.md (takes long; pip install accelerate lightning to compare)
 
 PYTHON ?= python3
@@ -12,11 +14,15 @@ WORKERS ?= 2
 # Only some benchmarks: make bench BENCH="step start"
 BENCH ?=
 
+# torch_xla and torch_tpu want versions of torch of their own.
+XLA_VENV ?= .venv-xla
+TPU_VENV ?= .venv-tpu
+
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: demo bench test lint types unit format clean help
+.PHONY: demo bench test test-xla test-tpu-contract lint types unit format clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -37,6 +43,12 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS)
 
+test-xla: $(VENV)/.dev $(XLA_VENV)/.ready
+	TORCH_XLA_PYTHON=$(abspath $(XLA_VENV))/bin/python $(PY) -m pytest tests/xla
+
+test-tpu-contract: $(VENV)/.dev $(TPU_VENV)/.ready
+	TORCH_TPU_PYTHON=$(abspath $(TPU_VENV))/bin/python $(PY) -m pytest tests/tpu_contract
+
 bench: $(VENV)/.dev
 	$(PY) bench/report.py $(BENCH)
 
@@ -45,7 +57,7 @@ format: $(VENV)/.dev
 	$(PY) -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .demo build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(XLA_VENV) $(TPU_VENV) .demo build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed, and $(PYTHON) is %d.%d; try: make PYTHON=python3.12" % sys.version_info[:2])'
@@ -61,3 +73,16 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(PY)
 	@echo "installing (once; torch is large) ..."
 	@$(PIP) -e '.[runtime,dev]'
 	@touch $@ $(VENV)/.runtime
+
+# Without torch's own dependencies: its build of 2.9 brings gigabytes of CUDA libraries, in whose place empty ones stand.
+$(XLA_VENV)/.ready: tests/xla/requirements.txt tests/xla/nvidia.py
+	$(PYTHON) -m venv $(XLA_VENV)
+	$(XLA_VENV)/bin/python -m pip install --quiet --no-deps torch==2.9.0 torch_xla==2.9.0
+	$(XLA_VENV)/bin/python -m pip install --quiet -r tests/xla/requirements.txt
+	$(XLA_VENV)/bin/python tests/xla/nvidia.py
+	@touch $@
+
+$(TPU_VENV)/.ready: tests/tpu_contract/requirements.txt
+	$(PYTHON) -m venv $(TPU_VENV)
+	$(TPU_VENV)/bin/python -m pip install --quiet -r tests/tpu_contract/requirements.txt
+	@touch $@

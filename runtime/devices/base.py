@@ -78,7 +78,8 @@ class Device:
                 tensor.data = here
             elif tensor.device != device:
                 is_parameter = isinstance(tensor, nn.Parameter)
-                torch.utils.swap_tensors(tensor, nn.Parameter(here, tensor.requires_grad) if is_parameter else here)
+                other = nn.Parameter(here, tensor.requires_grad) if is_parameter else here
+                torch.utils.swap_tensors(tensor, other)  # type: ignore[no-untyped-call]
 
     # processes
 

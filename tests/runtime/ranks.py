@@ -25,7 +25,7 @@ TIMEOUT_S = 120
 def run_ranks(function: Any, size: int, *arguments: Any, timeout_s: float = TIMEOUT_S) -> list[Any]:
     """What `function(*arguments)` returns on each of `size` ranks; the first failure is raised with its traceback."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "torch.distributed", "torch.optim", "torch.utils.data", "torch._dynamo"])
+    context.set_forkserver_preload(["torch", "torch.distributed", "torch.optim", "torch.utils.data"])
     place = (inspect.getfile(function), function.__name__)
     variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(size)}
     processes, pipes = [], []
