@@ -17,8 +17,19 @@ from runtime.devices.xpu import Xpu
 from runtime.tree import map_leaves
 
 __all__ = [
-    "DEVICES", "HOST_BACKEND", "Cpu", "Device", "Streams", "in_host_memory", "kind_of", "kinds_here",
-    "moved", "pick", "one_each", "portable", "reached_by",
+    "DEVICES",
+    "HOST_BACKEND",
+    "Cpu",
+    "Device",
+    "Streams",
+    "in_host_memory",
+    "kind_of",
+    "kinds_here",
+    "moved",
+    "one_each",
+    "pick",
+    "portable",
+    "reached_by",
 ]  # fmt: skip
 
 DEVICES: tuple[type[Device], ...] = (Tpu, Xla, Cuda, Xpu, Mps, Cpu)

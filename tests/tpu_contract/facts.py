@@ -37,7 +37,7 @@ def launch_variables(count):
 
     hardware._scan_pci_tpus = lambda: (4, hardware._V6E_TOPOLOGY)
     error = said(torch.tpu.distributed.set_tpu_launch_env, nproc_per_node=count)
-    return error or sorted(name for name in os.environ if name.startswith("TORCH_TPU_"))
+    return error or sorted(name for name in os.environ if name.startswith("TORCH_TPU_") and name != "TORCH_TPU_PYTHON")
 
 
 def main():
