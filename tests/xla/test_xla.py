@@ -18,8 +18,9 @@ PYTHON = os.environ.get("TORCH_XLA_PYTHON")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 #: One process on the CPU, one XLA device, four of them.
 CPU, ONE, FOUR = {"ACCELERATE_USE_CPU": "true"}, {"PJRT_DEVICE": "CPU"}, {"PJRT_DEVICE": "CPU", "CPU_NUM_DEVICES": "4"}
-#: Converted programs: a convolution, windows of two micro-steps, clipping, batches that are dictionaries.
-FIXTURES = ("classifier", "accumulation", "clipping", "dict-batches")
+#: Converted programs: a convolution, windows of micro-steps, batches that are dictionaries, a recurrent layer that is
+#: clipped. The last not on four devices: torch_xla 2.9 asks for jax there, to compute a recurrent layer's backward.
+FIXTURES = ("classifier", "accumulation", "dict-batches", "clipping")
 
 pytestmark = pytest.mark.skipif(PYTHON is None, reason="needs torch_xla: make test-xla")
 
@@ -55,8 +56,9 @@ def test_bf16_runs(tmp_path):
     assert own["losses"] == pytest.approx(expected["losses"], rel=0, abs=5e-2)  # of two ways to round to 8 bits
 
 
-@pytest.mark.parametrize("name", FIXTURES)
-@pytest.mark.parametrize("variables", [ONE, FOUR], ids=["one device", "four devices"])
+@pytest.mark.parametrize(
+    ("variables", "name"), [*((ONE, name) for name in FIXTURES), *((FOUR, name) for name in FIXTURES[:-1])]
+)
 def test_a_converted_program_prints_what_it_prints_on_the_cpu(tmp_path, name, variables):
     script = ROOT / "fixtures" / name / "after.py"
     expected, own = (run(tmp_path / kind, given, script) for kind, given in (("cpu", CPU), ("xla", variables)))
