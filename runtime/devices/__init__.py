@@ -72,7 +72,7 @@ def reached_by(backend: str) -> tuple[Device, torch.device]:
 
 def portable(data: Any) -> Any:
     """`data` as a file should hold it: tensors that could not be loaded without their device are copied to the host."""
-    if all(kind.is_portable for kind in kinds_here()):
+    if not any(kind.is_available() for kind in DEVICES if not kind.is_portable):
         return data
 
     known: dict[tuple[Any, ...], torch.Tensor] = {}  # what is stored once stays so

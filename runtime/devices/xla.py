@@ -37,7 +37,7 @@ class Xla(Device):
     def is_available(cls) -> bool:
         """torch_xla is installed, and PJRT_DEVICE names a device or there is a TPU; not with USE_TORCH_XLA=0."""
         is_wanted = os.environ.get("USE_TORCH_XLA", "1").lower() not in OFF
-        return is_wanted and _is_there() and importlib.util.find_spec("torch_xla") is not None
+        return is_wanted and importlib.util.find_spec("torch_xla") is not None and _is_there()
 
     def own(self, local_rank: int, world_size: int) -> torch.device:
         if world_size > 1:
