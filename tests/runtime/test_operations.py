@@ -75,7 +75,7 @@ def is_int(value):
         (lambda: runtime.find_batch_size([]), ValueError, "an empty list has no batch size"),
         (lambda: runtime.find_batch_size(["a"]), TypeError, "this is a str"),
         (lambda: runtime.recursively_apply(is_int, ["a"], error_on_other_type=True), TypeError, "is_int takes"),
-        (lambda: runtime.synchronize_rng_state("xla"), ValueError, "rng_type='npu'.*cuda, generator, torch"),
+        (lambda: runtime.synchronize_rng_state("npu"), ValueError, "rng_type='npu'.*cuda, generator, torch"),
         (lambda: runtime.synchronize_rng_state("generator"), ValueError, "needs the generator"),
         (runtime.copy_tensor_to_devices, TypeError, "got a NoneType"),
         (lambda: runtime.extract_model_from_parallel(nn.Linear(1, 1), recursive=True), ValueError, "recursive=True"),
