@@ -82,6 +82,11 @@ class DistributedDataParallelKwargs(Handler):
     def arguments(self) -> dict[str, Any]:
         return {name: value for name, value in super().arguments().items() if not name.startswith("comm_")}
 
+    @property
+    def may_adapt(self) -> bool:
+        """Whether gradients may be averaged in another way where that is needed: nothing rules it out."""
+        return not (self.static_graph or self.gradient_as_bucket_view or self.comm_hook != "no")
+
 
 @dataclass(kw_only=True)
 class GradScalerKwargs(Handler):

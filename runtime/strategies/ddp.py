@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -12,8 +13,9 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from runtime.collectives import broadcast_tensors
+from runtime.errors import BackwardError
 from runtime.strategies.base import Strategy, has_distributed_tensors
-from runtime.strategies.gradients import average_gradients
+from runtime.strategies.gradients import are_equal_everywhere, average_gradients, counts_of_gradients
 from runtime.strategies.hooks import register_hook
 from runtime.strategies.statistics import with_joined_statistics
 from runtime.world import World
@@ -32,28 +34,86 @@ _WAY_OUT = (
 )
 
 
+_UNFINISHED = "Expected to have finished reduction in the prior iteration"
+_SAYING_SO = "DistributedDataParallelKwargs(find_unused_parameters=True)"
+
+
 class Replica(DistributedDataParallel):
     """PyTorch's wrapper, with buffers (running statistics) kept equal in another way.
 
     Rank 0's buffers are sent after a training forward instead of before every forward. So they are equal on all ranks
     whenever a model is evaluated, a forward without gradients exchanges nothing and may run on some ranks only, and two
     forwards before one backward do not touch what the backward needs (pytorch/pytorch#22095).
+
+    PyTorch counts on every parameter to take part in every backward. Of a model where that is not so (an output that no
+    loss uses, a layer that is never run) a replica becomes `Averaged`, as long as nothing has been lost.
     """
 
-    def __init__(self, module: nn.Module, world: World, *, broadcast_buffers: bool, **arguments: Any) -> None:
+    def __init__(
+        self, module: nn.Module, world: World, *, broadcast_buffers: bool, adapts: bool = False, **arguments: Any
+    ) -> None:
         own: dict[str, Any] = {_BUFFERS: False}
         super().__init__(module, **own, **arguments)
         self._world = world
+        self._adapts = adapts
+        self._is_seen = not adapts  # whether a backward has shown which parameters take part
+        self._has_run = False
         self._kept_equal: list[Tensor] = list(self.modules_buffers) if broadcast_buffers else []
         self._send_buffers()
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if not torch.is_grad_enabled():
             return self.module(*inputs, **kwargs)
-        output = super().forward(*inputs, **kwargs)  # type: ignore[no-untyped-call]
+        try:
+            output = super().forward(*inputs, **kwargs)  # type: ignore[no-untyped-call]
+        except RuntimeError as error:
+            if not self._adapts or _UNFINISHED not in str(error):
+                raise
+            self._recover()  # PyTorch asks before it runs the module, so nothing is run twice
+            return self.forward(*inputs, **kwargs)  # which is another by now
+        if not self._is_seen:
+            self._has_run = self._has_run or self.require_backward_grad_sync
         if self._kept_equal and self.require_backward_grad_sync and self.module.training:
             self._send_buffers()
         return output
+
+    def average(self) -> None:
+        """Look once which parameters took part in a backward: PyTorch has averaged only if all of them did."""
+        if self._is_seen or not self._has_run or not self.require_backward_grad_sync:
+            return
+        counts = counts_of_gradients(self._world, self._trained())
+        if any(counts):
+            self._is_seen = True
+            if min(counts) < self._world.size:
+                self._become_averaged()
+                self.average()
+
+    def _recover(self) -> None:
+        """Go on after a backward in which parameters were missing, unless an optimizer has used its gradients."""
+        if not are_equal_everywhere(self._world, self._trained()):
+            raise BackwardError(
+                f"parameters of {type(self.module).__name__} took no part in a backward, so its gradients were not "
+                "averaged, and an optimizer has stepped since: the processes hold different models. Say in advance "
+                f"that this happens: Accelerator(kwargs_handlers=[{_SAYING_SO}])."
+            ) from None
+        self._become_averaged()
+
+    def _trained(self) -> list[nn.Parameter]:
+        return [parameter for parameter in self.module.parameters() if parameter.requires_grad]
+
+    def _become_averaged(self) -> None:
+        if self._world.rank == 0:
+            names = [name for name, p in self.module.named_parameters() if p.requires_grad and p.grad is None]
+            example = f" ({names[0]} for one)" if names else ""
+            warnings.warn(
+                f"Parameters of {type(self.module).__name__} took no part in a backward{example}: from now on its "
+                "gradients are averaged when a backward is over, not while it runs. Freeze what is not trained "
+                f"(requires_grad_(False)), or say that this is meant: Accelerator(kwargs_handlers=[{_SAYING_SO}]).",
+                stacklevel=2,
+            )
+        self.reducer = None  # type: ignore[assignment]  # takes its hooks off the parameters
+        self.logger = None
+        self.__class__ = Averaged
 
     def _send_buffers(self) -> None:
         broadcast_tensors(self._world, [buffer.data for buffer in self._kept_equal])
@@ -96,15 +156,14 @@ class Ddp(Strategy):
         kind = Averaged if options.find_unused_parameters else Replica
         if not self._ground.device.joins_statistics:
             with_joined_statistics(model)
-        result = kind(model, self._world, **arguments)
+        result = kind(model, self._world, adapts=options.may_adapt, **arguments)
         register_hook(result, options)
         return result
 
     def average(self, models: Iterable[nn.Module]) -> None:
-        if self._ground.replicas.find_unused_parameters:
-            for model in models:
-                if isinstance(model, Averaged):
-                    model.average()
+        for model in models:
+            if isinstance(model, Replica):
+                model.average()
 
     def way_out(self, error: RuntimeError) -> str | None:
         return _WAY_OUT if _COUNTED in str(error) else None

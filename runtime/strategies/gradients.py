@@ -5,14 +5,13 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from runtime.collectives import reduce
+from runtime.collectives import all_flags, reduce
 from runtime.world import World
 
 
 def average_gradients(world: World, parameters: list[nn.Parameter]) -> None:
     """Gradients become their mean over the processes; where only some have one, the others count as zero."""
-    is_there = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.int32)
-    takes_part = reduce(world, is_there, is_checked=False).tolist()
+    takes_part = counts_of_gradients(world, parameters)
     taking = [p for p, count in zip(parameters, takes_part, strict=True) if count]
     for parameter in taking:
         if parameter.grad is None:
@@ -21,3 +20,18 @@ def average_gradients(world: World, parameters: list[nn.Parameter]) -> None:
     for gradient, mean in zip(gradients, reduce(world, gradients, "mean", is_checked=False), strict=True):
         assert gradient is not None
         gradient.copy_(mean)
+
+
+def counts_of_gradients(world: World, parameters: list[nn.Parameter]) -> list[int]:
+    """On how many processes each of the parameters has a gradient."""
+    is_there = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.int32)
+    counts: list[int] = reduce(world, is_there, is_checked=False).tolist()
+    return counts
+
+
+def are_equal_everywhere(world: World, parameters: list[nn.Parameter]) -> bool:
+    """Whether all processes hold the same values, to the last bit."""
+    own = [parameter.detach() for parameter in parameters]
+    largest = reduce(world, own, "max", is_checked=False)
+    is_mine = all(torch.equal(one, other) for one, other in zip(own, largest, strict=True))
+    return all(all_flags(world, is_mine, ""))

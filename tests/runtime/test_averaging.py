@@ -1,5 +1,7 @@
 """Gradients that do not come in one backward for each forward: N processes have those of one."""
 
+import warnings
+
 import pytest
 import torch
 from ranks import run_ranks
@@ -65,3 +67,112 @@ def test_many_processes_have_the_gradients_of_one(name):
     for rank in run_ranks(train, 2, name):
         for mine, expected in zip(rank, alone, strict=True):
             assert torch.allclose(torch.tensor(mine), torch.tensor(expected), atol=1e-6)
+
+
+class TwoHeads(nn.Module):
+    """A model with two results, and a layer that is never run."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 8)
+        self.first = nn.Linear(8, 1)
+        self.second = nn.Linear(8, 1)
+        self.spare = nn.Linear(8, 1)
+
+    def forward(self, x):
+        hidden = self.body(x).tanh()
+        return self.first(hidden), self.second(hidden)
+
+
+def first_head_first(accelerator, model, step, x):
+    first, _ = model(x)
+    accelerator.backward(first.mean())
+    step()
+    first, second = model(x)
+    accelerator.backward((first**2).mean() + second.mean())
+
+
+def both_heads_first(accelerator, model, step, x):
+    first, second = model(x)
+    accelerator.backward((first**2).mean() + second.mean())
+    step()
+    first, _ = model(x)  # for another model, say: these gradients are thrown away
+    accelerator.backward(first.mean())
+    model.zero_grad()
+
+
+def both_heads_once(accelerator, model, step, x):
+    both_heads_first(accelerator, model, step, x)
+    first, _ = model(x)
+    accelerator.backward(first.mean())
+
+
+PARTIAL = {f.__name__: f for f in (first_head_first, both_heads_first, both_heads_once)}
+
+
+def train_in_part(name, has_spare):
+    accelerator = Accelerator(cpu=True)
+    torch.manual_seed(0)
+    model = TwoHeads()
+    for parameter in model.spare.parameters():
+        parameter.requires_grad_(has_spare)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    data = torch.randn(STEPS, SIZE, 4)
+    model, optimizer = accelerator.prepare(model, optimizer)
+
+    def step():
+        optimizer.step()
+        optimizer.zero_grad()
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for x in data:
+            PARTIAL[name](accelerator, model, step, x.chunk(accelerator.num_processes)[accelerator.process_index])
+            step()
+    return [parameter.detach().tolist() for parameter in model.parameters()], [str(w.message) for w in told]
+
+
+@pytest.mark.parametrize("has_spare", [False, True])
+@pytest.mark.parametrize("name", PARTIAL)
+def test_parameters_that_take_no_part_change_nothing(name, has_spare):
+    alone, _ = train_in_part(name, has_spare)
+    ranks = run_ranks(train_in_part, 2, name, has_spare)
+    for rank, _ in ranks:
+        for mine, expected in zip(rank, alone, strict=True):
+            assert torch.allclose(torch.tensor(mine), torch.tensor(expected), atol=1e-6)
+    (first, *more), others = ranks[0][1], ranks[1][1]
+    assert "TwoHeads took no part in a backward" in first
+    assert not more
+    assert not others
+
+
+def train_and_lose():
+    accelerator = Accelerator(cpu=True)
+    model = TwoHeads()
+    model.spare.requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = accelerator.prepare(model, optimizer)
+    x = torch.randn(4, 4, generator=torch.Generator().manual_seed(accelerator.process_index))
+    for takes_both in (True, False, True):
+        first, second = model(x)
+        accelerator.backward(first.mean() + second.mean() if takes_both else first.mean())
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def test_steps_on_gradients_that_were_not_averaged_are_an_error():
+    with pytest.raises(AssertionError, match="the processes hold different models"):
+        run_ranks(train_and_lose, 2)
+
+
+def train_hooked():
+    accelerator = Accelerator(cpu=True, kwargs_handlers=[DistributedDataParallelKwargs(comm_hook="fp16")])
+    model = accelerator.prepare(TwoHeads())
+    for _ in range(2):
+        first, _ = model(torch.ones(2, 4))
+        accelerator.backward(first.mean())
+
+
+def test_a_hook_for_gradients_rules_another_way_out():
+    with pytest.raises(AssertionError, match="finished reduction"):
+        run_ranks(train_hooked, 2)

@@ -232,9 +232,14 @@ def _listen(conversion: Conversion, voice: Voice, said: Speech, body: Sequence[a
 
 
 def _folder(conversion: Conversion, statement: ast.stmt) -> ast.Call | None:
-    """What makes a folder that may be there, and nothing else; one that all would give another name is for one."""
-    made = only_folder(conversion.facts, statement)
-    return None if made is None or is_made_up(conversion.facts, path_of(made)) else made
+    """What makes a folder that may be there; one that all would give another name is for one."""
+    facts = conversion.facts
+    made = only_folder(facts, statement)
+    above = next(iter(facts.tree(statement).up(statement)), None)
+    if made is None and above is not None and isinstance(statement, ast.Expr):  # beside what all do: os.chmod(path)
+        beside = if_missing(facts, above)
+        made = beside if beside is statement.value else None
+    return None if made is None or is_made_up(facts, path_of(made)) else made
 
 
 def _sort(conversion: Conversion, voice: Voice, said: Speech, statement: ast.stmt, writes: bool) -> None:

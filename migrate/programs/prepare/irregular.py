@@ -1,5 +1,5 @@
 """Programs whose gradients do not come in one backward for each forward: two losses, penalties, layers that are frozen,
-losses that methods of the model compute.
+results that no loss uses, losses that methods of the model compute.
 
 PyTorch's DistributedDataParallel averages gradients while the first backward after a forward runs, and counts on every
 parameter to take part. A second backward through the same graph, or a parameter that is frozen or released later, is
@@ -16,6 +16,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.programs.argument import HANDLERS, Argument
 from migrate.programs.prepare.bypass import around_forward
+from migrate.programs.prepare.discarded import discarded
 from migrate.programs.program import Refusal
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.stages import first_made
@@ -74,7 +75,7 @@ def irregular(facts: Facts, loops: Loops, program: Program) -> ast.AST | None:
             for first, second in pairwise(calls):
                 if not _are_alternatives(facts, first, second) and not _is_run_between(facts, unit, first, second):
                     return second
-    return _frozen_later(facts, loops, program)
+    return next(discarded(facts, loops, program), None) or _frozen_later(facts, loops, program)
 
 
 def _is_false(node: ast.expr) -> bool:

@@ -519,6 +519,11 @@ def test_a_directory_that_may_be_there_is_made_by_all(unchanged):
     unchanged(imports="import os", end='os.makedirs("out", exist_ok=True)')
 
 
+def test_a_folder_that_is_made_beside_what_all_do(changed):
+    asked = 'if not os.path.isdir("out"):\n    os.makedirs("out"{})\n    os.chmod("out", 0o775)'
+    changed(imports="import os", end=(asked.format(""), asked.format(", exist_ok=True")))
+
+
 def test_it_can_be_left_out(programs, convert_text):
     before, _ = programs({"end": 'print("done")'})
     _, result = convert_text(before, ignore=("MIG117",))

@@ -1,0 +1,100 @@
+"""Results of a trained model that its loss has no use for: the layers that made them get no gradients from it.
+
+    validity, _ = discriminator(images)     # of `return self.validity(x), self.label(x)`
+
+DistributedDataParallel waits for the gradients of all layers. What rests on the same layers as the results that are
+used, as the states of a recurrent layer do, is no matter.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.units import Class, Function
+from migrate.programs.reach.outsiders import units_of
+from migrate.programs.training.modes import without_gradients
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
+    from migrate.programs.program import Program
+
+
+def discarded(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Assign]:
+    """Assignments in training loops that leave out a result which layers of its own have made."""
+    training = {loop.node for loop in program.training}
+    for unit in units_of(facts, program):
+        for node in facts.own(unit):
+            unused = _unused(facts, unit, node)
+            if not unused or not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+                continue
+            is_trained = origins(facts.values(node.value.func), Role.MODEL) & program.model_origins
+            in_loop = any(loop in training for loop in loops.around(node.value, unit))
+            if is_trained and in_loop and not without_gradients(facts, node.value):
+                if any(_rests_on_own_layers(forward, unused) for forward in _forwards(facts, node.value)):
+                    yield node
+
+
+def _forwards(facts: Facts, call: ast.Call) -> Iterator[Function]:
+    """The project's own `forward`s that the call of a model runs."""
+    for value in facts.values(call.func):
+        if value.role is Role.MODEL and isinstance(value.unit, Class):
+            members = (member.unit for member in value.unit.lookup("forward"))
+            yield from (unit for unit in members if isinstance(unit, Function))
+
+
+def _unused(facts: Facts, unit: Unit, node: ast.AST) -> tuple[bool, ...]:
+    """For each of several names that are assigned, whether nothing reads it; empty where all are read."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Tuple):
+        return ()
+    found = tuple(isinstance(t, ast.Name) and not _is_read(facts, unit, t) for t in node.targets[0].elts)
+    return found if any(found) and not any(isinstance(t, ast.Starred) for t in node.targets[0].elts) else ()
+
+
+def _is_read(facts: Facts, unit: Unit, name: ast.Name) -> bool:
+    """Whether a name is read after it was assigned here, and before it is assigned again."""
+    names = (node for node in facts.own(unit) if isinstance(node, ast.Name) and node.id == name.id)
+    later = [node for node in names if _at(node) > _at(name)]
+    first = min(later, key=_at, default=None)
+    return first is not None and isinstance(first.ctx, ast.Load)
+
+
+def _at(node: ast.Name) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _rests_on_own_layers(forward: Function, unused: tuple[bool, ...]) -> bool:
+    """Whether a result that is not used was made by layers which made none of those that are."""
+    for node in ast.walk(forward.node):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(unused):
+            parts = list(zip(node.value.elts, unused, strict=True))
+            used = _layers(forward.node, (part for part, is_unused in parts if not is_unused))
+            if _layers(forward.node, (part for part, is_unused in parts if is_unused)) - used:
+                return True
+    return False
+
+
+def _layers(forward: ast.AST, results: Iterable[ast.expr]) -> set[str]:
+    """The attributes of the model that are called on the way to these results."""
+    assigned: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(forward):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name):
+                        assigned.setdefault(name.id, []).append(node.value)
+    found: set[str] = set()
+    waiting, seen = list(results), set()
+    while waiting:
+        for node in ast.walk(waiting.pop()):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                found.add(ast.unparse(node.func))
+            if isinstance(node, ast.Name) and node.id not in seen:
+                seen.add(node.id)
+                waiting += assigned.get(node.id, [])
+    return {name for name in found if name.startswith("self.")}
