@@ -60,7 +60,9 @@ def _files(asked: Asked, options: Options) -> int:
         Path(asked.undo_patch).unlink(missing_ok=True)  # it would be the way back from nothing
     shown(0)
     report = narrowed(report, options, asked.since, paths, update=asked.update_baseline)
-    report = _reviewed(asked, report, mode)
+    if proof and asked.report:
+        proof.look(report)  # the page has it, too
+    report = _reviewed(asked, report, mode, proof)
     if not proof and (mode is not Mode.WRITE or asked.output_format is not Format.TEXT):
         asked.printing.result(report, mode)
     asked.printing.rest(report, mode)
@@ -73,12 +75,13 @@ def _proof(asked: Asked, options: Options) -> Proof:
     return Proof(asked, options)
 
 
-def _reviewed(asked: Asked, report: Report, mode: Mode) -> Report:
+def _reviewed(asked: Asked, report: Report, mode: Mode, proof: Proof | None = None) -> Report:
     """The report, which says where the page for reviewers is, if one was wanted."""
     if not asked.report:
         return report
+    found = (proof.found,) if proof and proof.found else ()
     try:
-        where = reviewing.write(asked.report, report, mode)
+        where = reviewing.write(asked.report, report, mode, found)
     except MigrateError as error:  # what else there is to say is still said
         return replace(report, problems=(*report.problems, error))
     return replace(report, remarks=(*report.remarks, where))

@@ -54,11 +54,15 @@ class Proof:
         self._show(self.found)
         return _without_changes(report) if self.found.failed else report
 
+    def look(self, report: Report) -> None:
+        """Verify what nothing was to be written of, once."""
+        if self.found is None and self.options.mode is not Mode.WRITE and report.changes:
+            self.kept(report)
+
     def status(self, report: Report) -> int:
         """The exit status, after what is still to be done and said."""
         mode = self.options.mode
-        if mode is not Mode.WRITE and report.changes:
-            self.kept(report)
+        self.look(report)
         if self.found is None:
             emit("migrate: nothing to verify: no file changes\n", sys.stderr)
             return report.exit_status(mode)
