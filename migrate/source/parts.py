@@ -22,6 +22,8 @@ _COMMENT = re.compile(rb"#[^\n]*")
 
 def parts(project: Project) -> Sequence[Project]:
     """The parts that may hold a training loop, in the order of their first files."""
+    if len(project.named) == 1 and _may_train(project.named):  # nothing to tell apart
+        return (project,)
     groups = _connected(project.named, _links(project))
     entries = frozenset(project.entries)
     wanted = [group for group in groups if not entries.isdisjoint(group) and _may_train(group)]

@@ -73,7 +73,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A run as numbers over its steps; lists are of one process, the main one."""
+    """A run as numbers over its steps; lists are of one process, the main one, and losses the mean over all."""
 
     name: str  # "original", "converted", "converted, frozen", ...
     processes: int

@@ -15,6 +15,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
 
 from migrate.errors import VerifyError
 from migrate.verify import launching
@@ -151,7 +152,7 @@ def _curve(run: Run) -> Curve:
         end=run.why,
         seconds=round(run.seconds, 3),
         memory_bytes=max(each.end.memory_bytes for each in run.records),
-        losses=tuple(loss.value for loss in record.losses),
+        losses=_losses(run),
         gradients=tuple(step.gradient[0] if step.gradient else None for step in record.steps),
         rates=tuple(step.rates for step in record.steps),
         step_seconds=tuple(round(step.seconds, 6) for step in record.steps),
@@ -159,6 +160,12 @@ def _curve(run: Run) -> Curve:
         lines=tuple(each.line.text for each in after_evaluation(record)),
         files=tuple(run.files),
     )
+
+
+def _losses(run: Run) -> tuple[float, ...]:
+    """The losses as gradients see them: their mean over the processes, each of which has a share of the batch."""
+    calls = zip(*(record.losses for record in run.records), strict=False)  # as many as all of them came to
+    return tuple(fmean(loss.value for loss in each) for each in calls)
 
 
 def _remarks(runs: Runs) -> tuple[str, ...]:
