@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh machine that has Python 3.10+, make and pip:
 #   make demo   convert a training script, run it before and after, compare the losses
 #   make test   lint, types and tests
+#   make test-long   the tests that take minutes: verifications, several machines, kills, the tutorial, the stand-in for a TPU
 # Both create .venv when it is missing. Another interpreter: make PYTHON=python3.12 test
 #   make test-xla, make test-tpu-contract   in environments of their own (1 to 2 GB each): torch_xla on XLA's CPU client,
 #               and whether the real torch_tpu is what the stand-in for it imitates; neither needs a TPU
@@ -22,7 +23,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: demo bench test test-xla test-tpu-contract lint types unit format clean help
+.PHONY: demo bench test test-long test-xla test-tpu-contract lint types unit format clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -48,6 +49,9 @@ test-xla: $(VENV)/.dev $(XLA_VENV)/.ready
 
 test-tpu-contract: $(VENV)/.dev $(TPU_VENV)/.ready
 	TORCH_TPU_PYTHON=$(abspath $(TPU_VENV))/bin/python $(PY) -m pytest tests/tpu_contract
+
+test-long: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) -m long
 
 bench: $(VENV)/.dev
 	$(PY) bench/report.py $(BENCH)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 180
 PROGRAMS = ("migrate", "runtime")  # as modules of this checkout, whatever is installed beside it

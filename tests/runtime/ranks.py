@@ -20,12 +20,20 @@ from pathlib import Path
 from typing import Any
 
 TIMEOUT_S = 120
+#: An optimizer imports torch._dynamo, which takes longer than most of these trainings.
+PRELOADED = ["torch", "torch.distributed", "torch.optim", "torch.utils.data", "torch._dynamo"]
 
 
-def run_ranks(function: Any, size: int, *arguments: Any, timeout_s: float = TIMEOUT_S) -> list[Any]:
-    """What `function(*arguments)` returns on each of `size` ranks; the first failure is raised with its traceback."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "torch.distributed", "torch.optim", "torch.utils.data"])
+def run_ranks(
+    function: Any, size: int, *arguments: Any, timeout_s: float = TIMEOUT_S, is_fresh: bool = False
+) -> list[Any]:
+    """What `function(*arguments)` returns on each of `size` ranks; the first failure is raised with its traceback.
+
+    `is_fresh` ranks are interpreters of their own: for what torch._dynamo, once imported, would change.
+    """
+    context: Any = multiprocessing.get_context("spawn" if is_fresh else "forkserver")
+    if not is_fresh:
+        context.set_forkserver_preload(PRELOADED)
     place = (inspect.getfile(function), function.__name__)
     variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(size)}
     processes, pipes = [], []

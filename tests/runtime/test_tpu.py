@@ -31,6 +31,8 @@ from runtime import (
 )
 from runtime.hardware import tpu_chips
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "standin"))
 

@@ -90,7 +90,7 @@ def guarded():
 
 def test_a_collective_of_the_main_process_only_is_named():
     started = time.monotonic()
-    first, second = run_ranks(guarded, 2)
+    first, second = run_ranks(guarded, 2, is_fresh=True)  # with torch._dynamo the other waits in another place
     assert time.monotonic() - started < 60  # not the half an hour that gloo waits
     assert first.startswith("the processes wait for each other in different places:\n  rank 0: waits in gather for ")
     assert "rank 1: in " in first

@@ -4,6 +4,8 @@ import pytest
 
 from migrate.verify.model import Outcome
 
+pytestmark = pytest.mark.long
+
 #: What is done to the right conversion: what is replaced, by what.
 SABOTAGE = {
     "another learning rate": ("lr=0.1", "lr=0.2"),

@@ -10,6 +10,8 @@ from migrate.verify import scratch
 from migrate.verify.model import Outcome
 from migrate.verify.wish import wish
 
+pytestmark = pytest.mark.long
+
 TRAIN = """\
 import os, sys, time, torch
 model = torch.nn.Linear(2, 1)
