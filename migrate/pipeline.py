@@ -288,7 +288,9 @@ def _failure(error: Exception) -> _Failure:
     if isinstance(error, MigrateError):
         is_our_bug = not isinstance(error, EditError) or error.is_our_bug
         code = error.code if isinstance(error, EditError) else NOT_EDITABLE
-        return _Failure(error.what, error.way_out, error, is_our_bug, code, error.line or 1)
+        # only what could not be edited stands in the file: the others' lines are those of the result, which is dropped
+        line = (error.line or 1) if isinstance(error, EditError) else 1
+        return _Failure(error.what, error.way_out, error, is_our_bug, code, line)
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return _Failure(text, cause=error)
 

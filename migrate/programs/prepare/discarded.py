@@ -12,6 +12,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, own_expressions, reads, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.training.modes import without_gradients
@@ -49,23 +50,42 @@ def _forwards(facts: Facts, call: ast.Call) -> Iterator[Function]:
 
 
 def _unused(facts: Facts, unit: Unit, node: ast.AST) -> tuple[bool, ...]:
-    """For each of several names that are assigned, whether nothing reads it; empty where all are read."""
+    """For each of several names that are assigned, whether nothing reads it; empty where all are read, or none is."""
     if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Tuple):
         return ()
-    found = tuple(isinstance(t, ast.Name) and not _is_read(facts, unit, t) for t in node.targets[0].elts)
-    return found if any(found) and not any(isinstance(t, ast.Starred) for t in node.targets[0].elts) else ()
+    targets = node.targets[0].elts
+    if any(isinstance(target, ast.Starred) for target in targets):
+        return ()
+    after = _after(facts, unit, node)
+    block = facts.tree(node).block(node)
+    found = tuple(isinstance(target, ast.Name) and not _is_read(target.id, after, block) for target in targets)
+    return found if any(found) and not all(found) else ()
 
 
-def _is_read(facts: Facts, unit: Unit, name: ast.Name) -> bool:
-    """Whether a name is read after it was assigned here, and before it is assigned again."""
-    names = (node for node in facts.own(unit) if isinstance(node, ast.Name) and node.id == name.id)
-    later = [node for node in names if _at(node) > _at(name)]
-    first = min(later, key=_at, default=None)
-    return first is not None and isinstance(first.ctx, ast.Load)
+def _after(facts: Facts, unit: Unit, node: ast.Assign) -> list[ast.stmt]:
+    """The statements that may come after one: those below it, and those above it in its loop, which come again."""
+    tree = facts.tree(node)
+    loop = next((above for above in tree.up(node) if isinstance(above, (*LOOPS, *FUNCTIONS))), None)
+    top = loop.lineno if isinstance(loop, LOOPS) else node.lineno
+    found = sorted((n for n in facts.own(unit) if isinstance(n, ast.stmt)), key=lambda n: n.lineno)
+    again = [statement for statement in found if top < statement.lineno < node.lineno]
+    return [statement for statement in found if statement.lineno > node.lineno] + again
 
 
-def _at(node: ast.Name) -> tuple[int, int]:
-    return node.lineno, node.col_offset
+def _is_read(name: str, after: list[ast.stmt], block: list[ast.stmt]) -> bool:
+    """Whether a name is read before it is surely assigned again, which a statement of the same block does."""
+    for statement in after:
+        own = list(own_expressions(statement))
+        if any(name in reads(part) for part in own) or _adds_to(statement, name):
+            return True
+        if statement in block and any(name in writes(part) for part in own):
+            return False
+    return False
+
+
+def _adds_to(statement: ast.stmt, name: str) -> bool:
+    target = statement.target if isinstance(statement, ast.AugAssign) else None
+    return isinstance(target, ast.Name) and target.id == name
 
 
 def _rests_on_own_layers(forward: Function, unused: tuple[bool, ...]) -> bool:

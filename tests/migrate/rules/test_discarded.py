@@ -50,6 +50,15 @@ USED = {
         OWN,
         "with torch.no_grad():\n            a, _ = critic(x)\n        a, b = critic(x)\n        loss = (a * b).sum()",
     ),
+    "divided by itself": (
+        OWN,
+        "real, label = critic(x)\n        label = label / 2\n        loss = (real * label[:, :1]).mean()",
+    ),
+    "added to": (OWN, "real, label = critic(x)\n        real += label[:, :1]\n        loss = real.mean()"),
+    "written in a branch": (
+        OWN,
+        "real, label = critic(x)\n        if epoch:\n            label = real\n        loss = (real * label).sum()",
+    ),
     "one result": (
         "return self.label(self.real(hidden).expand(-1, 4))",
         "first, _, _ = critic(x).unbind(1)\n        loss = first.mean()",
