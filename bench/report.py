@@ -47,7 +47,7 @@ RUNS = (
     Run("step-two", "A training step on two processes", "step_overhead.py", before=TWO, after=("--rounds", "100")),
     Run("start", "Importing and constructing", "start.py", after=("--rounds", "5")),
     Run("data", "Data", "data.py"),
-    Run("collectives", "Collectives", "collectives.py"),
+    Run("collectives", "Collectives", "collectives.py", before=TWO),
     Run("checkpoints", "Checkpoints", "checkpoints.py"),
     Run("memory", "Memory", "memory.py"),
     Run("launch", "Launching", "launch_start.py"),

@@ -297,9 +297,7 @@ def _failure(error: Exception) -> _Failure:
 
 def _told(findings: Sequence[Finding], broken: Mapping[str, _Failure]) -> tuple[Finding, ...]:
     """The findings as they are after edits were dropped, and one more for each file that failed."""
-    told = [
-        _as_dropped(f) if f.path in broken else f for f in findings if f.path not in broken or f.kind is not Kind.EDIT
-    ]
+    told = [_as_dropped(finding) if finding.path in broken else finding for finding in findings]
     for path, failure in broken.items():
         if failure.reason:
             stays = "The files stay as they were" if failure.with_it else "The file stays as it was"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from migrate.report import text
 from migrate.report.groups import grouped
-from migrate.report.model import Kind
 from migrate.report.text import emit, one_line
 
 if TYPE_CHECKING:
@@ -37,17 +36,8 @@ def chosen(report: Report, style: Style) -> Report:
             _show(report, changes, style)
             answer = _answer(changes, f"({number}/{len(groups)}) ", style)
         kept += changes if answer in ("y", ALL) else ()
-    paths = {change.path for change in kept}
-    refused = {change.path for change in report.changes} - paths
-    findings = tuple(
-        replace(f, converts=False) if f.kind is Kind.LOOP and f.path in refused else f for f in report.findings
-    )
-    return replace(
-        report,
-        findings=findings,
-        changes=tuple(change for change in report.changes if change.path in paths),
-        touched=tuple(path for path in report.touched if path in paths),
-    )
+    refused = {change.path for change in report.changes} - {change.path for change in kept}
+    return report.unconverted(refused)
 
 
 def _show(report: Report, changes: Sequence[Change], style: Style) -> None:

@@ -76,6 +76,7 @@ class Printing:
             parts.append(text.summaries(report, text.width_of(sys.stderr)) if told else "")
             shown = report.remaining() if mode is Mode.WRITE and not style.verbose else report
             parts.append(text.findings(shown, kinds(mode, style), style))
+            parts.append(text.edits(report.changes, style) if style.verbose else "")
             parts.append(text.lost_comments(report.changes))
         elif mode is not Mode.CHECK and self.format is Format.TEXT:
             parts.append(text.findings(report.only(OUR_BUG), Kind, style))
@@ -103,4 +104,4 @@ def kinds(mode: Mode, style: Style) -> frozenset[Kind]:
     """Which findings a mode shows."""
     shown = {Kind.LOOP, Kind.LEFT, Kind.FAULT, Kind.REVIEW}
     shown |= set() if mode is Mode.CHECK else {Kind.NOTE}
-    return frozenset({*shown, Kind.NOTE, Kind.EDIT} if style.verbose else shown)
+    return frozenset({*shown, Kind.NOTE} if style.verbose else shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,6 @@ from migrate.cli.printing import Format
 from migrate.errors import UsageError, WriteError
 from migrate.options import Mode
 from migrate.report import text
-from migrate.report.model import Kind
 from migrate.report.text import emit
 from migrate.verify import export
 from migrate.verify.table import table
@@ -52,7 +51,8 @@ class Proof:
         )
         self.found = verify(wanted, self._say)
         self._show(self.found)
-        return _without_changes(report) if self.found.failed else report
+        every = {*report.touched, *(finding.path for finding in report.findings)}
+        return report.unconverted(every) if self.found.failed else report
 
     def look(self, report: Report) -> None:
         """Verify what nothing was to be written of, once."""
@@ -98,12 +98,6 @@ def processes(words: str) -> tuple[int, ...]:
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise UsageError(f"--processes {words} is not a list of numbers", "Write it as --processes 1,2.")
     return tuple(sorted({int(part) for part in parts}))
-
-
-def _without_changes(report: Report) -> Report:
-    """As if nothing could be converted."""
-    findings = (replace(each, converts=False) if each.kind is Kind.LOOP else each for each in report.findings)
-    return replace(report, findings=tuple(findings), changes=(), touched=())
 
 
 def _write(path: Path, verification: Verification) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.options import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from migrate.errors import MigrateError
     from migrate.report.map import Map
@@ -27,7 +27,6 @@ class Kind(Enum):
     LEFT = "left"  # something left to a person
     REVIEW = "review"  # a change that rests on what is only likely, and that a person should look at
     NOTE = "note"  # worth knowing, nothing to do
-    EDIT = "edit"  # a change that is made
     FAULT = "fault"  # a mistake in code that uses an accelerator already
 
 
@@ -129,6 +128,16 @@ class Report:
     def remaining(self) -> Report:
         """The same report without the loops that this run converts."""
         return self.showing(lambda finding: not finding.converts)
+
+    def unconverted(self, paths: Collection[str]) -> Report:
+        """The same report with some files left as they are: their loops stay plain, and nothing of them is changed."""
+        findings = (replace(f, converts=False) if f.kind is Kind.LOOP and f.path in paths else f for f in self.findings)
+        return replace(
+            self,
+            findings=tuple(findings),
+            changes=tuple(change for change in self.changes if change.path not in paths),
+            touched=tuple(path for path in self.touched if path not in paths),
+        )
 
     def exit_status(self, mode: Mode) -> int:
         """0: nothing to do, or all done. 1: something remains. 2: trouble with the input, or a bug of ours."""

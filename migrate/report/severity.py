@@ -25,7 +25,6 @@ _OF = {
     Kind.REVIEW: Severity.WARNING,
     Kind.FAULT: Severity.ERROR,
     Kind.NOTE: Severity.NOTE,
-    Kind.EDIT: Severity.NOTE,
 }
 
 

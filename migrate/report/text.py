@@ -23,7 +23,7 @@ WIDTH = 100  # columns, where there is no terminal to ask
 MOST_PATHS = 8  # files that are listed in one sentence
 LONGEST = 120  # characters of a source line that are shown
 BOLD, RED, YELLOW, BLUE, CYAN = "1", "31", "33", "34", "36"
-COLOUR_OF = {Kind.LOOP: YELLOW, Kind.LEFT: RED, Kind.REVIEW: YELLOW, Kind.NOTE: CYAN, Kind.EDIT: BOLD, Kind.FAULT: RED}
+COLOUR_OF = {Kind.LOOP: YELLOW, Kind.LEFT: RED, Kind.REVIEW: YELLOW, Kind.NOTE: CYAN, Kind.FAULT: RED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,19 @@ def lost_comments(changes: Iterable[Change]) -> str:
         for change in changes
         for c in change.lost_comments
     )
+
+
+def edits(changes: Iterable[Change], style: Style) -> str:
+    """Every edit in a line: where in the file as it was, the rule that made it, and a statement that it puts there."""
+    lines: list[str] = []
+    for change in changes:
+        for edit in change.edits:
+            cell = f"cell {edit.cell}:" if edit.cell else ""
+            place = style.paint(f"{one_line(change.path)}:{cell}{edit.line}", BOLD)
+            last = f" to {edit.end_line}" if edit.end_line > edit.line else ""
+            what = f"adds {one_line(edit.text)}" if edit.text else f"changes line {edit.line}{last}"
+            lines.append(f"{place} {style.paint(edit.code, CYAN)} {what}\n")
+    return "".join(lines)
 
 
 def problems(report: Report) -> str:

@@ -18,6 +18,7 @@ from migrate.programs.home.access import OutOfReach
 from migrate.programs.home.siblings import siblings
 from migrate.programs.limits import limits
 from migrate.programs.loops import LoopFact, Loops
+from migrate.programs.package import hidden
 from migrate.programs.prepare.scripts import begun_by
 from migrate.programs.processes.one_seed import seeding_along
 from migrate.programs.processes.replicas import decide_seed
@@ -268,8 +269,9 @@ def _convert_one(
 ) -> _Made:
     """The decisions of a program that is converted; without them, and with its refusals, if not."""
     made = _Made(program, group)
-    program.refusals = [*limits(facts, loops, program), *program.refusals]
-    conversion = decide(facts, loops, program, PACKAGES[options.target.value])  # all reasons are told at once
+    package = PACKAGES[options.target.value]
+    program.refusals = [*limits(facts, loops, program), *hidden(facts, program, package), *program.refusals]
+    conversion = decide(facts, loops, program, package)  # all reasons are told at once
     if conversion is None or not _all_selected(program, options):
         return made
     said: list[Finding] = []

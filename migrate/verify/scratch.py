@@ -87,16 +87,22 @@ def _digest(path: Path) -> str:
 
 
 class _Count:
-    """How many entries were met."""
+    """How many entries were met, and how much of them was copied."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._entries = 0
         self._bytes = 0
 
-    def add(self, size: int = 0) -> None:
+    def entry(self) -> None:
         self._entries += 1
+        self._check()
+
+    def copied(self, size: int) -> None:
         self._bytes += size
+        self._check()
+
+    def _check(self) -> None:
         if self._entries > MOST_ENTRIES or self._bytes > MOST_BYTES:
             much = f"{MOST_ENTRIES:,} files, or {MOST_BYTES >> 20} MiB in small ones,"
             raise UsageError(
@@ -107,7 +113,7 @@ class _Count:
 
 def _copy(source: Path, target: Path, root: Path, count: _Count) -> None:
     for entry in sorted(os.scandir(source), key=lambda entry: entry.name):
-        count.add()
+        count.entry()
         here, there = Path(entry.path), target / entry.name
         if entry.is_symlink():
             there.symlink_to(_leads_to(here, root))
@@ -117,7 +123,7 @@ def _copy(source: Path, target: Path, root: Path, count: _Count) -> None:
             if entry.stat().st_size > LARGE_BYTES:
                 there.symlink_to(here)
             else:
-                count.add(entry.stat().st_size)
+                count.copied(entry.stat().st_size)
                 shutil.copy2(here, there)
 
 

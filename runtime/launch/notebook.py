@@ -59,6 +59,7 @@ def notebook_launcher(
         use_port: where several machines meet; one machine takes a free port where this is left at 29500.
         node_rank: which of `num_nodes` machines this is; `master_addr` is the address of machine 0.
         max_restarts: start all processes again after a failure, so often.
+        monitor_interval: seconds between two looks at the processes.
 
     Raises:
         ConfigurationError: nothing was started; the message names the value and the way out.
@@ -71,7 +72,6 @@ def notebook_launcher(
         rdzv_conf=bool(rdzv_conf),
         rdzv_id=rdzv_id != "none",
         log_line_prefix_template=log_line_prefix_template is not None,
-        monitor_interval=monitor_interval != 0.1,
     )
     is_alone = num_nodes == 1
     port = _port(use_port)
@@ -84,6 +84,7 @@ def notebook_launcher(
         main_process_port=None if is_alone and port == DEFAULT_PORT else port,
         mixed_precision=_precision(mixed_precision),
         max_restarts=max_restarts,
+        monitor_interval=monitor_interval,
     )
     share = _share(spec)
     if share.processes == 1 and not max_restarts:
@@ -208,7 +209,6 @@ _WAYS_OUT = {
     "rdzv_conf": "Leave it out.",
     "rdzv_id": "Leave it out: every start has its own.",
     "log_line_prefix_template": "Lines are shown as they are printed: leave it out.",
-    "monitor_interval": "Processes are looked at every 0.1 s: leave it out.",
 }
 
 # What the messages of the command line say, and how it is called here.

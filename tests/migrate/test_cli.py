@@ -22,7 +22,7 @@ from migrate.engine import Conversion, Engine
 from migrate.errors import EditError
 from migrate.options import Mode, Options, codes
 from migrate.report import text
-from migrate.report.model import Change, Finding, Kind, Outcome, Report, Summary
+from migrate.report.model import Change, Edit, Finding, Kind, Outcome, Report, Summary
 from migrate.report.place import region
 from migrate.source.project import SourceFile
 
@@ -44,7 +44,6 @@ def plan(project, options):
         elif b"loss.backward()" in text and options.wants("MIG105"):
             touched.append(file.path)
             found.append(Finding("MIG001", file.path, 2, 1, 3, "plain loop", "", Kind.LOOP, converts=True))
-            found.append(Finding("MIG105", file.path, 3, 5, 3, "backward", "", Kind.EDIT))
             found.append(Finding("MIG117", file.path, 1, 1, 1, "by the way", "", Kind.NOTE))
         if b"# with " in text:
             other = text.split(b"# with ")[1].split()[0].decode()
@@ -69,7 +68,11 @@ def check(file, change, conversion):
     return ["a comment is missing"] if b"uncommented" in file.content else []
 
 
-ENGINE = Engine(plan, apply, check)
+def edits(file, conversion):
+    return [Edit("MIG104", 1, 1, "import accelerator"), Edit("MIG105", 3, 3), Edit("MIG112", 1, 3)]
+
+
+ENGINE = Engine(plan, apply, check, edits=edits)
 CATALOGUE = (
     types.SimpleNamespace(
         code="MIG001", name="plain-loop", summary="a loop.", documentation="plain-loop: a loop.\n\nDetails."
@@ -162,7 +165,10 @@ def test_preview():
         "\n"
         "1 file would change, 1 loop would be converted, 1 loop not converted, 1 place left to you.\n"
     )
-    assert "a.py:3:5 MIG105 backward\n" in migrate(".", "-v").stderr
+    assert "a.py:3 MIG105" not in result.stderr
+    told = migrate(".", "-v").stderr
+    for line in ("1 MIG104 adds import accelerator", "3 MIG105 changes line 3", "1 MIG112 changes line 1 to 3"):
+        assert f"a.py:{line}\n" in told
 
 
 def test_diff_is_only_the_diff():
