@@ -5,6 +5,7 @@
 | `command.py` | the command: its options, and which answer is asked for |
 | `flags.py` | one option each: its names and its help |
 | `examples.py` | for every option a command that uses it |
+| `hook.py` | checks whose answer is plain, for hooks |
 | `plain.py` | what hooks ask for, read without typer |
 | `asked.py` | what a command line asks for, and which of it exclude each other |
 | `conversion.py` | files, or standard input, through the pipeline |
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """The console script."""
+    from migrate.cli.hook import is_answered
+
+    if is_answered(sys.argv[1:]):
+        sys.exit(0)
     from migrate.cli.plain import asked  # not where the package is imported for something else
 
     if (given := asked(sys.argv[1:])) is None:

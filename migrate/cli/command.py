@@ -16,7 +16,7 @@ from migrate.cli.examples import epilog
 from migrate.cli.guard import guarded
 from migrate.cli.printing import Color, Format
 from migrate.options import question
-from migrate.report.text import emit
+from migrate.report.stream import emit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from migrate.cli.progress import progress
 from migrate.configuration import configured, folders_of
 from migrate.errors import MigrateError
 from migrate.options import Mode
-from migrate.report.text import emit
+from migrate.report.stream import emit
 
 if TYPE_CHECKING:
     from migrate.cli.asked import Asked

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from migrate.errors import MigrateError
-from migrate.report.text import emit
+from migrate.report.stream import emit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

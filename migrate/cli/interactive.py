@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from migrate.report import text
 from migrate.report.groups import grouped
-from migrate.report.text import emit, one_line
+from migrate.report.stream import emit
+from migrate.report.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,8 @@ from migrate.cli.guard import trace
 from migrate.options import Mode
 from migrate.report import text
 from migrate.report.model import OUR_BUG, Kind
-from migrate.report.text import Style, emit
+from migrate.report.stream import emit
+from migrate.report.text import Style
 
 if TYPE_CHECKING:
     from migrate.report.model import Report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from migrate.report.text import emit
+from migrate.report.stream import emit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from migrate.cli.printing import Format
 from migrate.errors import UsageError, WriteError
 from migrate.options import Mode
 from migrate.report import text
-from migrate.report.text import emit
+from migrate.report.stream import emit
 from migrate.verify import export
 from migrate.verify.table import table
 from migrate.verify.verify import verify

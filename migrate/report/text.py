@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 from migrate.options import Mode
 from migrate.report.model import OUR_BUG, Change, Finding, Kind, Report
 from migrate.report.place import Region, region
+from migrate.report.stream import NO_LOOPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -172,7 +173,7 @@ def summary(report: Report, mode: Mode) -> str:
         parts.append(f"{_count(report.ignored, 'finding')} ignored")
     if report.problems:
         parts.append(_count(len(report.problems), "error"))
-    nothing = "No plain training loops.\n" if mode is Mode.CHECK else "No changes.\n"
+    nothing = NO_LOOPS if mode is Mode.CHECK else "No changes.\n"
     return f"{', '.join(parts)}.\n" if parts else nothing
 
 
@@ -189,31 +190,3 @@ def one_line(text: str) -> str:
 
 def _is_escaped_byte(character: str) -> bool:
     return "\udc80" <= character <= "\udcff"  # a byte of a file name that is not UTF-8 (PEP 383)
-
-
-def emit(text: str | bytes, stream: TextIO) -> None:
-    """Write to standard output or standard error, whatever the bytes and whatever the terminal's encoding.
-
-    A reader that has gone away (`| head`) is no error.
-    """
-    content = text if isinstance(text, bytes) else _encoded(text, stream.encoding or "utf-8")
-    try:
-        stream.flush()
-        stream.buffer.write(content)
-        stream.buffer.flush()
-    except BrokenPipeError:
-        _forget(stream)
-
-
-def _encoded(text: str, encoding: str) -> bytes:
-    try:
-        return text.encode(encoding, "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode(encoding, "backslashreplace")
-
-
-def _forget(stream: TextIO) -> None:
-    """Let what is still to come, and Python's flush at the end, go nowhere."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, stream.fileno())
-    os.close(null)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,6 +54,8 @@ def write(path: str, content: bytes) -> Path:
     Raises:
         WriteError: it cannot be written; what was there is still there.
     """
+    import secrets  # few runs make a document
+
     real = Path(path).resolve()
     new = real.with_name(f".{real.name[:100]}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:

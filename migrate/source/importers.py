@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.source.project import NOTEBOOK, Project, SourceFile
-from migrate.source.search import FOREIGN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -35,7 +34,7 @@ def importers(
     stems = {_stem(file) for file in found}
     words = {stem.encode() for stem in stems}
     for path in _unread(project, found, {*(str(file.real) for file in read), *map(str, project.hidden)}):
-        if path.endswith(NOTEBOOK) and not _holds(path, words):
+        if path.endswith(NOTEBOOK) and not any(word in (project.disk.content(path) or b"") for word in words):
             continue  # its cells are found by reading all of it
         other = project.beside(path)
         if other.imported.isdisjoint(words):
@@ -45,15 +44,6 @@ def importers(
                 if file in found:
                     found[file].setdefault(name, f"{project.shown(Path(path))}:{other.told(line)}")
     return found
-
-
-def _holds(path: str, words: Iterable[bytes]) -> bool:
-    """Whether a file holds one of some words."""
-    try:
-        content = Path(path).read_bytes()
-    except OSError:
-        return False
-    return any(word in content for word in words)
 
 
 def _leads_to(project: Project, other: SourceFile, stems: set[str], wanted: Collection[SourceFile]) -> bool:
@@ -81,18 +71,13 @@ def _unread(project: Project, files: Iterable[SourceFile], read: set[str]) -> It
     tops = {project.top(file) for file in files}
     seen = 0
     for top in sorted(top for top in tops if not any(other in top.parents for other in tops)):
-        for folder, folders, names in os.walk(top):
-            folders[:] = sorted(n for n in folders if n not in FOREIGN and not n.startswith("."))
-            for name in sorted(names):
-                path = f"{folder}{os.sep}{name}"
-                if (
-                    not name.endswith((".py", NOTEBOOK)) or name == "__init__.py" or path in read
-                ):  # that hands on, and calls nothing
-                    continue
-                seen += 1
-                if seen > _MOST:
-                    return
-                yield path
+        for path in project.disk.sources(str(top)):
+            if path in read or os.path.basename(path) == "__init__.py":  # that hands on, and calls nothing
+                continue
+            seen += 1
+            if seen > _MOST:
+                return
+            yield path
 
 
 def _taken(project: Project, other: SourceFile, stems: set[str]) -> Iterator[tuple[SourceFile, str, int]]:

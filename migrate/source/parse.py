@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import tokenize
 import warnings
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -24,21 +23,21 @@ if TYPE_CHECKING:
 # process when it runs out of stack, was run on 3,000 levels without trouble.
 DEEPEST = 1000
 
-# What Python 2 wrote and Python 3 does not read: what to call it, how a line shows it.
+# What Python 2 wrote and Python 3 does not read: what to call it, how a line shows it (compiled where a file is wrong).
 PYTHON_2 = (
-    ("print statement", re.compile(rb"""^\s*(?:.*[:;])?\s*print(?:\s*["'`]|\s+[\w{~])""")),
-    ("exec statement", re.compile(rb"""^\s*(?:.*[:;])?\s*exec\s+["'\w]""")),
-    ("`except Error, name`", re.compile(rb"^\s*except\s[^:#]*,\s*\w+\s*:")),
-    ("`raise Error, message`", re.compile(rb"^\s*(?:.*[:;])?\s*raise\s+[\w.]+\s*,")),
-    ("the operator <>", re.compile(rb"<>")),
-    ("backquotes", re.compile(rb"`")),
-    ("a number like 0777 or 10L", re.compile(rb"(?<![\w.])(?:0\d+|\d+[lL]|0[xX][\da-fA-F]+[lL])(?![\w.])")),
-    ("a ur'' string", re.compile(rb"""(?<!\w)[uU][rR]["']""")),
-    ("a parameter that unpacks a tuple", re.compile(rb"^\s*def\s+\w+\s*\((?:[^)=]*,)?\s*\(")),
+    ("print statement", rb"""^\s*(?:.*[:;])?\s*print(?:\s*["'`]|\s+[\w{~])"""),
+    ("exec statement", rb"""^\s*(?:.*[:;])?\s*exec\s+["'\w]"""),
+    ("`except Error, name`", rb"^\s*except\s[^:#]*,\s*\w+\s*:"),
+    ("`raise Error, message`", rb"^\s*(?:.*[:;])?\s*raise\s+[\w.]+\s*,"),
+    ("the operator <>", rb"<>"),
+    ("backquotes", rb"`"),
+    ("a number like 0777 or 10L", rb"(?<![\w.])(?:0\d+|\d+[lL]|0[xX][\da-fA-F]+[lL])(?![\w.])"),
+    ("a ur'' string", rb"""(?<!\w)[uU][rR]["']"""),
+    ("a parameter that unpacks a tuple", rb"^\s*def\s+\w+\s*\((?:[^)=]*,)?\s*\("),
 )
 
 
-STRINGS = re.compile(rb"""(["'])(?:\\.|(?!\1).)*\1""")  # what stands in them says nothing about the language
+STRINGS = rb"""(["'])(?:\\.|(?!\1).)*\1"""  # what stands in them says nothing about the language
 
 
 def parse(content: bytes, path: str) -> ast.Module:
@@ -146,6 +145,8 @@ def _unparsable(error: SyntaxError, content: bytes, path: str) -> SourceError:
 
 
 def _undecodable(content: bytes, path: str) -> SourceError | None:
+    import tokenize  # most files are ASCII, and a hook does not wait for it
+
     lines = iter(content.splitlines(keepends=True))
     try:
         encoding, _ = tokenize.detect_encoding(lambda: next(lines, b""))
@@ -165,5 +166,5 @@ def _undecodable(content: bytes, path: str) -> SourceError | None:
 def _python_2(content: bytes, line: int) -> str:
     """What on this line is Python 2; empty if nothing is."""
     lines = content.splitlines()
-    text = STRINGS.sub(rb"\1\1", lines[line - 1]) if line <= len(lines) else b""
-    return next((sign for sign, pattern in PYTHON_2 if pattern.search(text)), "")
+    text = re.sub(STRINGS, rb"\1\1", lines[line - 1]) if line <= len(lines) else b""
+    return next((sign for sign, pattern in PYTHON_2 if re.search(pattern, text)), "")

@@ -57,7 +57,7 @@ def _links(project: Project) -> Mapping[SourceFile, set[SourceFile]]:
 
 def _imported(project: Project, file: SourceFile) -> Iterator[SourceFile]:
     """The files of the project that a file imports; all, where it imports by a name that it makes."""
-    for module, level in dict.fromkeys(_modules(file.content)):
+    for module, level in dict.fromkeys(imports_of(file.content)):
         names = module.split(".")
         for end in range(1, len(names) + 1):  # a package runs before what lies in it
             if (found := project.resolve(".".join(names[:end]), level, file)) is not None:
@@ -67,7 +67,7 @@ def _imported(project: Project, file: SourceFile) -> Iterator[SourceFile]:
         yield from (other for other in project.named if other.real is not None and top in other.real.parents)
 
 
-def _modules(content: bytes) -> Iterator[tuple[str, int]]:
+def imports_of(content: bytes) -> Iterator[tuple[str, int]]:
     """The dotted names that the import statements of a text may mean, with their levels."""
     for statement in import_statements(content):
         plain = _COMMENT.sub(b"", statement).strip()

@@ -6,7 +6,6 @@ counts as the project's own when it lies below the project's top folder and not 
 
 from __future__ import annotations
 
-import os
 import re
 import tokenize
 from dataclasses import dataclass, field, replace
@@ -16,9 +15,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.errors import SourceError
 from migrate.source.address import Index
+from migrate.source.disk import FOREIGN, Disk
 from migrate.source.parse import parse
 from migrate.source.reach import TRAINS, imported_names, leading_to_training
-from migrate.source.search import FOREIGN, SearchPath, added_folders, roots_of, script_path, top_of
+from migrate.source.search import SearchPath, added_folders, roots_of, script_path, top_of
 
 if TYPE_CHECKING:
     import ast
@@ -146,11 +146,11 @@ class Project:
     named: Sequence[SourceFile]
     _loaded: dict[Path, SourceFile | None] = field(default_factory=dict, repr=False)  # by real path
     _roots: dict[Path, tuple[Path, ...]] = field(default_factory=dict, repr=False)  # by folder, nearest first
-    _names: dict[Path, frozenset[str]] = field(default_factory=dict, repr=False)  # what a folder holds
     _paths: dict[Path, SearchPath] = field(default_factory=dict, repr=False)  # by real path, or folder of a text
     _resolved: dict[_Import, SourceFile | None] = field(default_factory=dict, repr=False)
     hidden: frozenset[Path] = frozenset()  # by real path: files that are no part of this, though they are there
     _beside: dict[str, SourceFile] = field(default_factory=dict, repr=False)  # files that are no part of it, by path
+    disk: Disk = field(default_factory=Disk, repr=False)
 
     def __post_init__(self) -> None:
         self._loaded.update({file.real: file for file in self.named if file.real})
@@ -183,12 +183,7 @@ class Project:
     def beside(self, path: str) -> SourceFile:
         """A file that is no part of the project; without content if it cannot be read."""
         if path not in self._beside:
-            real = Path(path)
-            try:
-                content = real.read_bytes()
-            except OSError:
-                content = b""
-            self._beside[path] = _unnamed(path, content, real)
+            self._beside[path] = _unnamed(path, self.disk.content(path) or b"", Path(path))
         return self._beside[path]
 
     def hiding(self, paths: frozenset[str]) -> Project:
@@ -210,7 +205,11 @@ class Project:
 
     def _with(self, named: list[SourceFile], loaded: dict[Path, SourceFile | None], hidden: frozenset[Path]) -> Project:
         """Another choice of the same files, which are not read again."""
-        return Project(named, loaded, self._roots, self._names, hidden=hidden, _beside=self._beside)
+        return Project(named, loaded, self._roots, hidden=hidden, _beside=self._beside, disk=self.disk)
+
+    def noting(self) -> Project:
+        """The same project before anything was asked of it, with a disk that knows what it is asked from now on."""
+        return Project(self.named, dict.fromkeys(self.hidden), hidden=self.hidden, disk=self.disk.noting())
 
     def resolve(self, module_name: str, level: int, from_file: SourceFile) -> SourceFile | None:
         """The project's own file that `from <level dots><module_name> import ...` in `from_file` reads.
@@ -240,8 +239,8 @@ class Project:
         for place in self._places(parts, level, from_file):
             if not parts or parts[0] in self._names_in(place):
                 folder = place.joinpath(*parts)
-                if folder.is_dir():
-                    real = folder.resolve() / "__init__.py"
+                if self.disk.is_dir(str(folder)):
+                    real = Path(self.disk.real(str(folder))) / "__init__.py"
                     if self._loaded.get(real) is None:
                         self._loaded[real] = SourceFile(_shown(real), b"", named=False, real=real)
                     return self._loaded[real]
@@ -263,7 +262,10 @@ class Project:
     def packages_in(self, package: SourceFile) -> tuple[str, ...]:
         """The names of the folders in the folder of a package that may be packages, in order."""
         names = self._names_in(package.folder)
-        return tuple(sorted(n for n in names if n.isidentifier() and n[0] != "_" and (package.folder / n).is_dir()))
+        return tuple(sorted(n for n in names if n.isidentifier() and n[0] != "_" and self._is_folder(package, n)))
+
+    def _is_folder(self, package: SourceFile, name: str) -> bool:
+        return self.disk.is_dir(str(package.folder / name))
 
     def _places(self, parts: tuple[str, ...], level: int, from_file: SourceFile) -> tuple[Path, ...]:
         if level:
@@ -279,9 +281,9 @@ class Project:
 
     def _own_path(self, file: SourceFile) -> SearchPath:
         has_additions = file.real is not None and b"sys.path" in file.content and file.error is None
-        added = added_folders(file.tree, file.real) if has_additions and file.real is not None else ()
+        added = added_folders(file.tree, file.real, self.disk) if has_additions and file.real is not None else ()
         is_script = file.notebook is not None or b"__main__" in file.content
-        return script_path(file.folder, self._roots_of(file.folder), added, is_script=is_script)
+        return script_path(file.folder, self._roots_of(file.folder), added, self.disk, is_script=is_script)
 
     def _find(self, place: Path, parts: tuple[str, ...]) -> Path | None:
         """The path of a module below a folder: a package comes before a module of the same name, as in Python."""
@@ -289,38 +291,30 @@ class Project:
             return None
         base = place.joinpath(*parts)
         candidates = [base / "__init__.py", *([base.with_name(f"{base.name}.py")] if parts else [])]
-        return next((path for path in candidates if path.is_file()), None)
+        return next((path for path in candidates if self.disk.is_file(str(path))), None)
 
     def _load(self, path: Path, tops: tuple[Path, ...]) -> SourceFile | None:
-        real = path.resolve()
+        real = Path(self.disk.real(str(path)))
+        self.disk.hides(str(real))
         if real not in self._loaded:
-            self._loaded[real] = _read_module(real, tops)
+            self._loaded[real] = self._read_module(real, tops)
         file = self._loaded[real]
         return file if file and not file.error else None
 
     def _roots_of(self, folder: Path) -> tuple[Path, ...]:
         if folder not in self._roots:
-            self._roots[folder] = roots_of(folder)
+            self._roots[folder] = roots_of(folder, self.disk)
         return self._roots[folder]
 
     def _names_in(self, folder: Path) -> frozenset[str]:
-        if folder not in self._names:
-            try:
-                self._names[folder] = frozenset(os.listdir(folder))
-            except OSError:
-                self._names[folder] = frozenset()
-        return self._names[folder]
+        return self.disk.names(str(folder))
 
-
-def _read_module(real: Path, tops: tuple[Path, ...]) -> SourceFile | None:
-    """A module that was not named; None if it lies below none of the folders, or cannot be read."""
-    if not any(real.is_relative_to(top) and FOREIGN.isdisjoint(real.relative_to(top).parts) for top in tops):
-        return None
-    try:
-        content = real.read_bytes()
-    except OSError:
-        return None
-    return SourceFile(_shown(real), content, named=False, real=real)
+    def _read_module(self, real: Path, tops: tuple[Path, ...]) -> SourceFile | None:
+        """A module that was not named; None if it lies below none of the folders, or cannot be read."""
+        if not any(real.is_relative_to(top) and FOREIGN.isdisjoint(real.relative_to(top).parts) for top in tops):
+            return None
+        content = self.disk.content(str(real))
+        return None if content is None else SourceFile(_shown(real), content, named=False, real=real)
 
 
 def _shown(real: Path) -> str:

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from migrate.source.above import folders_above
+from migrate.source.disk import FOREIGN
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-TOP_MARKS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")  # what the top folder of a project holds
-FOREIGN = frozenset({"site-packages", "dist-packages", "node_modules", ".venv", "venv", ".git"})  # installations
+    from migrate.source.disk import Disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,13 @@ class SearchPath:
         return SearchPath(_unique(sure), _unique(p for p in rest if p not in sure), script, (*self.added, *own.added))
 
 
-def script_path(folder: Path, roots: tuple[Path, ...], added: tuple[Path, ...], *, is_script: bool) -> SearchPath:
+def script_path(
+    folder: Path, roots: tuple[Path, ...], added: tuple[Path, ...], disk: Disk, *, is_script: bool
+) -> SearchPath:
     """The path of a file that nothing is seen to import; a part of a package is taken to be started from above it."""
-    package = next((place for place in (folder, *folder.parents) if not (place / "__init__.py").exists()), folder)
+    package = next(
+        (place for place in (folder, *folder.parents) if not disk.exists(str(place / "__init__.py"))), folder
+    )
     home = folder if is_script else package
     sure = _unique((home, *added))
     rest = (*(root for root in roots if root != folder), folder)
@@ -64,16 +70,9 @@ def script_path(folder: Path, roots: tuple[Path, ...], added: tuple[Path, ...], 
     return SearchPath(sure, _unique(root for root in rest if root not in sure), script, added)
 
 
-def roots_of(folder: Path) -> tuple[Path, ...]:
+def roots_of(folder: Path, disk: Disk) -> tuple[Path, ...]:
     """Where a script in `folder` may import from: its folder, those above it up to the project's top, their `src`."""
-    chain = (folder, *folder.parents)
-    marked = next((n for n, place in enumerate(chain) if any((place / mark).exists() for mark in TOP_MARKS)), 0)
-    package = next((n for n, place in enumerate(chain) if not (place / "__init__.py").exists()), 0)
-    here = Path.cwd().resolve()
-    current = chain.index(here) if here in chain[:-1] else 0  # not the root of the file system
-    above = chain[: max(marked, package, current) + 1]
-    sources = (place / "src" for place in above)
-    return (*above, *(source for source in sources if source.is_dir() and source not in above))
+    return tuple(map(Path, folders_above(str(folder), str(Path.cwd().resolve()), disk)))
 
 
 def top_of(roots: Iterable[Path]) -> Path:
@@ -88,7 +87,7 @@ def _unique(paths: Iterable[Path]) -> tuple[Path, ...]:
 # --- what a program adds to sys.path --------------------------------------------------------------------------------
 
 
-def added_folders(tree: ast.Module, real: Path) -> tuple[Path, ...]:
+def added_folders(tree: ast.Module, real: Path, disk: Disk) -> tuple[Path, ...]:
     """The folders that a file names in `sys.path.append(...)`, `.insert(...)`, `.extend(...)`, `sys.path += [...]`."""
     known: dict[str, Path] = {"__file__": real}
     for node in ast.walk(tree):
@@ -96,7 +95,7 @@ def added_folders(tree: ast.Module, real: Path) -> tuple[Path, ...]:
             if (path := _path(node.value, known)) is not None:
                 known[node.targets[0].id] = path
     paths = (_path(node, known) for added in _additions(tree) for node in added)
-    return _unique(folder for path in paths if path is not None for folder in _folders(path, real.parent))
+    return _unique(folder for path in paths if path is not None for folder in _folders(path, real.parent, disk))
 
 
 def _additions(tree: ast.Module) -> Iterator[list[ast.expr]]:
@@ -123,14 +122,14 @@ def _is_sys_path(node: ast.expr) -> bool:
     )
 
 
-def _folders(path: Path, folder: Path) -> Iterator[Path]:
+def _folders(path: Path, folder: Path, disk: Disk) -> Iterator[Path]:
     """The folders that exist under a path; a relative one is one of the current folder, most often the script's."""
     for base in (folder, Path.cwd()):
         try:
-            real = (base / path).resolve()
-        except (OSError, RuntimeError, ValueError):
+            real = Path(disk.real(str(base / path)))
+        except (OSError, ValueError):
             continue
-        if real.is_dir() and real != Path(real.anchor) and FOREIGN.isdisjoint(real.parts):
+        if disk.is_dir(str(real)) and real != Path(real.anchor) and FOREIGN.isdisjoint(real.parts):
             yield real
 
 

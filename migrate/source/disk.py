@@ -1,0 +1,133 @@
+"""What is asked of the disk beside the named files: through one door, so that it can be told afterwards what was asked.
+
+A result rests on the answers, also on those that say that something is *not* there. `migrate/cache.py` keeps a result
+with the questions that led to it: it is right as long as each has the same answer. Paths are text, for `glance`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    Asked = tuple[str, str]  # the question, the absolute path
+
+FOREIGN = frozenset({"site-packages", "dist-packages", "node_modules", ".venv", "venv", ".git"})  # installations
+SOURCES = (".py", ".ipynb")
+
+
+class Disk:
+    """The disk as one run sees it: what was asked once is not asked again.
+
+    `texts` are contents that go before those on the disk, by absolute path without links: what an editor has not saved.
+    """
+
+    def __init__(self, texts: Mapping[str, bytes] | None = None, answers: dict[Asked, Any] | None = None) -> None:
+        self.texts = texts or {}
+        self.asked: set[Asked] = set()  # by whom this was handed to
+        self.walked: dict[str, int] = {}  # by folder: how many of `sources` he has seen
+        self._answers: dict[Asked, Any] = {} if answers is None else answers
+
+    def noting(self) -> Disk:
+        """The same disk for somebody else, who is asked himself what he wanted to know."""
+        return Disk(self.texts, self._answers)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is something."""
+        return bool(self.answer(("exists", path)))
+
+    def is_file(self, path: str) -> bool:
+        """Whether there is a file, or a link to one."""
+        return bool(self.answer(("file", path)))
+
+    def is_dir(self, path: str) -> bool:
+        """Whether there is a folder, or a link to one."""
+        return bool(self.answer(("folder", path)))
+
+    def real(self, path: str) -> str:
+        """The path without links."""
+        return str(self.answer(("real", path)))
+
+    def names(self, folder: str) -> frozenset[str]:
+        """What a folder holds; nothing if it cannot be read."""
+        found: frozenset[str] = self.answer(("names", folder))
+        return found
+
+    def content(self, path: str) -> bytes | None:
+        """The bytes of a file; None if it cannot be read."""
+        found: bytes | None = self.texts.get(path) if path in self.texts else self.answer(("content", path))
+        return found
+
+    def sources(self, top: str) -> Iterator[str]:
+        """The Python files and notebooks below a folder, not those of installations and hidden folders, in order."""
+        listed: _Listing = self._answers.setdefault(("sources", top), _Listing(top))
+        for number, path in enumerate(listed, 1):
+            self.walked[top] = max(self.walked.get(top, 0), number)
+            yield path
+        self.walked[top] = len(listed.found) + 1  # that there are no more was asked, too
+
+    def hides(self, path: str) -> None:
+        """Note that it was asked whether a file is no part of the project, though it is there."""
+        self.asked.add(("hidden", path))
+
+    def answer(self, asked: Asked) -> Any:
+        """The answer to one question."""
+        self.asked.add(asked)
+        if asked not in self._answers:
+            question, path = asked
+            self._answers[asked] = _QUESTIONS[question](path)
+        return self._answers[asked]
+
+
+def _names(folder: str) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(folder))
+    except OSError:
+        return frozenset()
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except (OSError, ValueError):
+        return None
+
+
+class _Listing:
+    """A walk that is gone as far as somebody wanted, and gone on with by the next who asks."""
+
+    def __init__(self, top: str) -> None:
+        self.found: list[str] = []
+        self._rest = _sources(top)
+
+    def __iter__(self) -> Iterator[str]:
+        number = 0
+        while number < len(self.found) or self._went_on():
+            yield self.found[number]
+            number += 1
+
+    def _went_on(self) -> bool:
+        path = next(self._rest, None)
+        if path is not None:
+            self.found.append(path)
+        return path is not None
+
+
+def _sources(top: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(top):
+        folders[:] = sorted(n for n in folders if n not in FOREIGN and not n.startswith("."))
+        yield from (f"{folder}{os.sep}{name}" for name in sorted(names) if name.endswith(SOURCES))
+
+
+_QUESTIONS: Mapping[str, Callable[[str], Any]] = {
+    "exists": os.path.exists,
+    "file": os.path.isfile,
+    "folder": os.path.isdir,
+    "real": os.path.realpath,
+    "names": _names,
+    "content": _content,
+}

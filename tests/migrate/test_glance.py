@@ -1,0 +1,154 @@
+"""What a hook is told at a glance is what it would be told otherwise; and doubt leads to the other way."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from migrate import pipeline
+from migrate.cli.hook import is_answered
+from migrate.options import Mode, Options
+from migrate.source.glance import is_plain
+
+ROOT = Path(__file__).parent.parent.parent
+ENGINE = b"import torch\n\n\ndef fit(loss):\n    loss.backward()\n"
+TRAIN = b"import torch\nfrom engine import fit\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.chdir(tmp_path)
+
+
+def write(**files):
+    for name, content in files.items():
+        path = Path(f"{name.replace('__', '/')}.py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"import os\nimport torch\nfrom torch import nn\nprint(os.sep, nn)\n",
+        b"from . import beside\nimport beside as b, nowhere\nfrom beside import x\n",
+        "# é: ß\nx = 'ü'\n".encode(),
+        b"# -*- coding: latin-1 -*-\nx = '\xe9'\n",
+    ],
+)
+def test_files_without_training_are_plain(content):
+    write(a=content, beside=b"x = 1\n")
+
+    assert is_plain(["a.py"])
+    assert is_plain(["a.py", "beside.py", "./a.py"])
+    report = pipeline.run(["a.py", "beside.py"], Options(mode=Mode.CHECK))
+    assert (report.findings, report.problems, report.remarks) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"loss.backward()\n",
+        b"from accelerate import Accelerator\n",
+        b"import importlib\nimportlib.import_module(name)\n",
+        b"import sys\nsys.path.append('lib')\n",
+        b"# migrate: skip-file\n",
+        b"def (\n",
+        b"x = '\xe9'\n",
+        b"\0",
+        b"x = " + b"-" * 2000 + b"1\n",
+    ],
+)
+def test_what_is_not_plain_is_looked_at_properly(content):
+    write(a=content, b=b"import a\n", c=b"from a import x\n", d=b"import c\n")
+
+    assert not is_plain(["a.py"])
+    if b"=" not in content and b"\0" not in content and b"(\n" not in content:
+        assert not any(is_plain([path]) for path in ("b.py", "c.py", "d.py"))  # nor what leads to it
+
+
+@pytest.mark.parametrize(
+    ("place", "imports"),
+    [
+        ("engine", "import engine\n"),
+        ("engine", "import os, engine as e\n"),
+        ("engine", "from engine import (  # all of it\n    fit,\n)\n"),
+        ("engine", "from engine import \\\n    fit\n"),
+        ("engine", "def main():\n    from engine import fit\n    fit(1)\n"),
+        ("engine", "from . import engine\n"),
+        ("engine", "from .engine import fit\n"),
+        ("engine__fits", "import engine.fits\n"),
+        ("engine__fits", "from engine.fits import fit\n"),
+        ("engine__fits", "from engine import fits\n"),
+        ("engine____init__", "from engine.nothing import x\n"),
+        ("src__engine", "import engine\n"),
+    ],
+)
+@pytest.mark.parametrize("folder", ["", "scripts__"])
+def test_all_that_an_import_may_mean_is_looked_at(place, imports, folder):
+    if folder and "from ." in imports:
+        imports = imports.replace("from .", "from ..")
+    write(**{place: ENGINE, f"{folder}train": f"import torch\n{imports}".encode()})
+
+    assert not is_plain([f"{folder.replace('__', '/')}train.py"])
+
+
+def test_what_is_imported_from_where_it_is_imported():
+    write(scripts__train=b"import lib.models\n", lib__models=b"import helpers\n", scripts__helpers=ENGINE)
+    assert not is_plain(["scripts/train.py"])  # the folder of the script goes on being looked in
+    Path("scripts/helpers.py").write_bytes(b"import lib.models\n")
+    assert is_plain(["scripts/train.py"])
+
+
+def test_what_is_no_ordinary_file_is_looked_at_properly():
+    write(a=b"x = 1\n")
+    Path("link.py").symlink_to("a.py")
+    Path("a.ipynb").write_text("{}")
+    for path in ("link.py", "a.ipynb", "missing.py", ".", "nul\0.py"):
+        assert not is_plain([path])
+
+
+def test_settings_are_read_by_those_who_understand_them(tmp_path):
+    write(sub__a=b"x = 1\n")
+    assert is_plain(["sub/a.py"])
+    Path("pyproject.toml").write_text("[tool.migrate]\nselct = []\n")
+    assert not is_plain(["sub/a.py"])
+    Path("sub/pyproject.toml").write_text("[tool.other]\n")  # the nearest
+    assert is_plain(["sub/a.py"])
+
+
+def test_only_checks_of_paths_are_answered(capsys):
+    write(a=b"x = 1\n")
+    assert is_answered(["--check", "a.py", "--force-exclude"])
+    assert capsys.readouterr() == ("", "No plain training loops.\n")
+    assert is_answered(["a.py", "-q", "--check"])
+    assert capsys.readouterr() == ("", "")
+    for other in (["a.py"], ["--check"], ["--check", "--diff", "a.py"], ["--check", "-"], ["--check", ""], []):
+        assert not is_answered(other)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_is_told_is_what_would_be_told():
+    """Of every fixture: where the answer is plain, nothing is found by looking properly."""
+    files = sorted((ROOT / "fixtures").glob("*/*.py"))
+    plain = [str(file) for file in files if is_plain([str(file)])]
+    for path in plain:
+        report = pipeline.run([path], Options(mode=Mode.CHECK))
+        assert (report.findings, report.problems, report.remarks) == ((), (), ())
+    assert len(plain) < len(files)
+
+
+def test_the_answer_does_not_wait_for_what_takes_longer():
+    write(a=b"import os\nimport torch\n\nprint(os.sep)\n")
+    code = "import sys\nsys.argv[1:] = ['--check', 'a.py']\nfrom migrate.cli import main\ntry:\n    main()\nfinally:\n    print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == "No plain training loops.\n"
+    assert not {"dataclasses", "inspect", "tokenize", "migrate.pipeline"} & set(done.stdout.split())
