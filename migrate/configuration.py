@@ -33,6 +33,8 @@ def configured(options: Options, folders: Iterable[Path]) -> Options:
         for key, (name, read) in _READERS.items()
         if key in settings.table and name not in options.given
     }
+    if "known" in settings.table:
+        changes["known_text"] = repr(settings.known)
     if settings.texts("exclude"):
         changes["exclude"] = (*options.exclude, Patterns(settings.folder, settings.texts("exclude")))
     return replace(options, is_settled=True, **changes)
@@ -88,5 +90,6 @@ _READERS: Mapping[str, tuple[str, Callable[[Settings], Any]]] = {
     "respect-gitignore": ("gitignore", lambda settings: settings.flag("respect-gitignore")),
     "per-file-ignores": ("per_file_ignores", _per_file),
     "baseline": ("baseline", lambda settings: str(settings.folder / settings.table["baseline"])),
+    "cache-dir": ("cache_dir", lambda settings: str(settings.folder / settings.table["cache-dir"])),
     "known": ("known", _known),
 }

@@ -45,12 +45,16 @@ class Options:
     report: bool = False  # a page for reviewers is wanted: what changes and what was understood, in every mode
     notebook_launcher: bool = False  # of notebooks: start what trains on several processes
     known: Tables | None = None  # what is known of libraries, with the rows of the project's pyproject.toml; None: ours
+    known_text: str = ""  # what the project's rows are made of
     exclude: tuple[Patterns, ...] = ()  # files and folders that are not looked at where they are found in a folder
     force_exclude: bool = False  # nor where they are named themselves
     gitignore: bool = True  # nor what git ignores
     per_file_ignores: tuple[tuple[Patterns, tuple[str, ...]], ...] = ()  # codes that are not told of some files
     baseline: str | None = None  # the file of findings that are known already
     config: str | None = None  # the pyproject.toml to read; None: the nearest one; empty: none
+    jobs: int = 1  # processes; 0: as many as pay
+    cache: bool = False  # use results of earlier runs, and keep those of this one
+    cache_dir: str = ""  # where; empty: in the top folder of the project
     given: frozenset[str] = frozenset()  # fields that the command line sets, so that pyproject.toml does not
     is_settled: bool = False  # pyproject.toml has been read
 

@@ -19,6 +19,7 @@ from migrate.engine import ENGINE, Conversion, Engine
 from migrate.errors import EditError, MigrateError, SourceError, UsageError
 from migrate.ignored import ignored, kept_back, told
 from migrate.options import Mode, Options, Question
+from migrate.partwise import Progress, results, silently
 from migrate.report.cells import DISORDER, in_cells, notebooks_of, said
 from migrate.report.groups import group
 from migrate.report.model import NOT_EDITABLE, OUR_BUG, Change, Finding, Kind, Report
@@ -37,7 +38,7 @@ def run(
     paths: Sequence[str],
     options: Options,
     engine: Engine = ENGINE,
-    progress: Callable[[int], None] = lambda _: None,
+    progress: Progress = silently,
     accept: Callable[[Report], Report] = lambda report: report,
 ) -> Report:
     """Everything the command line does with files: read them, convert them, and in `Mode.WRITE` save them.
@@ -45,12 +46,13 @@ def run(
     `accept` is asked before anything is saved, and gives the report with the changes that are to be.
     """
     options = configured(options, folders_of(paths))
-    found = load(paths, progress, Selection(options.exclude, options.force_exclude, options.gitignore))
+    selection = Selection(options.exclude, options.force_exclude, options.gitignore)
+    found = load(paths, lambda count: progress("reading", count, 0), selection)
     if options.mode is Mode.WRITE:
         from migrate.source.save import clean  # most runs save nothing
 
         clean(file.folder for file in found.files)
-    report = convert(Project(found.files), options, engine)
+    report = convert(Project(found.files), options, engine, progress)
     report = replace(
         report,
         problems=(*found.errors, *report.problems),
@@ -74,7 +76,7 @@ def run_text(content: bytes, name: str, options: Options, engine: Engine = ENGIN
     selection = Selection(options.exclude, options.force_exclude)
     if skips(file.content) or (name and selection.forbids(Path(name))):
         return Report(files=1)
-    report = convert(Project([file]), options, engine)
+    report = convert(Project([file]), replace(options, cache=False), engine)  # each stroke of a key would be another
     return replace(report, sources={file.path: file})
 
 
@@ -118,10 +120,13 @@ def _line(asked: Question, file: SourceFile) -> int:
     return line
 
 
-def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Report:
-    """What would become of the project's named files. Nothing is written."""
+def convert(project: Project, options: Options, engine: Engine = ENGINE, progress: Progress = silently) -> Report:
+    """What would become of the project's named files. Nothing is written but results for the next run."""
     with deep_stack():
-        made = [_convert(part, options, engine) for part in engine.parts(project)]
+        parts = [part.noting() for part in engine.parts(project)]
+        made, errors = results(
+            project, parts, options, progress, lambda part, say: _convert(part, options, engine, say)
+        )
     order = {file.path: number for number, file in enumerate(project.named)}
     findings = (finding for report in made for finding in report.findings)
     summaries = (summary for report in made for summary in report.summaries)
@@ -132,7 +137,7 @@ def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Repo
         summaries=tuple(sorted(summaries, key=lambda summary: order.get(summary.path, len(order)))),
         changes=tuple(sorted(changes, key=lambda change: order[change.path])),
         touched=tuple(sorted(touched, key=order.__getitem__)),
-        problems=project.errors,
+        problems=errors,
         causes=tuple(cause for report in made for cause in report.causes),
         files=len(project.named),
         ignored=sum(report.ignored for report in made),
@@ -141,14 +146,14 @@ def convert(project: Project, options: Options, engine: Engine = ENGINE) -> Repo
     return replace(told, findings=tuple(f for f in told.findings if f.code != DISORDER or options.wants(DISORDER)))
 
 
-def _convert(project: Project, options: Options, engine: Engine) -> Report:
+def _convert(project: Project, options: Options, engine: Engine, say: Callable[[str], None]) -> Report:
     """The same for files that have to do with each other."""
     planned = _plan(project, options, engine)
     silent = ignored(project.named, options)
     kept_out = kept_back(planned.conversion.outcome, silent) if silent else {}
     planned = replace(planned, broken={**dict.fromkeys(kept_out, _Failure("")), **planned.broken})
     edits = options.mode is not Mode.CHECK or options.report
-    changes, broken = _edit(planned, options, engine) if edits else ({}, dict(planned.broken))
+    changes, broken = _edit(planned, options, engine, say) if edits else ({}, dict(planned.broken))
     outcome = planned.conversion.outcome
     kept = [path for path in planned.conversion.touched if path not in broken]
     said = _told(outcome.findings, broken)
@@ -159,6 +164,7 @@ def _convert(project: Project, options: Options, engine: Engine) -> Report:
         summaries=outcome.summaries,
         changes=tuple(changes[path] for path in kept if path in changes),
         touched=tuple(kept),
+        problems=project.errors,
         causes=tuple(failure.cause for failure in broken.values() if failure.cause),
     )
 
@@ -207,19 +213,23 @@ def _alone(file: SourceFile, project: Project, options: Options, engine: Engine)
     return None
 
 
-def _edit(planned: _Planned, options: Options, engine: Engine) -> tuple[dict[str, Change], dict[str, _Failure]]:
+def _edit(
+    planned: _Planned, options: Options, engine: Engine, say: Callable[[str], None]
+) -> tuple[dict[str, Change], dict[str, _Failure]]:
     """The new content of every touched file that passes its checks, and why others do not."""
     conversion = planned.conversion
     broken = dict(planned.broken)
     changes: dict[str, Change] = {}
     files = {file.path: file for file in planned.project.named}
     for path in conversion.touched:
+        say("converting")
         made = _apply(files[path], conversion, options, engine)
         if isinstance(made, _Failure):
             broken[path] = made
         else:
             changes[path] = made
     _drop(changes, broken, conversion)
+    say("checking")
     while failures := _second_run(planned, changes, options, engine):
         broken.update(failures)
         _drop(changes, broken, conversion)

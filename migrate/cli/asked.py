@@ -44,6 +44,9 @@ class Asked:
     update_baseline: bool = False
     config: str = ""
     isolated: bool = False
+    jobs: int | None = None
+    no_cache: bool = False
+    cache_dir: str = ""
     explain: str = ""
     explain_role: str = ""
     rules: bool = False
@@ -97,6 +100,8 @@ class Asked:
             notebook_launcher=self.notebook_launcher,
             exclude=(Patterns(Path.cwd().resolve(), tuple(self.exclude)),) if self.exclude else (),
             config=ISOLATED if self.isolated else self.config or None,
+            jobs=self.jobs or 0,
+            cache=not self.no_cache,
             given=frozenset(named),
             **named,
             report=bool(self.report),
@@ -113,6 +118,7 @@ class Asked:
             "review": self.review,
             "force_exclude": self.force_exclude,
             "baseline": self.baseline,
+            "cache_dir": self.cache_dir,
         }
         named = {name: value for name, value in given.items() if value}
         return {**named, "gitignore": False} if self.no_gitignore else named
@@ -158,6 +164,11 @@ CLASHES: tuple[Clash, ...] = (
         lambda asked: asked.since and asked.update_baseline,
         "a baseline holds all findings, not those --since a revision",
         "Leave --since out.",
+    ),
+    (
+        lambda asked: asked.no_cache and asked.cache_dir,
+        "--no-cache and --cache-dir exclude each other",
+        "Give one of them.",
     ),
     (
         lambda asked: asked.config and asked.isolated,

@@ -46,7 +46,7 @@ def _files(asked: Asked, options: Options) -> int:
     proof = _proof(asked, options) if asked.verify else None
 
     def accept(report: Report) -> Report:
-        shown(0)
+        shown.wipe()
         if asked.interactive:
             report = chosen(report, asked.printing.style(sys.stdout.isatty()))
         if proof and report.changes:
@@ -55,10 +55,12 @@ def _files(asked: Asked, options: Options) -> int:
             undo.write(asked.undo_patch, report.changes)
         return report
 
-    report = pipeline.run(paths, options, progress=shown, accept=accept)
+    try:
+        report = pipeline.run(paths, options, progress=shown, accept=accept)
+    finally:
+        shown.wipe()
     if asked.undo_patch and report.changes and not report.written:
         Path(asked.undo_patch).unlink(missing_ok=True)  # it would be the way back from nothing
-    shown(0)
     report = narrowed(report, options, asked.since, paths, update=asked.update_baseline)
     if proof and asked.report:
         proof.look(report)  # the page has it, too

@@ -88,6 +88,17 @@ Config = Annotated[str, typer.Option("--config", metavar="FILE", help="The pypro
 Isolated = Annotated[bool, typer.Option("--isolated", help="Read no pyproject.toml.")]
 StdinName = Annotated[str, typer.Option("--stdin-filename", metavar="PATH", help="What standard input is called.")]
 
+# --- how fast
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes that look at programs. [as many as pay]"),
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor keep results of earlier runs.")]
+CacheDir = Annotated[
+    str,
+    typer.Option("--cache-dir", metavar="DIR", help="Where these are. [.migrate_cache in the project's top folder]"),
+]
+
 # --- questions
 Explain = Annotated[str, typer.Option("--explain", metavar="CODE", help="Explain a rule, by code or name.")]
 ExplainRole = Annotated[

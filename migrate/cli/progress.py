@@ -1,32 +1,54 @@
-"""How far a long run is, on a terminal."""
+"""How far a long run is, on the terminal of whoever waits for it: never in a pipe, in a log, or where CI is set."""
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING
+import time
 
 from migrate.report.stream import emit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+SHOWN_AFTER_S = 1.0  # a shorter run is over before a person wonders
+EVERY_S = 0.1
+WIDTH = 30  # characters of a whole bar
 
-PROGRESS_FROM = 200  # files: a shorter run is over before a person wonders
 
+class Bar:
+    """One line that is written over: `migrate: analysing [#####.....] 12 of 24`."""
 
-def progress(*, quiet: bool) -> Callable[[int], None]:
-    """Says how many files were read, on a terminal; 0 wipes what was said."""
-    if quiet or not sys.stderr.isatty():
-        return lambda _: None
+    def __init__(self) -> None:
+        self._next = time.monotonic() + SHOWN_AFTER_S
+        self._is_shown = False
 
-    is_shown = False
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        """Say what a run does, how much of it is done, and how much there is to do; 0: nobody knows."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + EVERY_S
+        filled = WIDTH * done // total if total else 0
+        how_far = f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done:,} of {total:,}" if total else f"{done:,} files"
+        emit(f"\r\x1b[Kmigrate: {phase} {how_far}", sys.stderr)
+        self._is_shown = True
 
-    def show(count: int) -> None:
-        nonlocal is_shown
-        if count == 0 and is_shown:
+    def wipe(self) -> None:
+        """Take the line away, before anything else is said."""
+        if self._is_shown:
             emit("\r\x1b[K", sys.stderr)
-            is_shown = False
-        elif count > PROGRESS_FROM and count % 50 == 1:
-            emit(f"\rmigrate: {count:,} files read", sys.stderr)
-            is_shown = True
+        self._is_shown = False
 
-    return show
+
+class Silence:
+    """Where nobody looks."""
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        """Nothing."""
+
+    def wipe(self) -> None:
+        """Nothing."""
+
+
+def progress(*, quiet: bool) -> Bar | Silence:
+    """What tells how far a run is, to whom."""
+    is_watched = sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
+    return Bar() if is_watched and not quiet else Silence()

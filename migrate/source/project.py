@@ -158,15 +158,16 @@ class Project:
     @cached_property
     def files(self) -> tuple[SourceFile, ...]:
         """The named files that parse and could hold a training loop, in order."""
-        return tuple(file for file in self._candidates if not file.error)
+        return tuple(file for file in self.candidates if not file.error)
 
     @cached_property
     def errors(self) -> tuple[SourceError, ...]:
         """Why others of them do not parse."""
-        return tuple(file.error for file in self._candidates if file.error)
+        return tuple(file.error for file in self.candidates if file.error)
 
     @cached_property
-    def _candidates(self) -> tuple[SourceFile, ...]:
+    def candidates(self) -> tuple[SourceFile, ...]:
+        """The named files that have to parse: those that could hold a training loop, or were named themselves."""
         return tuple(file for file in self.named if file.is_relevant or not file.found)
 
     @cached_property

@@ -48,6 +48,7 @@ KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "respect-gitignore": (_is_flag, "true or false"),
     "per-file-ignores": (_are_texts_by_name, 'a table of lists, such as { "legacy/*" = ["MIG001"] }'),
     "baseline": (_is_text, "the path of a file"),
+    "cache-dir": (_is_text, "the path of a folder"),
     "known": (_is_table, "a table: docs/tables.md"),
 }
 

@@ -143,7 +143,10 @@ def test_what_is_told_is_what_would_be_told():
 
 def test_the_answer_does_not_wait_for_what_takes_longer():
     write(a=b"import os\nimport torch\n\nprint(os.sep)\n")
-    code = "import sys\nsys.argv[1:] = ['--check', 'a.py']\nfrom migrate.cli import main\ntry:\n    main()\nfinally:\n    print(*sys.modules)"
+    code = (
+        "import sys\nsys.argv[1:] = ['--check', 'a.py']\nfrom migrate.cli import main\n"
+        "try:\n    main()\nfinally:\n    print(*sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-S", "-c", f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{code}"],
         capture_output=True,

@@ -1,0 +1,91 @@
+"""The results of a project's parts, put together: those of an earlier run, and those that have to be made.
+
+Parts have nothing to do with each other (`source/parts.py`), so each result can be kept for itself, and several
+processes can make them. Neither changes what is found.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from migrate import workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from migrate.cache import Cache, Notes
+    from migrate.errors import SourceError
+    from migrate.options import Options
+    from migrate.report.model import Report
+    from migrate.source.project import Project
+
+    Convert: TypeAlias = "Callable[[Project, Callable[[str], None]], Report]"
+
+FEW = 50  # files: so many are read again sooner than it is known that they need not be
+
+
+class Progress(Protocol):
+    """Is told what a run does, how much of it is done, and how much there is to do; 0: nobody knows."""
+
+    def __call__(self, phase: str, done: int, total: int) -> None: ...
+
+
+def silently(phase: str, done: int = 0, total: int = 0) -> None:
+    """Tells nobody."""
+
+
+def results(
+    project: Project, parts: Sequence[Project], options: Options, progress: Progress, convert: Convert
+) -> tuple[Sequence[Report], tuple[SourceError, ...]]:
+    """What `convert` finds in each part, in order; and why named files do not parse, wherever they are."""
+    cache = _cache(project, parts, options)
+    made = _made(parts, options, cache, progress, convert)
+    return made, _errors(project, parts, made, cache)
+
+
+def _cache(project: Project, parts: Sequence[Project], options: Options) -> Cache | None:
+    """The results of earlier runs; None where nobody wants them, or looking for them takes as long as what is to do."""
+    if not options.cache or not (parts or len(project.named) >= FEW):
+        return None
+    from migrate.cache import Cache, folder_for
+
+    return Cache(folder_for((file.folder for file in project.named), options.cache_dir), options)
+
+
+def _made(
+    parts: Sequence[Project], options: Options, cache: Cache | None, progress: Progress, convert: Convert
+) -> Sequence[Report]:
+    """What was found in each part, in order; by several processes, where that is faster."""
+    known = {number: report for number, part in enumerate(parts) if cache and (report := cache.found(part)) is not None}
+    waiting = [number for number in range(len(parts)) if number not in known]
+    sizes = [sum(len(file.content) for file in parts[number].named) for number in waiting]
+    processes = workers.count(sizes, options.jobs)
+
+    def work(place: int) -> tuple[Report, Notes]:
+        part = parts[waiting[place]]
+        say = partial(progress, done=len(known), total=len(parts)) if processes < 2 else silently
+        say("analysing", done=len(known), total=len(parts))
+        report = convert(part, say)
+        return report, cache.notes(part) if cache else ()
+
+    for place, (report, notes) in workers.results(work, sizes, processes):
+        known[waiting[place]] = report
+        if cache:
+            cache.keep(parts[waiting[place]], report, notes)
+        progress("analysing", len(known), len(parts))
+    return [known[number] for number in range(len(parts))]
+
+
+def _errors(
+    project: Project, parts: Sequence[Project], made: Sequence[Report], cache: Cache | None
+) -> tuple[SourceError, ...]:
+    """Why files do not parse, in their order; of those that are in a part, that was seen there."""
+    known = {error.path: error for report in made for error in report.problems}
+    looked_at = {file.path for part in parts for file in part.named}
+    rest = [file for file in project.candidates if file.path not in looked_at]
+    wrong = [file for file in rest if not (cache and cache.parses(file)) and file.error]
+    if cache:
+        cache.close(wrong)
+    known.update((file.path, file.error) for file in wrong if file.error)
+    return tuple(known[file.path] for file in project.candidates if file.path in known)
