@@ -15,7 +15,6 @@ import contextlib
 import hashlib
 import json
 import os
-import platform
 import sys
 from dataclasses import fields
 from importlib.util import find_spec
@@ -166,7 +165,7 @@ def _contents(part: Project) -> str:
 def _environment(options: Options) -> Sequence[str]:
     """All that a result rests on beside files."""
     told = (f"{each.name}={getattr(options, each.name)!r}" for each in fields(options) if each.name not in _ELSEWHERE)
-    return [__version__, _stamp(), sys.version, platform.python_implementation(), str(Path.cwd().resolve()), *told]
+    return [__version__, _stamp(), sys.version, sys.implementation.name, str(Path.cwd().resolve()), *told]
 
 
 #: What the settings are made of is in `known_text`; the others say how a run goes on, not what is found.

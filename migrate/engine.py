@@ -47,7 +47,8 @@ class Engine:
 
     `edits` says which edits made it.
     `parts` divides a project into such as have nothing to do with each other: each is planned by itself. `start` puts
-    what trains in a converted notebook into functions that are started on several processes.
+    what trains in a converted notebook into functions that are started on several processes. `ready` is called before
+    processes are forked that are going to plan.
     """
 
     plan: Callable[[Project, Options], Conversion]
@@ -56,6 +57,7 @@ class Engine:
     parts: Callable[[Project], Sequence[Project]] = lambda project: (project,)
     edits: Callable[[SourceFile, Conversion], Sequence[Edit]] = lambda _, __: ()
     start: Callable[[SourceFile, bytes, Options], bytes] = lambda _file, content, _options: content
+    ready: Callable[[], object] = lambda: None
 
 
 def _plan(project: Project, options: Options) -> Conversion:
@@ -67,6 +69,13 @@ def _plan(project: Project, options: Options) -> Conversion:
     facts = analyse(project, options.known or TABLES)
     found = stages(facts)
     return _in_stages(project, found, options) if found else _converted(project, facts, options)
+
+
+def _ready() -> object:
+    """Import once what each process would import for itself."""
+    from migrate import alone, views
+
+    return alone, views
 
 
 def _in_stages(project: Project, found: Sequence[Stage], options: Options) -> Conversion:
@@ -176,4 +185,4 @@ def _edits(file: SourceFile, conversion: Conversion) -> Sequence[Edit]:
     return told if ready is None else retold_edits(told, file.content, ready.content)
 
 
-ENGINE = Engine(_plan, _apply, _check, parts, _edits, _start)
+ENGINE = Engine(_plan, _apply, _check, parts, _edits, _start, _ready)

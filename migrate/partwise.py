@@ -6,23 +6,30 @@ processes can make them. Neither changes what is found.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from migrate import workers
+from migrate.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from migrate.cache import Cache, Notes
-    from migrate.errors import SourceError
     from migrate.options import Options
     from migrate.report.model import Report
     from migrate.source.project import Project
 
-    Convert: TypeAlias = "Callable[[Project, Callable[[str], None]], Report]"
-
 FEW = 50  # files: so many are read again sooner than it is known that they need not be
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to be done with each part, and before that where other processes do it."""
+
+    convert: Callable[[Project, Callable[[str], None]], Report]
+    ready: Callable[[], object]
 
 
 class Progress(Protocol):
@@ -36,11 +43,11 @@ def silently(phase: str, done: int = 0, total: int = 0) -> None:
 
 
 def results(
-    project: Project, parts: Sequence[Project], options: Options, progress: Progress, convert: Convert
+    project: Project, parts: Sequence[Project], options: Options, progress: Progress, work: Work
 ) -> tuple[Sequence[Report], tuple[SourceError, ...]]:
-    """What `convert` finds in each part, in order; and why named files do not parse, wherever they are."""
+    """What is found in each part, in order; and why named files do not parse, wherever they are."""
     cache = _cache(project, parts, options)
-    made = _made(parts, options, cache, progress, convert)
+    made = _made(parts, options, cache, progress, work)
     return made, _errors(project, parts, made, cache)
 
 
@@ -54,7 +61,7 @@ def _cache(project: Project, parts: Sequence[Project], options: Options) -> Cach
 
 
 def _made(
-    parts: Sequence[Project], options: Options, cache: Cache | None, progress: Progress, convert: Convert
+    parts: Sequence[Project], options: Options, cache: Cache | None, progress: Progress, work: Work
 ) -> Sequence[Report]:
     """What was found in each part, in order; by several processes, where that is faster."""
     known = {number: report for number, part in enumerate(parts) if cache and (report := cache.found(part)) is not None}
@@ -62,14 +69,16 @@ def _made(
     sizes = [sum(len(file.content) for file in parts[number].named) for number in waiting]
     processes = workers.count(sizes, options.jobs)
 
-    def work(place: int) -> tuple[Report, Notes]:
+    def one(place: int) -> tuple[Report, Notes]:
         part = parts[waiting[place]]
         say = partial(progress, done=len(known), total=len(parts)) if processes < 2 else silently
         say("analysing", done=len(known), total=len(parts))
-        report = convert(part, say)
+        report = work.convert(part, say)
         return report, cache.notes(part) if cache else ()
 
-    for place, (report, notes) in workers.results(work, sizes, processes):
+    if processes > 1:
+        work.ready()
+    for place, (report, notes) in workers.results(one, sizes, processes):
         known[waiting[place]] = report
         if cache:
             cache.keep(parts[waiting[place]], report, notes)
@@ -81,7 +90,7 @@ def _errors(
     project: Project, parts: Sequence[Project], made: Sequence[Report], cache: Cache | None
 ) -> tuple[SourceError, ...]:
     """Why files do not parse, in their order; of those that are in a part, that was seen there."""
-    known = {error.path: error for report in made for error in report.problems}
+    known = {error.path: error for report in made for error in report.problems if isinstance(error, SourceError)}
     looked_at = {file.path for part in parts for file in part.named}
     rest = [file for file in project.candidates if file.path not in looked_at]
     wrong = [file for file in rest if not (cache and cache.parses(file)) and file.error]

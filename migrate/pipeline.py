@@ -19,7 +19,7 @@ from migrate.engine import ENGINE, Conversion, Engine
 from migrate.errors import EditError, MigrateError, SourceError, UsageError
 from migrate.ignored import ignored, kept_back, told
 from migrate.options import Mode, Options, Question
-from migrate.partwise import Progress, results, silently
+from migrate.partwise import Progress, Work, results, silently
 from migrate.report.cells import DISORDER, in_cells, notebooks_of, said
 from migrate.report.groups import group
 from migrate.report.model import NOT_EDITABLE, OUR_BUG, Change, Finding, Kind, Report
@@ -124,9 +124,8 @@ def convert(project: Project, options: Options, engine: Engine = ENGINE, progres
     """What would become of the project's named files. Nothing is written but results for the next run."""
     with deep_stack():
         parts = [part.noting() for part in engine.parts(project)]
-        made, errors = results(
-            project, parts, options, progress, lambda part, say: _convert(part, options, engine, say)
-        )
+        work = Work(lambda part, say: _convert(part, options, engine, say), engine.ready)
+        made, errors = results(project, parts, options, progress, work)
     order = {file.path: number for number, file in enumerate(project.named)}
     findings = (finding for report in made for finding in report.findings)
     summaries = (summary for report in made for summary in report.summaries)

@@ -50,5 +50,8 @@ class Silence:
 
 def progress(*, quiet: bool) -> Bar | Silence:
     """What tells how far a run is, to whom."""
-    is_watched = sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
-    return Bar() if is_watched and not quiet else Silence()
+    return Bar() if _is_watched() and not quiet else Silence()
+
+
+def _is_watched() -> bool:
+    return sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"

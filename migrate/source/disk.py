@@ -52,7 +52,7 @@ class Disk:
         return str(self.answer(("real", path)))
 
     def names(self, folder: str) -> frozenset[str]:
-        """What a folder holds; nothing if it cannot be read."""
+        """What in a folder may be a module, by its name; nothing if it cannot be read."""
         found: frozenset[str] = self.answer(("names", folder))
         return found
 
@@ -84,7 +84,7 @@ class Disk:
 
 def _names(folder: str) -> frozenset[str]:
     try:
-        return frozenset(os.listdir(folder))
+        return frozenset(name for name in os.listdir(folder) if name.isidentifier() or name.endswith(".py"))
     except OSError:
         return frozenset()
 

@@ -589,14 +589,28 @@ def on_a_terminal(*arguments, **variables):
     return process.wait(), said
 
 
-def test_progress_of_long_runs():
+def test_progress_of_long_runs(monkeypatch):
     for number in range(320):
         Path(f"a{number}.py").write_bytes(b"x = 1\n")
-    status, said = on_a_terminal(".")
-    assert status == 0
-    assert b"\rmigrate: 251 files read\rmigrate: 301 files read\r\x1b[K" in said
-    assert b"files read" not in on_a_terminal(".", "--quiet")[1]
-    assert "files read" not in migrate(".").output  # not a terminal
+    Path("train.py").write_bytes(PLAIN)
+    monkeypatch.delenv("CI", raising=False)
+    assert b"\r" not in on_a_terminal(".")[1].replace(b"\r\n", b"")  # it is over before a person wonders
+    monkeypatch.setattr("migrate.cli.progress.SHOWN_AFTER_S", 0.0)
+    monkeypatch.setattr("migrate.cli.progress.EVERY_S", 0.0)
+    said = shown_on_a_terminal(".", "--color", "never")
+    assert "\r\x1b[Kmigrate: reading 320 files" in said
+    assert f"\r\x1b[Kmigrate: analysing [{'#' * 30}] 1 of 1\r\x1b[K" in said
+    assert "migrate: reading" not in shown_on_a_terminal(".", "--quiet")
+    monkeypatch.setenv("CI", "true")
+    assert "migrate: reading" not in shown_on_a_terminal(".")
+    assert "migrate: reading" not in migrate(".").output  # not a terminal
+
+
+def shown_on_a_terminal(*arguments):
+    """What a run in this process writes to standard error, which takes itself for a terminal."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("migrate.cli.progress._is_watched", lambda: not os.environ.get("CI"))
+        return migrate(*arguments).stderr
 
 
 def test_no_colours_in_a_pipe():

@@ -24,7 +24,7 @@ def here(tmp_path, monkeypatch):
 
 def write(**files):
     for name, content in files.items():
-        path = Path(f"{name.replace('__', '/')}.py")
+        path = Path(f"{name if '/' in name else name.replace('__', '/')}.py")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 
@@ -83,7 +83,7 @@ def test_what_is_not_plain_is_looked_at_properly(content):
         ("engine__fits", "import engine.fits\n"),
         ("engine__fits", "from engine.fits import fit\n"),
         ("engine__fits", "from engine import fits\n"),
-        ("engine____init__", "from engine.nothing import x\n"),
+        ("engine/__init__", "from engine.nothing import x\n"),
         ("src__engine", "import engine\n"),
     ],
 )
