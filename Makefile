@@ -5,6 +5,7 @@
 # Both create .venv when it is missing. Another interpreter: make PYTHON=python3.12 test
 #   make test-xla, make test-tpu-contract   in environments of their own (1 to 2 GB each): torch_xla on XLA's CPU client,
 #               and whether the real torch_tpu is what the stand-in for it imitates; neither needs a TPU
+#   make docs   the documentation as a site, in site/: opens from the disk
 #   make bench  run the benchmarks and write docs/performance.md (takes long; pip install accelerate lightning to compare)
 
 PYTHON ?= python3
@@ -23,7 +24,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: demo bench test test-long test-xla test-tpu-contract lint types unit format clean help
+.PHONY: demo docs bench test test-long test-xla test-tpu-contract lint types unit format clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -53,6 +54,10 @@ test-tpu-contract: $(VENV)/.dev $(TPU_VENV)/.ready
 test-long: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) -m long
 
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+	@echo "site/index.html"
+
 bench: $(VENV)/.dev
 	$(PY) bench/report.py $(BENCH)
 
@@ -61,7 +66,7 @@ format: $(VENV)/.dev
 	$(PY) -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) $(XLA_VENV) $(TPU_VENV) .demo build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(XLA_VENV) $(TPU_VENV) .demo build dist site *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed, and $(PYTHON) is %d.%d; try: make PYTHON=python3.12" % sys.version_info[:2])'
@@ -75,7 +80,7 @@ $(VENV)/.runtime: pyproject.toml constraints.txt | $(PY)
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(PY)
 	@echo "installing (once; torch is large) ..."
-	@$(PIP) -e '.[runtime,dev]'
+	@$(PIP) -e '.[runtime,dev,docs]'
 	@touch $@ $(VENV)/.runtime
 
 # Without torch's own dependencies: its build of 2.9 brings gigabytes of CUDA libraries, in whose place empty ones stand.
