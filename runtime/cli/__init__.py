@@ -52,6 +52,13 @@ def main() -> None:
             _group()(prog_name="runtime")
     except KeyboardInterrupt:
         sys.exit(130)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        from runtime.launch.spec import NO_TORCH
+
+        sys.stderr.write(f"runtime: {NO_TORCH}\n")
+        sys.exit(2)
 
 
 def _alone(name: str) -> typer.Typer:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from runtime.launch.surroundings import Place
 
+NO_TORCH = "torch is not installed in this Python; run pip install 'torch-migrate[runtime]'"
+
 
 class LaunchError(Exception):
     """Asked for something that cannot be started; the message is one line and names the way out."""
@@ -156,6 +158,12 @@ def parse_rdzv_conf(text: str | None) -> dict[str, str]:
     if not all(name.strip() and value.strip() for name, _, value in items):
         raise LaunchError("write it as --rdzv_conf join_timeout=300,last_call_timeout=10")
     return {name.strip(): value.strip() for name, _, value in items}
+
+
+def _has_no_torch(_: LaunchSpec) -> bool:
+    import importlib.util  # late: only for a start
+
+    return importlib.util.find_spec("torch") is None
 
 
 def _similar(path: Path) -> str:
@@ -339,4 +347,5 @@ _REFUSALS: tuple[tuple[Callable[[LaunchSpec], bool], Callable[[LaunchSpec], str]
             "and go; use --rdzv_backend c10d, or leave out --max_restarts and MIN:MAX"
         ),
     ),
+    (_has_no_torch, lambda _: NO_TORCH),
 )
