@@ -102,7 +102,7 @@ class Staging:
             buffer = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=kind.pins)
         self._used[place] = buffer
         if kind.pins:
-            self._under_way[kind.kind] = kind
+            self._under_way[kind.kind.name] = kind
         return buffer.copy_(tensor, non_blocking=kind.pins)
 
     def _shard(self, tensor: Any, place: tuple[Any, ...]) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from runtime.devices.base import HOST_BACKEND, Device, in_host_memory, moved
+from runtime.devices.base import HOST_BACKEND, Device, in_host_memory, moved, on_a_device
 from runtime.devices.cpu import Cpu
 from runtime.devices.cuda import Cuda
 from runtime.devices.mps import Mps
@@ -14,6 +14,7 @@ from runtime.devices.streams import Streams
 from runtime.devices.tpu import Tpu
 from runtime.devices.xla import Xla
 from runtime.devices.xpu import Xpu
+from runtime.kinds import Kind
 from runtime.tree import map_leaves
 
 __all__ = [
@@ -23,9 +24,11 @@ __all__ = [
     "Device",
     "Streams",
     "in_host_memory",
+    "in_use",
     "kind_of",
     "kinds_here",
     "moved",
+    "on_a_device",
     "one_each",
     "pick",
     "portable",
@@ -50,16 +53,21 @@ def kinds_here() -> list[Device]:
     return [kind() for kind in DEVICES if kind.is_available()]
 
 
-def one_each() -> tuple[str, int]:
+def one_each() -> tuple[Kind, int]:
     """The kind of which each process of this machine can have one, and how many there are; the CPU: 0."""
     found = ((kind.kind, kind.count()) for kind in DEVICES)
     return next((pair for pair in found if pair[1]), (Cpu.kind, 0))
 
 
+def in_use() -> str | None:
+    """What this process has opened that processes it starts would need, as in torch.device(kind); None: nothing."""
+    return next((kind.kind.name for kind in DEVICES if kind.is_in_use()), None)
+
+
 def kind_of(device: torch.device | str) -> Device:
     """The kind that a device of PyTorch is of; a plain one where no class is about it."""
     name = device if isinstance(device, str) else device.type
-    return next((kind() for kind in DEVICES if kind.kind == name), Device())
+    return next((kind() for kind in DEVICES if kind.kind.name == name), Device())
 
 
 def reached_by(backend: str) -> tuple[Device, torch.device]:
@@ -67,7 +75,7 @@ def reached_by(backend: str) -> tuple[Device, torch.device]:
     for kind in DEVICES:
         if kind.backend is not None and kind.backend in backend and kind.is_available():
             return kind(), kind().current()
-    return Cpu(), torch.device(Cpu.kind)
+    return Cpu(), torch.device(Cpu.kind.name)
 
 
 def portable(data: Any) -> Any:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from runtime.config import DistributedType, MixedPrecision
 from runtime.devices.streams import Streams
+from runtime.kinds import Kind
 from runtime.tree import children, rebuilt
 
 HOST_BACKEND = "gloo"  # of a process group whose tensors lie in host memory
@@ -21,7 +22,7 @@ HOST_BACKEND = "gloo"  # of a process group whose tensors lie in host memory
 class Device:
     """One kind of device. Subclasses override the few answers that differ."""
 
-    kind: ClassVar[str]  # the name in torch.device(kind)
+    kind: ClassVar[Kind]
     backend: ClassVar[str | None] = None  # of the process group; None: more than one process is not possible
     backend_with_host: ClassVar[str | None] = None  # the same, where tensors in host memory are exchanged, too
     meets_on_host: ClassVar[bool] = False  # the runtime's own messages are exchanged in host memory, if the group can
@@ -48,7 +49,12 @@ class Device:
     @classmethod
     def names(cls) -> list[str]:
         """What those of this machine are called, for people."""
-        return [cls.kind] if cls.is_available() else []
+        return [cls.kind.name] if cls.is_available() else []
+
+    @classmethod
+    def is_in_use(cls) -> bool:
+        """Whether this process has opened it, so that others would not have all of it, or none."""
+        return False
 
     def own(self, local_rank: int, world_size: int) -> torch.device:
         """The device of this process, made current where the kind has a current device.
@@ -56,11 +62,11 @@ class Device:
         Raises:
             WorldError: there is none for this process.
         """
-        return torch.device(self.kind)
+        return torch.device(self.kind.name)
 
     def current(self) -> torch.device:
         """The device of this process, as it was made current before."""
-        return torch.device(self.kind)
+        return torch.device(self.kind.name)
 
     def refusal(self, precision: MixedPrecision) -> str | None:
         """Why `precision` cannot be used here, with the way out; None if it can."""
@@ -97,7 +103,11 @@ class Device:
         return {}
 
     def launch_variables(self, machines: int, processes: int) -> Mapping[str, str]:
-        """Variables that processes need before they start; `processes` is how many each of the machines runs."""
+        """Variables that processes need before they start; `processes` is how many each of the machines runs.
+
+        Raises:
+            WorldError: the devices of a machine cannot be shared out to that many.
+        """
         return {}
 
     # steps
@@ -160,6 +170,11 @@ def _swapped_to(model: nn.Module, device: torch.device) -> nn.Module:
 def in_host_memory(device: torch.device) -> bool:
     """Whether tensors on it lie in the memory of the CPU."""
     return device.type == "cpu"
+
+
+def on_a_device(tensor: Tensor) -> bool:
+    """Whether its values lie in the memory of a device: neither in that of the CPU nor, as on `meta`, nowhere."""
+    return not in_host_memory(tensor.device) and not tensor.is_meta
 
 
 def moved(data: Any, device: torch.device, non_blocking: bool = False) -> Any:

@@ -10,6 +10,7 @@ from runtime.config import DistributedType, MixedPrecision
 from runtime.devices.base import HOST_BACKEND, Device
 from runtime.devices.streams import CudaStreams, Streams
 from runtime.errors import WorldError
+from runtime.kinds import CUDA
 
 _STATES = "torch_cuda_manual_seed"
 
@@ -17,7 +18,7 @@ _STATES = "torch_cuda_manual_seed"
 class Cuda(Device):
     """The GPU with the number of the process's local rank."""
 
-    kind = "cuda"
+    kind = CUDA
     backend = "nccl"
     backend_with_host = f"cpu:{HOST_BACKEND},cuda:nccl"
     distributed_type = DistributedType.MULTI_GPU
@@ -34,6 +35,10 @@ class Cuda(Device):
     @classmethod
     def names(cls) -> list[str]:
         return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+
+    @classmethod
+    def is_in_use(cls) -> bool:
+        return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
 
     def own(self, local_rank: int, world_size: int) -> torch.device:
         if world_size == 1:

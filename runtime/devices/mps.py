@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from runtime.devices.base import Device
+from runtime.kinds import MPS
 
 _STATE = "torch_mps_manual_seed"
 
@@ -14,7 +15,7 @@ _STATE = "torch_mps_manual_seed"
 class Mps(Device):
     """Apple's GPU. PyTorch has no process group for it."""
 
-    kind = "mps"
+    kind = MPS
 
     @classmethod
     def is_available(cls) -> bool:

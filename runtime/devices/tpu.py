@@ -17,6 +17,7 @@ from runtime.config import DistributedType
 from runtime.devices.base import HOST_BACKEND, Device
 from runtime.errors import WorldError
 from runtime.hardware import tpu_chips
+from runtime.kinds import TPU
 
 _STATES = "torch_tpu_manual_seed"
 
@@ -24,7 +25,7 @@ _STATES = "torch_tpu_manual_seed"
 class Tpu(Device):
     """The one chip of this process, which has the index 0 in each of them."""
 
-    kind = "tpu"
+    kind = TPU
     backend = "tpu_dist"
     backend_with_host = f"cpu:{HOST_BACKEND},tpu:tpu_dist"
     meets_on_host = True  # messages are small, and cut at many places, each of which a TPU would compile
@@ -66,8 +67,8 @@ class Tpu(Device):
             set_tpu_launch_env(nnodes=machines, nproc_per_node=processes)
         except (RuntimeError, ValueError) as error:
             raise WorldError(
-                f"{processes} processes cannot have a TPU chip each on this machine, which shows {tpu_chips()}: "
-                f"{error}. Use all of them, or one."
+                f"{processes} processes cannot share the TPU chips of this machine, which shows {tpu_chips()}: "
+                f"{error}. Start as many as there are chips, or one."
             ) from error
         return {name: value for name, value in os.environ.items() if before.get(name) != value}
 

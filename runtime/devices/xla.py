@@ -18,6 +18,7 @@ from runtime.config import OFF, DistributedType
 from runtime.devices.base import Device
 from runtime.errors import WorldError
 from runtime.hardware import tpu_chips
+from runtime.kinds import XLA
 from runtime.tree import map_leaves
 
 _STATE = "xm_seed"
@@ -26,7 +27,7 @@ _STATE = "xm_seed"
 class Xla(Device):
     """All chips of this machine as one device; where there are several, the rows of a batch lie on all of them."""
 
-    kind = "xla"
+    kind = XLA
     backend = "xla"  # so that it is chosen, and can refuse, where there are several processes
     distributed_type = distributed_type_alone = DistributedType.XLA
     moves_in_place = False

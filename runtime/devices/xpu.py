@@ -9,6 +9,7 @@ import torch
 from runtime.config import DistributedType
 from runtime.devices.base import HOST_BACKEND, Device
 from runtime.errors import WorldError
+from runtime.kinds import XPU
 
 _STATES = "torch_xpu_manual_seed"
 
@@ -16,7 +17,7 @@ _STATES = "torch_xpu_manual_seed"
 class Xpu(Device):
     """The GPU with the number of the process's local rank."""
 
-    kind = "xpu"
+    kind = XPU
     backend = "xccl"  # what PyTorch has for it from 2.8 on
     backend_with_host = f"cpu:{HOST_BACKEND},xpu:xccl"
     distributed_type = DistributedType.MULTI_XPU
@@ -33,6 +34,10 @@ class Xpu(Device):
     @classmethod
     def names(cls) -> list[str]:
         return [torch.xpu.get_device_name(index) for index in range(torch.xpu.device_count())]
+
+    @classmethod
+    def is_in_use(cls) -> bool:
+        return bool(torch.xpu.is_initialized())  # type: ignore[no-untyped-call]
 
     def own(self, local_rank: int, world_size: int) -> torch.device:
         if world_size == 1:

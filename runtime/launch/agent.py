@@ -13,12 +13,11 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch.distributed import DistError
 from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec, WorkerState
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
@@ -26,7 +25,10 @@ from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.api import SubprocessContext
 from torch.distributed.elastic.rendezvous import RendezvousClosedError, RendezvousError, RendezvousHandler
 
+from runtime.devices import kind_of
+from runtime.errors import WorldError
 from runtime.launch import meeting
+from runtime.launch.env import environment
 from runtime.launch.failure import Exit, cause, describe, describe_stop, read_note
 from runtime.launch.fork_client import ForkServer, forked_by
 from runtime.launch.logs import PREFIX, Logs
@@ -63,9 +65,8 @@ def run(
         raise LaunchError(meeting.failure(spec)) from error
     except ValueError as error:
         raise LaunchError(f"--rdzv_conf: {error}") from error
-    if share.kind == "tpu":
-        _tell_tpus(spec, share)
-    with tempfile.TemporaryDirectory(prefix="runtime-launch-", ignore_cleanup_errors=True) as folder:
+    needed = environment({**os.environ, **_device_variables(spec, share)})
+    with needed, tempfile.TemporaryDirectory(prefix="runtime-launch-", ignore_cleanup_errors=True) as folder:
         logs = Logs(folder, spec.log_dir, spec.console)
         agent = _Agent(_worker_spec(spec, share, handler), logs, tell, _prefix(spec), server)
         try:
@@ -168,7 +169,7 @@ class _Agent(LocalElasticAgent):
 
 def _worker_spec(spec: LaunchSpec, share: Share, handler: RendezvousHandler) -> WorkerSpec:
     is_static = spec.machines.are_several and spec.meeting is Meeting.STATIC
-    binds = spec.affinity and share.kind == "cpu"
+    binds = spec.affinity and share.kind.is_host
     kind = "program" if spec.no_python else "module" if spec.as_module else "script"
     arguments = (str(_CHILD), str(os.getpid()), "bind" if binds else "", kind, spec.target, *spec.arguments)
     return WorkerSpec(
@@ -200,20 +201,16 @@ def _near_gpus() -> dict[str, Any]:
     return {"numa_options": NumaOptions(affinity_mode=AffinityMode.NODE)}
 
 
-def _tell_tpus(spec: LaunchSpec, share: Share) -> None:
-    """Have torch_tpu write into the environment how its chips are divided: before the processes start.
+def _device_variables(spec: LaunchSpec, share: Share) -> Mapping[str, str]:
+    """What the devices have to find in the environment before their processes start.
 
     Raises:
-        LaunchError: they cannot be divided like that.
+        LaunchError: they cannot be shared out like that.
     """
-    set_launch_env = torch.tpu.distributed.set_tpu_launch_env  # type: ignore[attr-defined]  # torch_tpu adds it
     try:
-        set_launch_env(nnodes=spec.machines.least, nproc_per_node=share.processes_here)
-    except (RuntimeError, ValueError) as error:
-        raise LaunchError(
-            f"{share.processes_here} processes cannot share the TPU chips of this machine: {error}; "
-            "use --processes_per_machine with the number of chips, or 1"
-        ) from error
+        return kind_of(share.kind.name).launch_variables(spec.machines.least, share.processes_here)
+    except WorldError as error:
+        raise LaunchError(f"{error} --processes_per_machine says how many.") from error
 
 
 def _prefix(spec: LaunchSpec) -> str | None:

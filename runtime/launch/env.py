@@ -75,7 +75,7 @@ def _settings(spec: LaunchSpec, share: Share) -> dict[str, str]:
         "ACCELERATE_MIXED_PRECISION": spec.mixed_precision and spec.mixed_precision.value,
         "ACCELERATE_DEBUG_MODE": "true" if spec.debug else None,
         "ACCELERATE_CPU_AFFINITY": "1" if spec.affinity else None,
-        share.mask: spec.gpu_ids and ",".join(spec.gpu_ids),
+        share.kind.mask: spec.gpu_ids and ",".join(spec.gpu_ids),
         "OMP_NUM_THREADS": share.threads and str(share.threads),
         # Elastic keeps one store for all attempts, and Gloo finds the addresses of the dead in it (torch 2.13: a
         # restart hangs or fails). Without sharing, process 0 opens a fresh store each time.

@@ -64,9 +64,9 @@ def _detected(option: Option, asked: Request, share: Share) -> Setting:
     if setting.value is not None:
         return setting
     spec = asked.spec
-    here = f"{share.processes_here} {_DEVICES.get(share.kind, share.kind)} here"
+    here = f"{share.processes_here} {share.kind.called} here"
     found: dict[str, tuple[Any, str]] = {
-        "num_processes": (share.processes, here if share.kind != "cpu" else "no GPU counted"),
+        "num_processes": (share.processes, "no GPU counted" if share.kind.is_host else here),
         "num_machines": (Machines(), ""),
         "machine_rank": (0, "") if spec.meeting is Meeting.STATIC else (None, "numbered as they meet"),
         "main_process_port": (DEFAULT_PORT, "") if spec.machines.are_several else ("free", "one is picked"),
@@ -81,9 +81,6 @@ def _detected(option: Option, asked: Request, share: Share) -> Setting:
     gave_way = setting.origin.name
     source = Source.DETECTED if reason else Source.DEFAULT
     return Setting(value, Provenance(source, gave_way or reason))
-
-
-_DEVICES = {"cuda": "GPUs", "xpu": "GPUs", "tpu": "TPU chips"}
 
 
 def _words(value: Any) -> str:
@@ -141,7 +138,7 @@ def _torchrun(spec: LaunchSpec, share: Share) -> Iterator[str]:
         yield "--tee=3"
     if spec.console is Console.MAIN:
         yield "--local-ranks-filter=0"
-    if spec.affinity and share.kind != "cpu":
+    if spec.affinity and not share.kind.is_host:
         yield "--numa-binding=node"
 
 

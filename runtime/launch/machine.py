@@ -9,6 +9,7 @@ import socket
 import struct
 
 from runtime.hardware import may_have_accelerator
+from runtime.kinds import CPU, Kind
 
 
 def core_count() -> int:
@@ -26,14 +27,14 @@ def gpu_count() -> int:
     return _devices()[1]
 
 
-def device_kind() -> str:
-    """What these are, as in torch.device(kind): cuda, xpu, tpu; cpu where there are none. Imports torch likewise."""
+def device_kind() -> Kind:
+    """What these are; the CPU where there are none. Imports torch likewise."""
     return _devices()[0]
 
 
-def _devices() -> tuple[str, int]:
+def _devices() -> tuple[Kind, int]:
     if not may_have_gpus():
-        return "cpu", 0
+        return CPU, 0
     from runtime.devices import one_each  # late: most launches on a machine without a GPU never need torch
 
     return one_each()

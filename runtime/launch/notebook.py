@@ -136,15 +136,24 @@ def _share(spec: LaunchSpec) -> Share:
         share = divide(spec, os.environ)
     except LaunchError as error:
         raise ConfigurationError(_in_words_of_a_notebook(str(error))) from error
-    torch = sys.modules.get("torch")
-    if share.processes > 1 and not spec.cpu and torch is not None and torch.cuda.is_initialized():
+    taken = _taken() if share.processes > 1 and not spec.cpu else None
+    if taken is not None:
         raise ConfigurationError(
-            "CUDA is already in use in this notebook, and what it holds on the GPU is not free for the processes that "
-            "are to be started. Restart the kernel, and let no cell touch a GPU before this one: create the "
-            "Accelerator, the model and the tensors inside of the function. torch.cuda.device_count() and "
-            "is_available() do no harm."
+            f"{taken.upper()} is already in use in this notebook, and what it holds there is not free for the "
+            "processes that are to be started. Restart the kernel, and let no cell touch such a device before this "
+            "one: create the Accelerator, the model and the tensors inside of the function. To ask how many there are "
+            "(torch.cuda.device_count()) does no harm."
         )
     return share
+
+
+def _taken() -> str | None:
+    """The kind of device that the notebook has opened, which nothing but PyTorch could have done."""
+    if "torch" not in sys.modules:
+        return None
+    from runtime.devices import in_use  # late: imports torch
+
+    return in_use()
 
 
 def _say(spec: LaunchSpec, share: Share) -> None:

@@ -120,7 +120,11 @@ def _copied_to_the_cpu(value: Any) -> Any:
 
 def _is_on_a_device(value: Any) -> bool:
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor) and value.device.type not in {"cpu", "meta"}
+    if torch is None or not isinstance(value, torch.Tensor):
+        return False
+    from runtime.devices import on_a_device  # late: imports torch, which is here where there is a tensor
+
+    return on_a_device(value)
 
 
 def _knows_its_processes(value: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from runtime.config import flag
 from runtime.errors import ConfigurationError
+from runtime.kinds import ONE_EACH
 from runtime.launch.spec import LaunchError, Machines, parse_gpu_ids, parse_rdzv_conf
 
 Reader = Callable[[Any], Any]
@@ -55,7 +56,7 @@ def processes(value: Any) -> int | None:
 
 def processes_of_machine(value: Any) -> int | None:
     """A number of processes, or torchrun's words for one per device."""
-    return None if str(value) in {"auto", "gpu", "xpu", "cpu"} else whole(value)
+    return None if str(value) in ONE_EACH else whole(value)
 
 
 def yes_or_no(value: Any) -> bool:

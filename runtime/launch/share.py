@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from runtime.kinds import CPU, MASKS, Kind
 from runtime.launch import machine
 from runtime.launch.spec import LaunchError, LaunchSpec
 from runtime.launch.surroundings import Place
@@ -20,21 +21,15 @@ class Share:
     processes_here: int
     threads: int | None
     """OpenMP threads of each process; None leaves torch's own default."""
-    kind: str = "cpu"
-    """The kind of device that was counted, as in torch.device(kind); not asked for where it does not matter."""
+    kind: Kind = CPU
+    """The kind of device that was counted; not asked for where it does not matter."""
     interface: str | None = None
     """The network interface towards the machine where all meet, where there are several."""
     notice: str | None = None
     """One line for the user, or nothing."""
 
-    @property
-    def mask(self) -> str:
-        """The variable that says which devices a process may see."""
-        return _MASKS.get(self.kind, "CUDA_VISIBLE_DEVICES")
-
 
 _YES = {"1", "true", "yes", "on", "y", "t"}
-_MASKS = {"xpu": "ZE_AFFINITY_MASK", "tpu": "TPU_VISIBLE_CHIPS"}
 
 
 def divide(spec: LaunchSpec, environ: Mapping[str, str]) -> Share:
@@ -59,7 +54,7 @@ def divide(spec: LaunchSpec, environ: Mapping[str, str]) -> Share:
         processes=here * spec.machines.least,
         processes_here=here,
         threads=_threads(spec, here, environ),
-        kind=machine.device_kind() if gpus else "cpu",
+        kind=machine.device_kind() if gpus else CPU,
         interface=_interface(spec),
         notice=f"no GPU found: {here} processes on the CPU (--cpu says so without this line)" if falls_back else None,
     )
@@ -102,7 +97,7 @@ def _usable_gpus(spec: LaunchSpec, environ: Mapping[str, str]) -> int:
     present = machine.gpu_count()
     if spec.gpu_ids is None:
         return present
-    if not any(name in environ for name in ("CUDA_VISIBLE_DEVICES", *_MASKS.values())):
+    if not any(name in environ for name in MASKS):
         # else torch counted what is visible, and --gpu_ids names what is installed
         missing = [name for name in spec.gpu_ids if name.isdigit() and int(name) >= present]
         if missing:

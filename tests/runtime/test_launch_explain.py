@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from runtime.cli import app
+from runtime.kinds import CUDA
 from runtime.launch import machine
 from runtime.launch.options import OPTIONS
 
@@ -76,7 +77,7 @@ def test_explain_without_a_file_says_where_it_looked(launch, tmp_path):
 
 def test_detected_gpus(launch, monkeypatch):
     monkeypatch.setattr(machine, "gpu_count", lambda: 4)
-    monkeypatch.setattr(machine, "device_kind", lambda: "cuda")
+    monkeypatch.setattr(machine, "device_kind", lambda: CUDA)
     assert rows(launch("--explain").output)["num_processes"] == ("4", "detected (4 GPUs here)")
 
 

@@ -1,5 +1,6 @@
 """What is refused before anything starts, and how processes and settings are shared out."""
 
+import functools
 import importlib
 import os
 import signal
@@ -9,6 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from runtime import hardware
+from runtime.kinds import CPU, CUDA, TPU, XPU
 from runtime.launch import machine
 from runtime.launch.env import child_environment, environment
 from runtime.launch.failure import Exit, Note, cause, describe, describe_stop, read_note
@@ -138,7 +141,7 @@ def test_a_gpu_that_is_not_there_is_refused(script, two_gpus):
 
 @pytest.mark.parametrize(
     ("kind", "variable"),
-    [("cuda", "CUDA_VISIBLE_DEVICES"), ("xpu", "ZE_AFFINITY_MASK"), ("tpu", "TPU_VISIBLE_CHIPS")],
+    [(CUDA, "CUDA_VISIBLE_DEVICES"), (XPU, "ZE_AFFINITY_MASK"), (TPU, "TPU_VISIBLE_CHIPS")],
 )
 def test_devices_are_masked_by_the_variable_of_their_kind(script, two_gpus, monkeypatch, kind, variable):
     monkeypatch.setattr(machine, "device_kind", lambda: kind)
@@ -158,36 +161,47 @@ def devices(monkeypatch):
         monkeypatch.setattr(torch.accelerator, "is_available", lambda: other is not None)
         found = SimpleNamespace(type=other)
         monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: found)
-        monkeypatch.setattr(torch.accelerator, "device_count", lambda: 4)
+        monkeypatch.setattr("runtime.devices.tpu.tpu_chips", lambda: 4)  # as the machine's bus shows them
         return machine.device_kind(), machine.gpu_count()
 
     return have
 
 
-@pytest.mark.skip(reason="replaces functions that lie in runtime.hardware and runtime.devices now: to be written anew")
 def test_devices_that_are_counted(devices):
-    assert devices(cuda=2) == ("cuda", 2)
-    assert devices(xpu=3) == ("xpu", 3)
-    assert devices(other="tpu") == ("tpu", 4)
-    assert devices(other="mps") == ("cpu", 0), "one process has Apple's GPU, several have none"
-    assert devices() == ("cpu", 0)
+    assert devices(cuda=2) == (CUDA, 2)
+    assert devices(xpu=3) == (XPU, 3)
+    assert devices(other="tpu") == (TPU, 4)
+    assert devices(other="mps") == (CPU, 0), "one process has Apple's GPU, several have none"
+    assert devices() == (CPU, 0)
 
 
-@pytest.mark.skip(reason="replaces functions that lie in runtime.hardware and runtime.devices now: to be written anew")
 @pytest.mark.parametrize(
-    ("vendor", "device", "has_one"),
-    [("0x1ae0", "0x0063", True), ("0x1ae0", "0x0042", False), ("0x10de", "0x0063", False)],
+    ("vendor", "device", "is_open", "has_one"),
+    [
+        ("0x1ae0", "0x0063", True, True),
+        ("0x1ae0", "0x0063", False, False),  # another container has it
+        ("0x1ae0", "0x0042", True, False),
+        ("0x10de", "0x0063", True, False),
+    ],
 )
-def test_a_tpu_on_the_bus(tmp_path, monkeypatch, vendor, device, has_one):
-    (tmp_path / "vendor").write_text(f"{vendor}\n")
-    (tmp_path / "device").write_text(f"{device}\n")
-    monkeypatch.setattr(machine.platform, "system", lambda: "Linux")
-    monkeypatch.setattr(machine.glob, "glob", lambda pattern: [str(tmp_path / "vendor")] if "pci" in pattern else [])
+def test_a_tpu_on_the_bus(tmp_path, monkeypatch, vendor, device, is_open, has_one):
+    chip, groups = tmp_path / "pci" / "0000:00:04.0", tmp_path / "dev" / "vfio"
+    chip.mkdir(parents=True)
+    groups.mkdir(parents=True)
+    (chip / "vendor").write_text(f"{vendor}\n")
+    (chip / "device").write_text(f"{device}\n")
+    (chip / "iommu_group").symlink_to(tmp_path / "groups" / "7")
+    if is_open:
+        (groups / "7").touch()
+    on_this_bus = functools.partial(hardware.tpu_chips, tmp_path / "pci", tmp_path / "dev")
+    monkeypatch.setattr(hardware, "tpu_chips", on_this_bus)
+    monkeypatch.setattr(hardware.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(hardware.glob, "glob", lambda pattern: [])  # no driver of another device
     assert machine.may_have_gpus() is has_one
 
 
 def test_tpu_chips_are_divided_before_the_processes_start(script, monkeypatch):
-    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch")
     agent = importlib.import_module("runtime.launch.agent")
     asked = []
 
@@ -195,14 +209,20 @@ def test_tpu_chips_are_divided_before_the_processes_start(script, monkeypatch):
         asked.append((nnodes, nproc_per_node))
         if nproc_per_node == 3:
             raise RuntimeError("No TPU topology found for count: 3")
+        monkeypatch.setenv("TORCH_TPU_TOPOLOGY", "2,2,1")
 
-    tpu = SimpleNamespace(distributed=SimpleNamespace(set_tpu_launch_env=set_tpu_launch_env))
-    monkeypatch.setattr(torch, "tpu", tpu, raising=False)
+    of_torch_tpu = SimpleNamespace(set_tpu_launch_env=set_tpu_launch_env)
+    monkeypatch.setitem(sys.modules, "torch.tpu", SimpleNamespace(distributed=of_torch_tpu))
+    monkeypatch.setitem(sys.modules, "torch.tpu.distributed", of_torch_tpu)
     several = LaunchSpec(target=script, **SEVERAL)
-    agent._tell_tpus(several, Share(processes=8, processes_here=4, threads=None, kind="tpu"))
+    share = Share(processes=8, processes_here=4, threads=None, kind=TPU)
+    assert agent._device_variables(several, share) == {"TORCH_TPU_TOPOLOGY": "2,2,1"}
     assert asked == [(2, 4)]
-    with pytest.raises(LaunchError, match="3 processes cannot share the TPU chips of this machine: No TPU topology"):
-        agent._tell_tpus(several, Share(processes=6, processes_here=3, threads=None, kind="tpu"))
+    with pytest.raises(
+        LaunchError, match=r"3 processes cannot share the TPU chips .*No TPU topology.*--processes_per_machine"
+    ):
+        agent._device_variables(several, Share(processes=6, processes_here=3, threads=None, kind=TPU))
+    assert agent._device_variables(several, Share(processes=8, processes_here=4, threads=None)) == {}
 
 
 def test_several_processes_without_a_gpu_say_so(script, no_gpu):

@@ -228,9 +228,10 @@ def test_values_that_cannot_be_used_are_refused(arguments, message):
     assert "--" not in str(raised.value), "in the words of the function, not of the command line"
 
 
-def test_a_used_gpu_is_refused_before_anything_starts(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    with pytest.raises(ValueError, match=r"CUDA is already in use in this notebook.*Restart the kernel"):
+@pytest.mark.parametrize("kind", ["cuda", "xpu"])
+def test_a_used_gpu_is_refused_before_anything_starts(monkeypatch, kind):
+    monkeypatch.setattr(getattr(torch, kind), "is_initialized", lambda: True)
+    with pytest.raises(ValueError, match=rf"{kind.upper()} is already in use in this notebook.*Restart the kernel"):
         notebook_launcher(what_travels, (1,), num_processes=2)
 
 

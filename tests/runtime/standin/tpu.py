@@ -117,4 +117,5 @@ def _distributed() -> types.ModuleType:
             os.environ.setdefault(name, value)
 
     module.set_tpu_launch_env = set_tpu_launch_env
+    sys.modules[module.__name__] = module
     return module
