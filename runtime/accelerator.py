@@ -275,7 +275,7 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
             world=self._world,
             passes=self._passes,
             accumulation=self._accumulation,
-            dealing=Dealing(self.split_batches, self.even_batches, config.dispatch_batches),
+            dealing=Dealing(self.split_batches, self.even_batches, config.dispatch_batches, config.pad_batches),
             device=self.device if moves and self._device.needs_copies else None,
             non_blocking=config.non_blocking,
             streams=self._device.streams(self.device),

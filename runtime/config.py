@@ -81,6 +81,7 @@ class Config:
     split_batches: bool
     even_batches: bool
     dispatch_batches: bool
+    pad_batches: bool
     non_blocking: bool
     use_seedable_sampler: bool
     data_seed: int | None
@@ -157,6 +158,7 @@ OPTIONS = (
     Option("split_batches", False, flag),
     Option("even_batches", True, flag),
     Option("dispatch_batches", False, flag),
+    Option("pad_batches", False, flag),
     Option("non_blocking", False, flag),
     Option("use_seedable_sampler", False, flag),
     Option("data_seed", None, _seed),
@@ -247,7 +249,7 @@ def data_settings(configuration: DataLoaderConfiguration | None, split_batches: 
             f"{configuration.split_batches}). Keep the one in DataLoaderConfiguration."
         )
     split = chosen.split_batches if split_batches is None else split_batches
-    kept = ("even_batches", "dispatch_batches", "non_blocking", "use_seedable_sampler", "data_seed")
+    kept = ("even_batches", "dispatch_batches", "pad_batches", "non_blocking", "use_seedable_sampler", "data_seed")
     return {"split_batches": split, **{name: getattr(chosen, name) for name in kept}}
 
 

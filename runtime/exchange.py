@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from runtime.config import Config
 from runtime.data.passes import Passes
+from runtime.errors import ConfigurationError
 from runtime.processes import Processes
 
 
@@ -15,6 +20,8 @@ class Exchange(Processes):
     """
 
     _passes: Passes
+    config: Config
+    device: torch.device
     _is_triggered = False
 
     def gather(self, tensor: Any) -> Any:
@@ -25,13 +32,32 @@ class Exchange(Processes):
 
     def gather_for_metrics(self, input_data: Any, use_gather_object: bool = False) -> Any:
         """What all processes computed in this step, every sample once; see `runtime.metrics`."""
-        if self.num_processes == 1:
+        current = self._passes.current
+        share = None if current is None else current.share
+        if self.num_processes == 1 and share is None:
             return input_data
         from runtime.metrics import gather_for_metrics
 
-        current = self._passes.current
-        share = None if current is None else current.share
         return gather_for_metrics(self._world, input_data, share, use_gather_object)
+
+    @property
+    def batch_mask(self) -> Tensor:
+        """Which rows of the current batch count, with `DataLoaderConfiguration(pad_batches=True)`: (rows,), bool.
+
+        `(losses * mask).sum() / mask.sum().clamp(min=1)`, with a loss for each row, is the mean over those that count.
+
+        Raises:
+            ConfigurationError: without that option, or outside of a loop over a prepared loader.
+        """
+        current = self._passes.current
+        if not self.config.pad_batches or current is None or current.share is None:
+            raise ConfigurationError(
+                "batch_mask says which rows of the current batch count: ask for it in a loop over a prepared loader, "
+                "with Accelerator(dataloader_config=DataLoaderConfiguration(pad_batches=True))."
+            )
+        from runtime.data.filling import row_mask
+
+        return row_mask(current.share, self._world.rank, self.device)
 
     def reduce(self, tensor: Any, reduction: str = "sum", scale: float = 1.0) -> Any:
         """Tensors and numbers summed ("sum"), averaged ("mean") or as the largest ("max") over the processes,

@@ -43,6 +43,9 @@ class DataLoaderConfiguration(Handler):
     even_batches: bool = True
     """True: the last round of batches is completed with samples from the start of the epoch, so that every process
     takes the same number of steps."""
+    pad_batches: bool = False
+    """True: every batch of a process has the same number of rows, so that nothing is compiled for a short one. It is
+    filled up with copies, which do not count: `gather_for_metrics` drops them, `Accelerator.batch_mask` tells them."""
     use_seedable_sampler: bool = False
     """True: loaders that shuffle draw the order of epoch e from a generator seeded with `data_seed + e`, and from no
     other. `set_epoch(e)` of the prepared loader says which epoch comes; a whole pass goes on to the next."""

@@ -20,13 +20,14 @@ from torch import Tensor
 from runtime.collectives import all_objects, concatenated, flattened, on_tensors, tensor_leaves
 from runtime.data.plan import Share
 from runtime.messages import exchange
+from runtime.tree import map_leaves
 from runtime.world import World
 
 ACTION = "gather_for_metrics"
 
 
 def gather_for_metrics(world: World, data: Any, share: Share | None, use_gather_object: bool = False) -> Any:
-    """`data` of all processes in rank order, without padding; the input itself on one process.
+    """`data` of all processes in rank order, without padding; on one process the input, without rows that fill it up.
 
     Tensors are joined along their first dimension, those without dimensions become one element per rank. Other objects
     come back as one list, lists joined.
@@ -35,7 +36,7 @@ def gather_for_metrics(world: World, data: Any, share: Share | None, use_gather_
         CollectiveError: tensors and other objects in one container; shapes that cannot be joined.
     """
     if world.size == 1:
-        return data
+        return data if share is None or share.valid == share.rows else own_counting(data, share)
     if use_gather_object or tensor_leaves(data, ACTION) is None:
         return flattened(_counting_objects(all_objects(world, data, ACTION), share))
 
@@ -47,6 +48,16 @@ def gather_for_metrics(world: World, data: Any, share: Share | None, use_gather_
             yield concatenated(counting(received.pieces(index), share), ACTION) if whole is None else whole
 
     return on_tensors(data, joined, ACTION)
+
+
+def own_counting(data: Any, share: Share) -> Any:
+    """What counts of one process's data: of tensors, of lists and tuples of objects, the rows that do."""
+    (rows,), (valid,) = share.rows, share.valid
+    if isinstance(data, (list, tuple)) and len(data) == rows and not any(isinstance(leaf, Tensor) for leaf in data):
+        return data[:valid]
+    return map_leaves(
+        lambda leaf: leaf[:valid] if isinstance(leaf, Tensor) and leaf.ndim and leaf.shape[0] == rows else leaf, data
+    )
 
 
 def counting(pieces: list[Tensor], share: Share | None) -> list[Tensor]:

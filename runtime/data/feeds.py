@@ -38,12 +38,13 @@ LARGE = 1 << 16  # samples, from which on a list of all indices costs more than 
 class Dealing:
     """How training batches are divided: cut (`split`), or dealt with the last round completed (`even`).
 
-    With `dispatch` one process reads all of them.
+    With `dispatch` one process reads all of them, with `fill` short ones are filled up.
     """
 
     split: bool = False
     even: bool = True
     dispatch: bool = False
+    fill: bool = False
 
 
 class Feed:
@@ -65,6 +66,12 @@ class Feed:
         if self.sampler is None or self.base.batch_sampler is None:
             return 1
         return int(self.base.batch_sampler.batch_size)  # type: ignore[attr-defined]  # cut from a known sampler
+
+    @property
+    def batch_size(self) -> int | None:
+        """The samples of a batch of the original loader; None where batches have no fixed size."""
+        size = getattr(self.base.batch_sampler, "batch_size", None) or self.base.batch_size
+        return None if size is None else int(size)
 
     @property
     def total(self) -> int | None:

@@ -31,6 +31,7 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
 
 from runtime.accumulation import Accumulation
 from runtime.data.feeds import Dealing, Feed, Local, Planned, Steps, has_own_iteration
+from runtime.data.filling import Filling
 from runtime.data.passes import Kind, Pass, Passes
 from runtime.data.place import Place, Restored
 from runtime.data.prefetch import Stay, transfer
@@ -50,6 +51,7 @@ class Source:
     accumulation: Accumulation
     transfer: Stay
     place: Place
+    filling: Filling | None = None
     skip: int | None = None  # steps that every pass leaves out, where the script says so
     last_kind: Kind | None = None
 
@@ -71,6 +73,8 @@ class Source:
         if kind is Kind.TRAINING and self.passes.models and self.feed.world.size > 1:
             warn_if_uneven(self.feed, since)
         going_on = Pass(self.feed.steps(kind, since))
+        if self.filling is not None:
+            steps = self.filling.through(steps, kind, since)
         batches = self._run(steps, going_on)
         self.place.begin(draws, kind, since, batches, going_on)
         return batches
@@ -80,7 +84,8 @@ class Source:
         """Whether nothing has to be moved, counted or left out: iterating is iterating the original."""
         feed = self.feed
         is_counted = self.accumulation.steps > 1 or feed.base.persistent_workers or has_own_iteration(feed.base)
-        return feed.world.size == 1 and type(self.transfer) is Stay and not is_counted and not self.skip
+        stays = type(self.transfer) is Stay and self.filling is None
+        return feed.world.size == 1 and stays and not is_counted and not self.skip
 
     def _run(self, steps: Steps, going_on: Pass) -> Iterator[Any]:
         self.passes.begin(going_on)
@@ -160,10 +165,9 @@ class Prepared:
     def total_batch_size(self) -> int | None:
         """The samples of one training step over all processes; None where batches have no fixed size."""
         feed = self._source.feed
-        size = getattr(feed.base.batch_sampler, "batch_size", None) or feed.base.batch_size
-        if size is None:
+        if feed.batch_size is None:
             return None
-        return int(size) if feed.dealing.split else int(size) * feed.world.size
+        return feed.batch_size if feed.dealing.split else feed.batch_size * feed.world.size
 
     @property
     def total_dataset_length(self) -> int:
@@ -199,7 +203,8 @@ def prepared_loader(
     feed = feed_for(base, world, dealing)
     may_look_ahead = base.num_workers > 0 and feed.sampler is not None
     way = transfer(device, streams, non_blocking=non_blocking, may_look_ahead=may_look_ahead, spread=spread)
-    return _around(base, Source(feed, passes, accumulation, way, Place(feed)))
+    filling = Filling(feed) if dealing.fill else None
+    return _around(base, Source(feed, passes, accumulation, way, Place(feed), filling))
 
 
 def _around(base: DataLoader[Any], source: Source) -> DataLoader[Any]:

@@ -115,7 +115,7 @@ class Place:
             "is_in_epoch": is_in_epoch,
             "unit": _unit(feed),
             "place": place,
-            "batch_size": _batch_size(feed),
+            "batch_size": feed.batch_size,
             "total": feed.total,
             "shared_by": _shared_by(feed),
             "epoch": self._epoch,
@@ -151,9 +151,9 @@ class Place:
                 f"the place was saved in an epoch of {state['total']} samples, and this one has {feed.total}: "
                 "its order cannot be had again. Resume with the same data."
             )
-        if state["unit"] == _unit(feed) and (state["unit"] == "samples" or state["batch_size"] == _batch_size(feed)):
+        if state["unit"] == _unit(feed) and (state["unit"] == "samples" or state["batch_size"] == feed.batch_size):
             return place
-        size, own = state["batch_size"] or 1, feed.unit if _unit(feed) == "samples" else _batch_size(feed) or 1
+        size, own = state["batch_size"] or 1, feed.unit if _unit(feed) == "samples" else feed.batch_size or 1
         samples = place * (1 if state["unit"] == "samples" else size)
         if _unit(feed) == "samples":
             return samples
@@ -167,11 +167,6 @@ class Place:
 
 def _unit(feed: Feed) -> str:
     return "batches" if feed.sampler is None else "samples"
-
-
-def _batch_size(feed: Feed) -> int | None:
-    size = getattr(feed.base.batch_sampler, "batch_size", None) or feed.base.batch_size
-    return None if size is None else int(size)
 
 
 def _shared_by(feed: Feed) -> int | None:
