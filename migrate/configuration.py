@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrate.errors import UsageError
-from migrate.options import Options, Target, codes
+from migrate.options import Hardware, Options, Target, codes
 from migrate.source import pyproject
 from migrate.source.patterns import Patterns
 
@@ -60,6 +60,14 @@ def _target(settings: Settings) -> Target:
     return known[name]
 
 
+def _hardware(settings: Settings) -> Hardware:
+    name = settings.table["for"]
+    known = {hardware.value: hardware for hardware in Hardware}
+    if name not in known:
+        raise UsageError(f"[tool.migrate] for is {name!r}", f"Allowed: {', '.join(known)}.", path=settings.path)
+    return known[name]
+
+
 def _codes(settings: Settings, texts: Iterable[str]) -> tuple[str, ...]:
     from migrate.rules import REASONS, RULES  # few projects name codes
 
@@ -83,6 +91,7 @@ def _per_file(settings: Settings) -> tuple[tuple[Patterns, tuple[str, ...]], ...
 #: By key: the field of `Options`, and how it is read.
 _READERS: Mapping[str, tuple[str, Callable[[Settings], Any]]] = {
     "target": ("target", _target),
+    "for": ("hardware", _hardware),
     "select": ("select", lambda settings: _codes(settings, settings.texts("select"))),
     "ignore": ("ignore", lambda settings: _codes(settings, settings.texts("ignore"))),
     "review": ("review", lambda settings: settings.flag("review")),

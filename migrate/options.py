@@ -32,12 +32,19 @@ class Target(str, Enum):
     ACCELERATE = "accelerate"
 
 
+class Hardware(str, Enum):
+    """What converted scripts will run on, where that is worth notes of its own."""
+
+    TPU = "tpu"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """One run's settings; the same for every file."""
 
     mode: Mode = Mode.PREVIEW
     target: Target = Target.RUNTIME
+    hardware: Hardware | None = None  # None: any
     select: tuple[str, ...] = ()  # codes or their beginnings ("MIG1"); empty: every rule
     ignore: tuple[str, ...] = ()  # likewise; the longer beginning wins, `ignore` where they are equally long
     review: bool = False  # also make edits that rest on what is only likely

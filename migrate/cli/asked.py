@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from migrate.cli import catalogue
 from migrate.cli.printing import Color, Format, Printing
 from migrate.errors import UsageError
-from migrate.options import Mode, Options, Target, codes
+from migrate.options import Hardware, Mode, Options, Target, codes
 from migrate.source.patterns import Patterns
 from migrate.source.pyproject import ISOLATED
 
@@ -28,6 +28,7 @@ class Asked:
     only_diff: bool = False
     check: bool = False
     target: Target | None = None
+    hardware: Hardware | None = None
     select: Sequence[str] | None = None
     ignore: Sequence[str] | None = None
     review: bool = False
@@ -113,6 +114,7 @@ class Asked:
         code_of = {rule.name: rule.code for rule in catalogue.every()} if self.select or self.ignore else {}
         given: dict[str, Any] = {
             "target": self.target,
+            "hardware": self.hardware,
             "select": codes(self.select or (), code_of),
             "ignore": codes(self.ignore or (), code_of),
             "review": self.review,

@@ -34,6 +34,7 @@ def migrate(
     interactive: flags.Interactive = False,
     undo_patch: flags.UndoPatch = "",
     target: flags.To = None,
+    hardware: flags.For = None,
     select: flags.Select = None,
     ignore: flags.Ignore = None,
     review: flags.Review = False,

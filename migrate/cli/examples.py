@@ -41,6 +41,7 @@ EXAMPLES = (
     Example("migrate - < train.py > converted.py", "from standard input to standard output"),
     Example("migrate - --stdin-filename src/train.py < buffer", "what an editor asks for when it saves"),
     Example("migrate train.py --target accelerate", "convert to Hugging Face Accelerate"),
+    Example("migrate train.py --for tpu", "also tell what makes a TPU wait"),
     Example("migrate train.py --ignore MIG117,one-seed", "without these rules"),
     Example("migrate train.py --select MIG1", "with these rules alone"),
     Example("migrate train.py --review --annotate", "also what rests on annotations alone, with a comment at each"),

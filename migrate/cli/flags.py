@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from migrate.cli.printing import Color, Format
-from migrate.options import Target
+from migrate.options import Hardware, Target
 
 Paths = Annotated[
     list[str] | None, typer.Argument(metavar="PATHS", help="Scripts, notebooks and folders; - is standard input.")
@@ -50,6 +50,9 @@ VerifyJson = Annotated[
 # --- what is converted, and how
 To = Annotated[
     Target | None, typer.Option("--target", help="The package that converted scripts import; runtime if not given.")
+]
+For = Annotated[
+    Hardware | None, typer.Option("--for", help="Also tell what is slow on this hardware in converted scripts.")
 ]
 Select = Annotated[
     list[str] | None, typer.Option("--select", metavar="CODES", help="Only these: MIG105,prepare or MIG1.")

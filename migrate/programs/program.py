@@ -77,6 +77,7 @@ class Program:
     one_seed: OneSeed | None = None  # that all processes take, where the program sets none
     seeds_along: bool = False  # another program takes one in the same lines
     annotates: bool = False  # a comment says so in the code
+    is_for_tpu: bool = False  # what makes a TPU wait is told
     handed: Handed | None = None  # what the program said of several processes, before it was made ready
     said: tuple[str, ...] = ()  # what a person must know of mixed precision that was apex's
 

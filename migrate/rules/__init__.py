@@ -25,6 +25,7 @@ from migrate.programs.processes.replicas import decide_seed
 from migrate.programs.program import Program, Refusal, home_anywhere, programs
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
 from migrate.programs.training.handed import Ready
+from migrate.programs.training.waits import is_for_tpu
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules.accelerator import accelerator
 from migrate.rules.accumulation import accumulation
@@ -54,6 +55,7 @@ from migrate.rules.schedules import schedulers
 from migrate.rules.tensor_types import tensor_types
 from migrate.rules.unconverted import unconverted
 from migrate.rules.understood import Understood
+from migrate.rules.waiting import waiting
 from migrate.rules.without_loader import loops_without_loader
 
 if TYPE_CHECKING:
@@ -96,6 +98,7 @@ RULES: tuple[Rule, ...] = (
     device_choice,
     accelerator,
     loops_without_loader,
+    waiting,
 )
 
 PACKAGES = {"runtime": "runtime", "accelerate": "accelerate"}
@@ -187,6 +190,7 @@ def _programs(
         program.visitors = visitors
         _hand_over(facts, program, ready)
         program.annotates = options.annotate
+        program.is_for_tpu = is_for_tpu(facts, program, options.hardware)
         program.one_seed = decide_seed(facts, loops, program)
     for program in seeding_along(facts, wanted, among_others=seeds):
         program.seeds_along = True

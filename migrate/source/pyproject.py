@@ -40,6 +40,7 @@ def _is_table(value: object) -> bool:
 #: What may stand in the section, and as what.
 KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "target": (_is_text, '"runtime" or "accelerate"'),
+    "for": (_is_text, '"tpu"'),
     "select": (_are_texts, 'a list of codes or names, such as ["MIG1", "prepare"]'),
     "ignore": (_are_texts, 'a list of codes or names, such as ["MIG117"]'),
     "review": (_is_flag, "true or false"),

@@ -34,6 +34,7 @@ def _imports(names: frozenset[str]) -> re.Pattern[bytes]:
 
 
 _TORCH, _OTHERS = _imports(TORCH_PACKAGES), _imports(OTHERS)
+_TPU = _imports(frozenset({"torch_xla", "torch_tpu"}))
 
 
 class Frameworks:
@@ -54,6 +55,10 @@ class Frameworks:
         units = (value.unit for values in module.names.values() for value in values)
         others = {unit.module for unit in units if isinstance(unit, (Module, Function, Class))}
         return any(_TORCH.search(other.file.content) for other in others)
+
+    def names_tpu(self, module: Module) -> bool:
+        """Whether a file imports what PyTorch runs on a TPU with."""
+        return bool(_TPU.search(module.file.content))
 
     def is_foreign(self, node: ast.expr) -> bool:
         """Whether an expression is proven to come from another library than PyTorch."""
