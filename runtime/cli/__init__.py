@@ -49,7 +49,7 @@ def main() -> None:
         if words and words[0] in COMMANDS:
             _alone(words[0])(words[1:], prog_name=f"runtime {words[0]}")
         else:
-            _group()(prog_name="runtime")
+            _listing()(prog_name="runtime")
     except KeyboardInterrupt:
         sys.exit(130)
     except ModuleNotFoundError as error:
@@ -70,13 +70,15 @@ def _alone(name: str) -> typer.Typer:
     return single
 
 
-def _group() -> typer.Typer:
-    from runtime.cli import group
+def _listing() -> typer.Typer:
+    from runtime.cli import listing
 
-    return group.app
+    return listing.app
 
 
 def __getattr__(name: str) -> Any:
-    if name == "app":
-        return _group()
+    if name == "app":  # with everything, for whoever looks at the commands
+        from runtime.cli import group
+
+        return group.app
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

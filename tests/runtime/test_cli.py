@@ -133,3 +133,13 @@ def test_test_refuses_what_it_does_not_know(words):
     result = CliRunner().invoke(app, ["test", *words])
     assert result.exit_code == 2
     assert result.stdout == ""
+
+
+def test_help_lists_the_commands_without_importing_them():
+    from runtime.cli import listing
+
+    full, short = (CliRunner().invoke(each, ["--help"]).output for each in (app, listing.app))
+    assert short == full
+    for name, summary in listing.SUMMARIES.items():
+        first = CliRunner().invoke(app, [name, "--help"]).output.split("\n\n")[1]
+        assert " ".join(first.split()).startswith(summary)
