@@ -96,7 +96,7 @@ def commit(*arguments):
     [
         ("exclud = ['a']", "[tool.migrate] holds 'exclud'. Did you mean 'exclude'?"),
         ("force_exclude = true", "Did you mean 'force-exclude'?"),
-        ("wibble = 1", "[tool.migrate] holds 'wibble'. Allowed: target, select,"),
+        ("wibble = 1", "[tool.migrate] holds 'wibble'. Allowed: target, for, select,"),
         ("exclude = 'a'", "exclude is 'a'. It should be a list of patterns"),
         ("review = 1", "review is 1. It should be true or false."),
         ("target = 'acelerate'", "target is 'acelerate'. Allowed: runtime, accelerate."),
