@@ -24,6 +24,7 @@ from migrate.report.cells import DISORDER, in_cells, notebooks_of, said
 from migrate.report.groups import group
 from migrate.report.model import NOT_EDITABLE, OUR_BUG, Change, Finding, Kind, Report
 from migrate.source.comments import skips
+from migrate.source.disk import Disk
 from migrate.source.files import Selection, load
 from migrate.source.parse import DEEPEST
 from migrate.source.project import Project, SourceFile, source_file
@@ -66,8 +67,13 @@ def run(
     return _write(report, found.files) if report.changes else report
 
 
-def run_text(content: bytes, name: str, options: Options, engine: Engine = ENGINE) -> Report:
-    """The same for text that is not read from a file; `name` is where it will be, or empty. Nothing is written."""
+def run_text(
+    content: bytes, name: str, options: Options, engine: Engine = ENGINE, beside: Mapping[str, bytes] | None = None
+) -> Report:
+    """The same for text that is not read from a file; `name` is where it will be, or empty. Nothing is written.
+
+    `beside`: contents that go before those on the disk, by absolute path without links.
+    """
     try:
         file = source_file(name or "<stdin>", content, real=Path(name).resolve() if name else None)
     except SourceError as error:
@@ -76,7 +82,9 @@ def run_text(content: bytes, name: str, options: Options, engine: Engine = ENGIN
     selection = Selection(options.exclude, options.force_exclude)
     if skips(file.content) or (name and selection.forbids(Path(name))):
         return Report(files=1)
-    report = convert(Project([file]), replace(options, cache=False), engine)  # each stroke of a key would be another
+    report = convert(
+        Project([file], disk=Disk(beside)), replace(options, cache=False), engine
+    )  # each stroke of a key would be another
     return replace(report, sources={file.path: file})
 
 

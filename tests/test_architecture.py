@@ -19,7 +19,7 @@ VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"
 LAYERS = {
     "migrate": (
         {"__main__"},
-        {"cli", "codemod"},
+        {"cli", "codemod", "lsp"},
         {"verify"},
         {"pipeline"},
         {"partwise"},

@@ -33,6 +33,11 @@ def parts(project: Project) -> Sequence[Project]:
     return [project.hiding(everything - {file.path for file in group}) for group in wanted]
 
 
+def reached(project: Project) -> Sequence[SourceFile]:
+    """The named files, and the project's own modules that they import, directly or not."""
+    return tuple(_links(project))
+
+
 def _may_train(group: Iterable[SourceFile]) -> bool:
     """Whether some file says what every training loop, and every converted one, says somewhere."""
     return any(word in file.content for file in group for word in (TRAINS, CONVERTED, *BY_NAME))

@@ -1,0 +1,5 @@
+"""`python -m migrate.lsp`."""
+
+from migrate.lsp import main
+
+main()
