@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CHECK = "--check"
 QUIET = frozenset({"--quiet", "-q"})
 #: `--force-exclude` may leave files out: of nothing that is found, nothing is left out.
-UNDERSTOOD = frozenset({CHECK, "--force-exclude", *QUIET})
+UNDERSTOOD = frozenset({CHECK, "--force-exclude", "--no-cache", *QUIET})
 
 
 def is_answered(arguments: Sequence[str]) -> bool:

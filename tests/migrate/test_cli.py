@@ -498,6 +498,9 @@ def test_command_lines_mean_the_same_with_and_without_typer():
             patch.setattr(command, "convert", lambda asked, name=name: shown[name].add(repr(asked)) or 0)
             migrate("a.py", name)
         assert shown[name] == {repr(plain.asked(["a.py", name]))}
+    assert plain.asked(["a.py", "--cache-dir", "kept", "--check"]) == Asked(
+        paths=["a.py"], check=True, cache_dir="kept"
+    )
     assert plain.asked(["-w", "-"]) == plain.asked(["-", "--write"])
     for other in (
         ["--help"],
@@ -506,6 +509,9 @@ def test_command_lines_mean_the_same_with_and_without_typer():
         ["-qw", "a.py"],
         ["a.py", "--", "-b.py"],
         ["--since", "x"],
+        ["a.py", "--cache-dir"],
+        ["a.py", "--cache-dir", "--check"],
+        ["a.py", "--cache-dir=kept"],
         [""],
     ):
         assert plain.asked(other) is None

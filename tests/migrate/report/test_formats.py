@@ -188,6 +188,20 @@ def test_sarif_of_nothing():
     assert (run["results"], run["invocations"][0]["executionSuccessful"]) == ([], True)
 
 
+@pytest.mark.skipif("SARIF_SCHEMA" not in os.environ, reason="SARIF_SCHEMA names no copy of OASIS' schema of 2.1.0")
+def test_sarif_is_valid_by_the_schema_of_oasis():
+    schema = json.loads(Path(os.environ["SARIF_SCHEMA"]).read_text(encoding="utf-8"))
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    problems = (SourceError("no", "out", path="b.py", line=3), SourceError("nowhere"))
+    validator.validate(told(Report(), "sarif"))
+    for before, after in GOLDEN:
+        validator.validate(
+            told(report("a b/train.py", before.read_bytes(), after.read_bytes(), problems=problems), "sarif")
+        )
+    with pytest.raises(jsonschema.ValidationError):
+        validator.validate({**told(Report(), "sarif"), "version": "2.2.0"})
+
+
 # ------------------------------------------------------------------------------------------------------------- rdjson
 
 
