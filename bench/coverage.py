@@ -23,6 +23,7 @@ from pathlib import Path
 
 import runs
 from corpus import CODE, Entry, Repository, Row
+from verified import section
 
 from migrate.options import Mode, Options
 from migrate.pipeline import convert
@@ -98,7 +99,7 @@ def comments(content: bytes) -> list[str]:
 # --- the document ---------------------------------------------------------------------------------------------------
 
 
-def document(found: dict[str, Coverage], results: Sequence[runs.Result]) -> Iterator[str]:
+def document(found: dict[str, Coverage], results: Sequence[runs.Result], verified: Path | None = None) -> Iterator[str]:
     """The lines of docs/coverage.md."""
     trained = [row for coverage in found.values() for row in coverage.trained]
     converted = [row for coverage in found.values() for row in coverage.converted]
@@ -133,6 +134,8 @@ def document(found: dict[str, Coverage], results: Sequence[runs.Result]) -> Iter
                 yield f"| {name} `{row.path}` {row.line} | {why} |"
     if results:
         yield from ("", *runs.table(results))
+    if verified:
+        yield from ("", *section(verified).splitlines())
 
 
 def _code(row: Row) -> str:
@@ -147,6 +150,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="where to write the document")
     parser.add_argument("--only", default="", help="only repositories whose name holds this")
     parser.add_argument("--programs", action="store_true", help="run the programs that can be run, too")
+    parser.add_argument("--verified", type=Path, help="the JSON that bench/verified.py has left")
     arguments = parser.parse_args()
     out, tree, corpus = (path.resolve() for path in (arguments.out, arguments.tree, arguments.corpus))
     loops = [e for e in json.loads((corpus / "loops.json").read_text())["loops"] if arguments.only in e["repo"]]
@@ -158,7 +162,7 @@ def main() -> None:
             found[name] = covered([entry for entry in loops if entry["repo"] == name])
             print(f"{name}: {len(found[name].converted)} of {len(found[name].trained)}", flush=True)
     results = runs.measure(tree, corpus, arguments.only) if arguments.programs else []
-    out.write_text("\n".join(document(found, results)) + "\n")
+    out.write_text("\n".join(document(found, results, arguments.verified and arguments.verified.resolve())) + "\n")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,15 @@ class Start:
     target: str = "runtime"  # what starts several processes: "runtime", "accelerate", or "torchrun"
     cpu: bool = False  # leave the GPUs alone
     launched: bool = False  # as the only process that torchrun starts
+    folder: str = ""  # the user's, and
+    copy: str = ""  # the copy of it that is run: what PYTHONPATH names is looked for there
+
+    def in_copy(self, path: str) -> str:
+        """A path of the user's folder as the run sees it; any other as it is."""
+        real = os.path.realpath(path)
+        if self.folder and (real == self.folder or real.startswith(self.folder + os.sep)):
+            return os.path.join(self.copy, os.path.relpath(real, self.folder)) if real != self.folder else self.copy
+        return os.path.abspath(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +117,7 @@ def environment(start: Start, work: Path) -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if name not in PLACEMENT and not name.startswith(PREFIXES)
     }
-    paths = [os.path.abspath(path) for path in kept.get("PYTHONPATH", "").split(os.pathsep) if path]
+    paths = [start.in_copy(path) for path in kept.get("PYTHONPATH", "").split(os.pathsep) if path]
     if HOME.name not in INSTALLED and str(HOME) not in paths:
         paths.append(str(HOME))  # run from a checkout: `runtime` lies beside `migrate`
     temporary = work / "tmp"

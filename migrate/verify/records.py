@@ -51,6 +51,8 @@ class Batch:
     rows: int
     sums: tuple[int, ...]  # a checksum for each sample; empty if it holds no tensors
     indices: tuple[int, ...]  # of its samples; empty where workers fetch them
+    width: int = 0  # bytes of a sample
+    draws: bool = False  # the data set drew random numbers for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +213,8 @@ def _step(record: Record, event: dict[str, Any]) -> None:
 
 def _batch(record: Record, event: dict[str, Any]) -> None:
     sums, indices = tuple(event["sums"]), tuple(event["indices"])
-    record.batches.append(Batch(event["passes"], event["number"], event["rows"], sums, indices))
+    batch = Batch(event["passes"], event["number"], event["rows"], sums, indices, event["width"], event["draws"])
+    record.batches.append(batch)
 
 
 def _line(record: Record, event: dict[str, Any]) -> None:

@@ -66,7 +66,8 @@ class Trials:
         path = Path(order.records) / "order.json"
         order.write(path)
         launcher = wish.target.value if kind.converted else "torchrun"
-        start = Start(kind.processes, launcher, kind.cpu, self.is_launched and not kind.converted)
+        is_launched = self.is_launched and not kind.converted
+        start = Start(kind.processes, launcher, kind.cpu, is_launched, str(wish.folder), str(copy))
         done = self.start(start, path, self.work, order.limit_s)
         found = tuple(
             records.read(Path(order.records) / f"rank{rank}.jsonl", str(copy)) for rank in range(kind.processes)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from migrate.options import Target
-from migrate.verify.compare.batches import STEPS, same_batches, same_ranks
+from migrate.verify.compare.batches import STEPS, Sharing, dealing, same_batches, same_ranks
 from migrate.verify.compare.checkpoints import loadable
-from migrate.verify.compare.evaluation import exact_evaluation
+from migrate.verify.compare.evaluation import exact_evaluation, joined_too_often
 from migrate.verify.compare.lines import Volatile
 from migrate.verify.compare.one import same_on_one
 from migrate.verify.compare.schedule import as_on_several, same_schedule
@@ -87,16 +87,21 @@ class Judge:
         return self._by_processes(found, launched, count)
 
     def _evaluation(self, alone: Run, frozen: Run, launched: Run, volatile: Volatile) -> Verdict:
-        """E3. What a program counts by processes is right only as it is launched, not where batches are cut."""
-        verdict = exact_evaluation(alone, frozen, volatile, self._on_other_data)
-        if verdict.outcome is not Outcome.FAIL or not frozen.splits:
+        """E3. What a program counts by processes, and by the length of loaders, is right as it is launched or wrong."""
+        verdict, run = exact_evaluation(alone, frozen, volatile, self._on_other_data), frozen
+        is_dealt = dealing(self.runs.original.main, launched.records) is Sharing.DEALT
+        if frozen.splits and (is_dealt or verdict.outcome is Outcome.FAIL):
+            again = self._frozen_as_launched(launched)
+            if not again.has_failed:
+                verdict, run = exact_evaluation(alone, again, volatile, self._on_other_data), again
+        if verdict.outcome is Outcome.FAIL or self._is_distributed():
             return verdict
-        count = launched.processes
+        return joined_too_often(alone, run, volatile) or verdict
+
+    def _frozen_as_launched(self, launched: Run) -> Run:
+        count, times = launched.processes, self._times(launched)
         name = f"converted on {count}, frozen as launched"
-        times = self._times(launched)
-        kind = Kind(name=name, converted=True, processes=count, cpu=True, is_frozen=True, times=times)
-        again = self.trials.run(kind)
-        return verdict if again.has_failed else exact_evaluation(alone, again, volatile, self._on_other_data)
+        return self.trials.run(Kind(name=name, converted=True, processes=count, cpu=True, is_frozen=True, times=times))
 
     def _times(self, launched: Run) -> int:
         """How many steps of the original one of several processes takes."""

@@ -76,7 +76,14 @@ def _batch(one: Batch, parts: list[Batch]) -> tuple[Sharing, bool]:
         sharing = _sharing(one.sums, [part.sums for part in parts])
     if sharing in {Sharing.SHARED, Sharing.WHOLE} or not by_index:
         return sharing, False
+    if by_sum and not _may_differ(one, parts):
+        return Sharing.OTHER, False
     return _sharing(one.indices, [part.indices for part in parts]), bool(by_sum)
+
+
+def _may_differ(one: Batch, parts: list[Batch]) -> bool:
+    """Whether samples of one index may be others: they are drawn, or filled up to the longest of the batch."""
+    return any(each.draws or (each.rows and each.width != one.width) for each in (one, *parts))
 
 
 def _sharing(whole: tuple[int, ...], parts: list[tuple[int, ...]]) -> Sharing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from migrate.verify.compare.lines import Said, Volatile, is_close, said
+from migrate.verify.compare.lines import Said, Volatile, is_close, is_multiple, said
 from migrate.verify.model import Contract, Difference, Outcome, Verdict, counted
 from migrate.verify.records import Record
 from migrate.verify.run import Run
@@ -66,6 +66,33 @@ def _numbers(
         return Verdict(Contract.E3, count, Outcome.NOT_CHECKED, f"no number is about an evaluation alone{about}")
     message = f"{counted(equal, 'number')} in {counted(len(lines), 'line')} after evaluations agree{about}"
     return Verdict(Contract.E3, count, Outcome.PASS, message)
+
+
+def joined_too_often(alone: Run, several: Run, volatile: Volatile) -> Verdict | None:
+    """E3 for what is said of a training, from two frozen runs as they are launched; None if nothing is wrong.
+
+    Each process tells its share, or all tell what they have joined; which of the two is meant cannot be known. But what
+    is just so many times as large as there are processes is no share of anything: it was added up where it was to be
+    averaged, or each had all of it.
+    """
+    times = several.processes
+    for one, other in in_turn(said(alone.main), said(several.main)):
+        for number, (left, right) in enumerate(zip(one.numbers, other.numbers, strict=True)):
+            if not volatile.covers(one, number) and is_multiple(left, right, times):
+                difference = Difference("line", repr(one.line.text), repr(other.line.text), place=one.line.place)
+                message = f"a number is {times} times as large, as if each process had all of it"
+                return Verdict(Contract.E3, times, Outcome.FAIL, message, difference)
+    return None
+
+
+def in_turn(lines: Sequence[Said], theirs: Sequence[Said]) -> list[tuple[Said, Said]]:
+    """Lines of one text that are said as often by both, in pairs."""
+    both: dict[str, tuple[list[Said], list[Said]]] = {}
+    for side, some in enumerate((lines, theirs)):
+        for line in some:
+            both.setdefault(line.template, ([], []))[side].append(line)
+    pairs = (zip(*sides, strict=True) for sides in both.values() if len(sides[0]) == len(sides[1]))
+    return [pair for some in pairs for pair in some]
 
 
 def after_evaluation(record: Record) -> list[Said]:

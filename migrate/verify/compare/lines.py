@@ -19,6 +19,7 @@ CLOCK = (
 )
 SIGNIFICANT = 1e-3  # a last digit that weighs less may come from rounding a number that differs far behind it
 REDUCTION = 1e-5  # relative; floats are added in another order
+DIGITS = 3  # a number with fewer may be twice another by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,15 @@ def is_close(one: str, other: str) -> bool:
     unit = _last_digit(one)
     allowed = unit if unit <= SIGNIFICANT * size else 0.0
     return distance <= max(REDUCTION * size, 1.01 * allowed)
+
+
+def is_multiple(one: str, other: str, times: int) -> bool:
+    """Whether one printed number is just so many times another, as far as its digits go."""
+    digits = one.lower().partition("e")[0].replace(".", "").lstrip("+-0")
+    if not digits.isdigit() or len(digits) < DIGITS or is_close(one, other):
+        return False
+    expected = times * float(one)
+    return abs(expected - float(other)) <= max(REDUCTION * abs(expected), times * _last_digit(one))
 
 
 def _last_digit(text: str) -> float:

@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data._utils import fetch
 
 from migrate.verify.order import Order
+from migrate.verify.recorder.chance import standing
 from migrate.verify.recorder.journal import Journal
 from migrate.verify.recorder.sums import rows
 
@@ -26,18 +27,22 @@ class Passes:
         self._batch_came = batch_came
         self._is_inside = False
         self._indices: list[Any] = []
+        self._draws = False  # the data set drew random numbers for this batch
         self._shuffled = dict(order.shuffled)
 
     def watch(self) -> None:
         """From now on: every loader, and which samples are fetched in this process."""
         self.cover(DataLoader)
         kind: Any = fetch._MapDatasetFetcher  # noqa: SLF001 - there is no public place that sees the indices
-        run, indices = kind.fetch, self._indices
+        run, indices, passes = kind.fetch, self._indices, self
 
         def fetched(self: Any, possibly_batched_index: Any) -> Any:
             several = isinstance(possibly_batched_index, list | tuple)
             indices.extend(possibly_batched_index if several else [possibly_batched_index])
-            return run(self, possibly_batched_index)
+            before = standing()
+            batch = run(self, possibly_batched_index)
+            passes._draws = passes._draws or standing() != before
+            return batch
 
         kind.fetch = fetched
         if self._order.is_frozen:
@@ -97,12 +102,20 @@ class Passes:
         if recorded.count == 0 and recorded.number in self._shuffled:
             self.within(lambda: recorded.shuffle(self._shuffled[recorded.number]))
         self._indices.clear()
+        self._draws = False
         batch = self.within(recorded.take)
-        count, sums = rows(batch)
+        count, sums, width = rows(batch)
         self._journal.last_pass = recorded.number
         indices = [int(i) for i in self._indices] if all(_is_whole(i) for i in self._indices) else []
         self._journal.write(
-            "batch", passes=recorded.number, number=recorded.count, rows=count, sums=sums, indices=indices
+            "batch",
+            passes=recorded.number,
+            number=recorded.count,
+            rows=count,
+            sums=sums,
+            indices=indices,
+            width=width,
+            draws=self._draws,
         )
         recorded.count += 1
         self._batch_came()

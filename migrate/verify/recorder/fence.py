@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,10 @@ STARTS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.star
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 #: What a process may write anywhere: its terminal, memory that is shared, what the kernel offers.
 DEVICES = ("/dev", "/proc")
+#: Several processes that do not wait for each other mostly come in the order that is right. So the first process is
+#: held up before it writes a path for the first time, and each before it makes a folder: who does not wait is early.
+HELD_S = 0.25
+HELD = 6  # paths for which that is done
 
 # linux/landlock.h; the numbers of the system calls are the same on all architectures.
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
@@ -43,8 +48,10 @@ class OutsideError(PermissionError):
 class Fence:
     """What this process may write, and a note of each attempt at anything else."""
 
-    def __init__(self, journal: Journal, writable: Sequence[str]) -> None:
+    def __init__(self, journal: Journal, writable: Sequence[str], *, holds: bool = False) -> None:
         self._journal = journal
+        self._holds = holds and journal.size > 1
+        self._held: set[str] = set()
         self._roots = tuple(os.path.realpath(path) for path in (*writable, *DEVICES))
         self._own = threading.local()  # what the hook itself does is not watched
         self._is_kernel = False
@@ -101,8 +108,16 @@ class Fence:
             _replace_link(entry, real, is_emptied=bool(flags & os.O_TRUNC))
         elif not self._is_inside(real):
             self._refuse(real, place)
+        if self._holds:
+            self._hold_up(event, absolute)
         if event != "os.utime":
             self._journal.write("file", path=absolute, how=event, place=place, library=_library())
+
+    def _hold_up(self, event: str, path: str) -> None:
+        if path in self._held or len(self._held) >= HELD or (self._journal.rank and event != "os.mkdir"):
+            return
+        self._held.add(path)
+        time.sleep(HELD_S)
 
     def _is_inside(self, path: str) -> bool:
         return any(path == root or path.startswith(root + os.sep) for root in self._roots)

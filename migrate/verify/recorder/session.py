@@ -23,7 +23,7 @@ class Session:
     def __init__(self, order: Order) -> None:
         self._order = order
         self._journal = Journal(order.records, order.root)
-        fence = Fence(self._journal, (order.root, *order.writable))
+        fence = Fence(self._journal, (order.root, *order.writable), holds=not order.is_frozen)
         fence.close()  # before there is a second thread, which the kernel's fence would leave out
         import torch
 

@@ -62,21 +62,25 @@ def finite(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def rows(batch: Any) -> tuple[int, list[int]]:
-    """How many samples a batch holds, and a checksum of each; no checksums where it holds no tensors of that length."""
+def rows(batch: Any) -> tuple[int, list[int], int]:
+    """How many samples a batch holds, a checksum of each, and the bytes of one.
+
+    There are no checksums where it holds no tensors of that length.
+    """
     tensors = [tensor for tensor in _tensors(batch, DEEPEST) if tensor.dim() > 0]
     if not tensors:
-        return (len(batch) if isinstance(batch, list | tuple) else 0), []
+        return (len(batch) if isinstance(batch, list | tuple) else 0), [], 0
     count = tensors[0].shape[0]
-    sums = [0] * count
+    sums, size = [0] * count, 0
     for tensor in tensors:
         if tensor.shape[0] != count:
             continue
         view = content(tensor)
         width = len(view) // count if count else 0
+        size += width
         for row in range(count):
             sums[row] = zlib.crc32(view[row * width : (row + 1) * width], sums[row])
-    return count, sums
+    return count, sums, size
 
 
 def _tensors(value: Any, depth: int) -> list[torch.Tensor]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import sys
 import time
-import zlib
 from typing import Any
 
 import torch
@@ -13,6 +11,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from migrate.verify.order import Order
+from migrate.verify.recorder.chance import standing
 from migrate.verify.recorder.journal import Journal
 from migrate.verify.recorder.sums import checksum, finite, norm, parameters, projection
 
@@ -45,7 +44,7 @@ class Training:
 
     def batch_came(self) -> None:
         """What is drawn from here to the backward is drawn by the step itself."""
-        self._drawn = _generators()
+        self._drawn = standing()
 
     def _cover(self, owner: Any, name: str) -> None:
         run = getattr(owner, name)
@@ -96,7 +95,7 @@ class Training:
     def _note(self, tensors: Any, place: str) -> None:
         some = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
         value = float(sum(float(tensor.detach().double().sum()) for tensor in some))
-        self._draws = self._draws or self._drawn not in {b"", _generators()}
+        self._draws = self._draws or self._drawn not in {b"", standing()}
         self._journal.write("loss", step=self._journal.steps, value=finite(value), place=place, exact=value.hex())
 
     def _before(self, optimizer: Optimizer, *_arguments: Any) -> None:
@@ -139,7 +138,7 @@ class Training:
             passes=self._journal.passes,
         )
         self._draws = False
-        self._drawn = _generators()
+        self._drawn = standing()
         self._begun = time.monotonic()
 
 
@@ -149,16 +148,3 @@ def _name(dtype: torch.dtype) -> str:
 
 def _rates(optimizer: Optimizer) -> list[float | str]:
     return [finite(float(group["lr"])) for group in optimizer.param_groups if "lr" in group]
-
-
-def _generators() -> bytes:
-    """What all generators of a program stand at."""
-    states = [torch.get_rng_state().numpy().tobytes(), repr(random.getstate()[1]).encode()]
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        states.append(repr(numpy.random.get_state()[1:3]).encode())
-        states.append(numpy.random.get_state()[1].tobytes())
-    result = 0
-    for state in states:
-        result = zlib.crc32(state, result)
-    return result.to_bytes(4, "big")

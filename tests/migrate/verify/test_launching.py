@@ -79,3 +79,13 @@ def test_the_environment_is_of_no_other_launch(monkeypatch, tmp_path):
     assert found["PYTHONPATH"].split(os.pathsep)[0] == os.path.abspath("here")
     assert found["CUDA_VISIBLE_DEVICES"] == ""
     assert environment(Start(launched=True), tmp_path)["WORLD_SIZE"] == "1"
+
+
+def test_what_the_path_names_in_the_users_folder_is_looked_for_in_the_copy(monkeypatch, tmp_path):
+    folder, copy = tmp_path / "project", tmp_path / "copy"
+    (folder / "src").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["src", ".", str(tmp_path / "elsewhere")]))
+    found = environment(Start(folder=str(folder.resolve()), copy=str(copy)), tmp_path)["PYTHONPATH"].split(os.pathsep)
+
+    assert found[:3] == [str(copy / "src"), str(copy), str(tmp_path / "elsewhere")]

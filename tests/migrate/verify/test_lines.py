@@ -2,7 +2,7 @@
 
 import pytest
 
-from migrate.verify.compare.lines import Volatile, first_difference, is_close, said, taken
+from migrate.verify.compare.lines import Volatile, first_difference, is_close, is_multiple, said, taken
 from migrate.verify.records import Line, Record
 
 
@@ -45,6 +45,24 @@ def test_a_line_is_text_and_numbers(text, template, numbers):
 )
 def test_numbers_that_differ_by_rounding_are_one(one, other, close):
     assert is_close(one, other) is close
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "multiple"),
+    [
+        ("0.6931", "1.3863", True),  # as far as four digits go
+        ("0.6931", "1.3869", False),
+        ("0.6931", "0.6931", False),
+        ("-1.25e-3", "-2.50e-3", True),
+        ("192", "384", True),
+        ("192", "385", False),
+        ("12", "24", False),  # by chance
+        ("0.0", "0.0", False),
+        ("nan", "nan", False),
+    ],
+)
+def test_a_number_that_is_just_so_many_times_another(one, other, multiple):
+    assert is_multiple(one, other, 2) is multiple
 
 
 def test_what_differs_between_two_runs_says_nothing():
