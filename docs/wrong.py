@@ -27,8 +27,9 @@ HEAD = """\
 A check that has never failed proves nothing. So here are the mistakes that a conversion can make, each of them made in
 the right result of a fixture ([conversions.toml](../tests/migrate/wrong/conversions.toml)): `migrate --verify` runs the
 original and the wrong result as it would any other, and the verdict that is named here must be *fail*; with the right
-result it must not be. What a run on processors cannot show, or cannot call wrong without knowing what was meant, is made in
-the source of a rule instead ([rules.toml](../tests/migrate/wrong/rules.toml)), and a test must fail.
+result it must not be. What a run on processors cannot show, or cannot call wrong without knowing what was meant, is
+made in the source of a rule, or in an expected result, instead ([rules.toml](../tests/migrate/wrong/rules.toml)), and a
+test must fail.
 
     make test-long                                              # all of them, with the other tests that take minutes
     python -m pytest tests/migrate/wrong -m "long or not long"  # these alone

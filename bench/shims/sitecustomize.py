@@ -52,7 +52,8 @@ def install(corpus: str, wanted: set[str]) -> None:
 def _old_schedulers(module: Any) -> None:
     """`verbose=` went away with torch 2.7."""
     for kind in list(vars(module).values()):
-        if isinstance(kind, type) and "__init__" in vars(kind):
+        is_one = isinstance(kind, type) and issubclass(kind, module.LRScheduler | module.ReduceLROnPlateau)
+        if is_one and "__init__" in vars(kind):
             if "verbose" not in inspect.signature(kind.__init__).parameters:
                 kind.__init__ = _without_verbose(kind.__init__)
 

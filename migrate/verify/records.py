@@ -112,6 +112,7 @@ class End:
     message: str = ""
     place: str = ""
     memory_bytes: int = 0
+    still_s: float = 0.0  # for how long nothing had happened
 
 
 @dataclass(slots=True)
@@ -264,7 +265,8 @@ def _fence(record: Record, event: dict[str, Any]) -> None:
 
 
 def _end(record: Record, event: dict[str, Any]) -> None:
-    record.end = End(event["how"], event["status"], event["message"], event["place"], event["memory"])
+    place, memory, still_s = event["place"], event["memory"], event["still"]
+    record.end = End(event["how"], event["status"], event["message"], place, memory, still_s)
 
 
 EVENTS: dict[str, Callable[[Record, dict[str, Any]], None]] = {

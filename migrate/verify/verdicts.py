@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from migrate.options import Target
-from migrate.verify.compare.batches import STEPS, Sharing, dealing, same_batches, same_ranks
+from migrate.verify.compare.batches import STEPS, same_batches, same_ranks
 from migrate.verify.compare.checkpoints import loadable
 from migrate.verify.compare.evaluation import exact_evaluation, joined_too_often
 from migrate.verify.compare.lines import Volatile
@@ -20,6 +20,7 @@ from migrate.verify.trials import Kind, Trials
 OF_ONE = (Contract.E1, Contract.E6)
 OF_SEVERAL = (Contract.RANKS, Contract.E2, Contract.E3, Contract.E4, Contract.E5, Contract.E6)
 SLOWER = 10  # a run that takes so many times as long as another hangs
+STILL = 0.4  # and so does one in which nothing happens for this part of the time that it has
 DISTRIBUTED = (b"init_process_group", b"torch.distributed", b"apex.parallel", b"deepspeed")
 
 
@@ -42,7 +43,7 @@ class Judge:
                 found.append(same_on_one(self.runs.original, self.again, one))
                 found.append(loadable(self.runs.original, one, self.again, self._place(one)))
         for count, several in self.runs.several.items():
-            found.append(ran := self._runs(several.launched, count))
+            found.append(ran := self._runs_on_several(several, count))
             if ran.outcome is Outcome.FAIL:
                 found += [unchecked(contract, count) for contract in OF_SEVERAL]
             else:
@@ -61,19 +62,25 @@ class Judge:
             message = f"the original {original.why}, the converted program {converted.why}"
             return Verdict(Contract.RUNS, count, Outcome.FAIL, message)
         if converted.end.how == "time" != original.end.how:
-            at = f"; it stood at {converted.end.place}" if converted.end.place else ""
-            message = f"it did not come to its end within {self.trials.wish.limit_s:g} s{at}"
-            hangs = original.seconds * SLOWER < converted.seconds
+            limit_s = self.trials.wish.limit_s
+            message = f"it did not come to its end within {limit_s:g} s{_standing(converted)}"
+            hangs = original.seconds * SLOWER < converted.seconds or _still_s(converted) > limit_s * STILL
             return Verdict(Contract.RUNS, count, Outcome.FAIL if hangs else Outcome.NOT_CHECKED, message)
         return Verdict(Contract.RUNS, count, Outcome.PASS, f"it {converted.why}")
+
+    def _runs_on_several(self, several: Several, count: int) -> Verdict:
+        """A program that parts its processes may come to the steps asked for before it fails: frozen, it goes on."""
+        ran = self._runs(several.launched, count)
+        if ran.outcome is Outcome.FAIL or several.frozen is not None:
+            return ran
+        message = f"with every step undone it {several.reason}, which the original does not"
+        return Verdict(Contract.RUNS, count, Outcome.FAIL, message)
 
     def _of_several(self, several: Several, count: int) -> list[Verdict]:
         launched, frozen, alone = several.launched, several.frozen, self.runs.frozen
         assert alone is not None
+        assert frozen is not None
         found = [same_ranks(launched)]
-        if frozen is None:
-            reason = f"with steps undone it does not run: {several.reason}"
-            return [*found, *(unchecked(each, count, reason) for each in OF_SEVERAL[1:])]
         if several.reason:
             found.append(unchecked(Contract.E2, count, f"the global batch cannot be kept: {several.reason}"))
         else:
@@ -87,10 +94,9 @@ class Judge:
         return self._by_processes(found, launched, count)
 
     def _evaluation(self, alone: Run, frozen: Run, launched: Run, volatile: Volatile) -> Verdict:
-        """E3. What a program counts by processes, and by the length of loaders, is right as it is launched or wrong."""
+        """E3. What a program counts by processes is right only as it is launched, not where batches are cut."""
         verdict, run = exact_evaluation(alone, frozen, volatile, self._on_other_data), frozen
-        is_dealt = dealing(self.runs.original.main, launched.records) is Sharing.DEALT
-        if frozen.splits and (is_dealt or verdict.outcome is Outcome.FAIL):
+        if frozen.splits and verdict.outcome is Outcome.FAIL:
             again = self._frozen_as_launched(launched)
             if not again.has_failed:
                 verdict, run = exact_evaluation(alone, again, volatile, self._on_other_data), again
@@ -141,6 +147,23 @@ class Judge:
         wish = self.trials.wish
         sources = ((wish.folder / path).read_bytes() for path in wish.changed)
         return any(word in source for source in sources for word in DISTRIBUTED)
+
+
+def _still_s(run: Run) -> float:
+    """For how long nothing has happened in any process whose time was over."""
+    return min(record.end.still_s for record in run.records if record.end.how == "time")
+
+
+def _standing(run: Run) -> str:
+    """Where the processes stood."""
+    places = {
+        rank: record.end.place
+        for rank, record in enumerate(run.records)
+        if record.end.how == "time" and record.end.place
+    }
+    if len(set(places.values())) < 2:
+        return f"; it stood at {run.end.place}" if run.end.place else ""
+    return "; it stood at " + ", ".join(f"{place} (process {rank})" for rank, place in places.items())
 
 
 def _goes_by_processes(verdict: Verdict) -> bool:

@@ -26,6 +26,7 @@ class Journal:
         self.passes = 0  # begun so far
         self.last_pass = -1  # that of the last batch
         self.began = time.monotonic()
+        self._last = self.began  # when something has happened
         self._process = os.getpid()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self._file = os.open(self.folder / f"rank{self.rank}.jsonl", flags, 0o600)
@@ -42,11 +43,14 @@ class Journal:
         if self.is_ours and not self._has_ended:
             line = json.dumps({"event": event, **values}, default=str) + "\n"
             os.write(self._file, line.encode("utf-8", "backslashreplace"))
+            self._last = time.monotonic()
 
     def end(self, how: str, *, status: int = 0, message: str = "", place: str = "") -> None:
         """The last event. What comes after it is not written."""
         with self._lock:
-            self.write("end", how=how, status=status, message=message, place=place, memory=peak_memory())
+            still = time.monotonic() - self._last
+            memory = peak_memory()
+            self.write("end", how=how, status=status, message=message, place=place, memory=memory, still=still)
             self._has_ended = True
 
     def leave(self, how: str) -> NoReturn:

@@ -39,7 +39,9 @@ class Copy:
                 shutil.copy(source, folder / name)
 
     def broken(self, entry: BrokenRule) -> Answer:
-        """What its test says of a mistake."""
+        """What its test says of a mistake; without it, it passes."""
+        kept = self.run([entry.test])
+        assert kept.status == 0, f"without the mistake: {kept.output}"
         path = self.folder / entry.file
         text = path.read_text(encoding="utf-8")
         path.write_text(entry.in_place_of(text), encoding="utf-8")

@@ -14,11 +14,7 @@ LEAST = 40  # mistakes
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """The repository without a mistake: all the tests pass there that are to fail."""
-    made = Copy(tmp_path_factory.mktemp("copy"))
-    answer = made.run(sorted({entry.test for entry in RULES}))
-    assert answer.status == 0, answer.output
-    return made
+    return Copy(tmp_path_factory.mktemp("copy"))
 
 
 def each(entries):
