@@ -1,8 +1,8 @@
 """Real programs under `migrate --verify`: the second half of `verified.py`.
 
-Every program of the corpus's `runnable.json` is put, with made-up data, into a fresh copy of its repository, and
-verified there by the command, as its user would: `migrate SCRIPT --verify --output-format json -- ARGUMENTS`. What
-stands for packages and for a GPU that are not there is in `shims/`.
+Every program of the corpus's `runnable.json` is put, with made-up data, into a fresh copy of its repository, and is
+verified there as `migrate SCRIPT --verify -- ARGUMENTS` would do it. What stands for packages and for a GPU that are
+not there is in `shims/`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,25 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from corpus import joined
 
+from migrate import pipeline
+from migrate.errors import MigrateError
+from migrate.options import Options
+from migrate.report.model import Kind
+from migrate.verify import export
+from migrate.verify.verify import verify
+from migrate.verify.wish import wish
+
 Entry = dict[str, Any]
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-LIMIT_S = 90  # for one run of a program
-WHOLE_S = 900  # for a verification
+LIMIT_S = 120.0  # for one run of a program
 MANY = 60  # files of Python: of a larger repository the script alone is named
 #: Programs that put a folder above their own on the path: they are verified from the top of the repository.
 FROM_THE_TOP = {"tcn-adding", "tcn-copy", "sam-cifar", "minGPT-adder"}
@@ -48,15 +55,29 @@ class Place:
 class Programs:
     """The programs of a corpus."""
 
-    def __init__(self, tree: Path, corpus: Path) -> None:
-        self._tree, self._corpus = tree, corpus
+    def __init__(self, tree: Path, corpus: Path, opened: Callable[[str], Any]) -> None:
+        self._tree, self._corpus, self._opened = tree, corpus, opened
         listed = json.loads((corpus / "runnable.json").read_text(encoding="utf-8"))["programs"]
         self.entries: list[Entry] = [entry for entry in listed if (tree / entry["dir"]).is_dir()]
 
     def verified(self, entry: Entry) -> dict[str, Any]:
         """What `--verify` says of one program; without verdicts, why there are none."""
-        with tempfile.TemporaryDirectory() as name:
-            return self._verified(entry, self._laid_out(entry, Path(name).resolve()))
+        kept = dict(os.environ)
+        os.environ.update(self._variables(entry))
+        zygote = self._opened(str(HERE / "shims"))
+        os.environ["PYTHONPATH"] = "." if entry["id"] in FROM_THE_TOP else ""
+        try:
+            with tempfile.TemporaryDirectory() as name:
+                place = self._laid_out(entry, Path(name).resolve())
+                os.chdir(place.folder)
+                return _verified(entry, place, zygote)
+        except MigrateError as error:
+            return {"why": str(error)}
+        finally:
+            os.chdir(ROOT)
+            zygote.close()
+            os.environ.clear()
+            os.environ.update(kept)
 
     def _laid_out(self, entry: Entry, work: Path) -> Place:
         top = work / entry["dir"]
@@ -74,50 +95,23 @@ class Programs:
         near = [str(each.relative_to(folder)) for each in some] if len(some) < MANY else []
         return Place(folder, str(path.relative_to(folder)), tuple(near))
 
-    def _verified(self, entry: Entry, place: Place) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for paths in dict.fromkeys(((), place.paths)):  # the script alone first: what others need is not asked of it
-            done = self._run(entry, place, paths)
-            found = _read(done)
-            if found.get("verdicts"):
-                return found
-        return found
-
-    def _run(self, entry: Entry, place: Place, paths: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "migrate", place.script, *paths, "--verify", "--output-format", "json"]
-        command += ["--time-limit", str(LIMIT_S), "--", *entry["argv"]]
-        try:
-            return subprocess.run(
-                command,
-                cwd=place.folder,
-                env=self._environment(entry),
-                capture_output=True,
-                text=True,
-                timeout=WHOLE_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return subprocess.CompletedProcess(command, 2, "", f"Error: not over after {WHOLE_S} s")
-
-    def _environment(self, entry: Entry) -> Mapping[str, str]:
+    def _variables(self, entry: Entry) -> Mapping[str, str]:
         shims = entry.get("record_args", [])
         size = shims[shims.index("--synth-n") + 1] if "--synth-n" in shims else SIZES.get(entry["id"], "")
-        here = ["."] if entry["id"] in FROM_THE_TOP else []
-        paths = [str(HERE / "shims"), str(ROOT), *here]
-        variables = {"CORPUS": str(self._corpus), "CORPUS_SHIMS": " ".join(shims), "PYTHONPATH": os.pathsep.join(paths)}
-        return {**os.environ, **variables, "OMP_NUM_THREADS": "1", **({"SYNTH_N": str(size)} if size else {})}
+        variables = {"CORPUS": str(self._corpus), "CORPUS_SHIMS": " ".join(shims)}
+        return {**variables, **({"SYNTH_N": str(size)} if size else {})}
 
 
-def _read(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    try:
-        found = json.loads(done.stdout)
-    except ValueError:
-        found = None
-    if isinstance(found, dict) and "verdicts" in found:
-        return found
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    said = [line for line in lines if line.startswith(("Error", "error"))] or lines
-    return {"why": said[-1][:300] if said else f"exit status {done.returncode}"}
+def _verified(entry: Entry, place: Place, zygote: Any) -> dict[str, Any]:
+    """With the script alone, and if that does not convert it, with the files near it."""
+    for paths in dict.fromkeys(((), place.paths)):
+        report = pipeline.run([place.script, *paths], Options())
+        if report.changes:
+            changes = {change.path: change.new for change in report.changes}
+            wanted = wish(place.script, changes, arguments=tuple(entry["argv"]), limit_s=LIMIT_S)
+            return dict(json.loads(export.text(verify(wanted, start=zygote.run))))
+    said = [f"{each.code}: {each.message}" for each in report.findings if each.kind is Kind.LEFT]
+    return {"why": f"it is not converted; {said[0]}" if said else "it is not converted"}
 
 
 # --- the document ---------------------------------------------------------------------------------------------------

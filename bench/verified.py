@@ -6,9 +6,8 @@
 
 A line for each, its verdicts that are not `pass` below it, and a table of how many verdicts there are of each kind;
 with `--out` the whole of each as JSON, fixtures and programs in a folder each. The third form runs nothing: it writes
-what lies in these folders into the document. Of fixtures the processes of the runs are forks of one that has imported
-torch, as in the tests: with processes of their own it would take an hour. Programs are verified by the command itself
-(`programs.py`). Exit status 1 if a contract is broken.
+what lies in these folders into the document. The processes of the runs are forks of one that has imported torch, as in
+the tests: with processes of their own it would take an hour. Exit status 1 if a contract is broken.
 """
 
 from __future__ import annotations
@@ -110,7 +109,9 @@ def fixtures(names: list[str]) -> Iterator[tuple[str, Document]]:
 
 def of_programs(tree: Path, corpus: Path, names: list[str]) -> Iterator[tuple[str, Document]]:
     """Each program with what was found."""
-    some = Programs(tree, corpus)
+    from runner import Zygote
+
+    some = Programs(tree, corpus, Zygote)
     for entry in some.entries:
         if not names or entry["id"] in names:
             yield entry["id"], some.verified(entry)
