@@ -91,9 +91,8 @@ class Programs:
             exported.write_text(joined(path.read_text(encoding="utf-8")), encoding="utf-8")
             path = exported
         folder = top if entry["id"] in FROM_THE_TOP else top / entry.get("cwd", str(Path(entry["script"]).parent))
-        some = [each for each in sorted(folder.rglob("*.py")) if each != path]
-        near = [str(each.relative_to(folder)) for each in some] if len(some) < MANY else []
-        return Place(folder, str(path.relative_to(folder)), tuple(near))
+        is_small = sum(1 for _ in folder.rglob("*.py")) < MANY
+        return Place(folder, str(path.relative_to(folder)), (".",) if is_small else ())
 
     def _variables(self, entry: Entry) -> Mapping[str, str]:
         shims = entry.get("record_args", [])

@@ -134,11 +134,13 @@ def read(folder: Path) -> dict[str, Document]:
 
 def section(out: Path) -> str:
     """The part of docs/coverage.md that is made of the JSON of fixtures and programs."""
-    parts = [HEADING, INTRODUCTION, f"### The {len(read(out / FIXTURES))} runnable fixtures that convert\n"]
-    parts += [*table(read(out / FIXTURES)), ""]
-    failing = {name: found for name, found in read(out / FIXTURES).items() if found.get("exit_status", 1)}
-    parts += [f"* {name}: {_failed(found)}" for name, found in failing.items()]
-    parts += ["", "### Programs of the corpus\n", *programs.table(read(out / PROGRAMS))]
+    parts = [HEADING, INTRODUCTION]
+    if some := read(out / FIXTURES):
+        parts += [f"### Runnable fixtures that convert: {len(some)}\n", *table(some), ""]
+        failing = {name: found for name, found in some.items() if found.get("exit_status", 1)}
+        parts += [*(f"* {name}: {_failed(found)}" for name, found in failing.items()), ""]
+    if some := read(out / PROGRAMS):
+        parts += [f"### Programs of the corpus: {len(some)}\n", *programs.table(some)]
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -13,6 +13,7 @@ from migrate.verify.launching import RECORDER, Exit, Start, environment, free_po
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
+CLOSING_S = 30
 
 
 class Zygote:
@@ -51,5 +52,9 @@ class Zygote:
     def close(self) -> None:
         """End it."""
         self._process.stdin.close()
-        self._process.wait(10)
+        try:
+            self._process.wait(CLOSING_S)
+        except subprocess.TimeoutExpired:  # a program has left a thread in it
+            self._process.kill()
+            self._process.wait()
         self._process.stdout.close()
