@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role
+from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.reach.self_training import steps
 from migrate.source.importers import importers
@@ -111,7 +111,18 @@ def _entered(facts: Facts, unit: Unit) -> list[Unit]:
         if isinstance(node, ast.Call):
             found += [target for target in facts.targets(node) if not _is_model_code(facts, target)]
             found += [step for step in steps(facts) if node in step.calls and step not in found]
+            found += _closures(facts, node)
     return found
+
+
+def _closures(facts: Facts, call: ast.Call) -> list[Function]:
+    """What an optimizer is given to call, `optimizer.step(closure)`: it runs as the rest of the loop does."""
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr == "step"):
+        return []
+    if not origins(facts.receiver(call), Role.OPTIMIZER):
+        return []
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return [value.unit for each in given for value in facts.values(each) if isinstance(value.unit, Function)]
 
 
 #: What the model, or the loader's workers, call.

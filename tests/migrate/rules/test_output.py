@@ -41,6 +41,12 @@ PRINTS = {
         ),
         "forward": "fit(x)",
     },
+    "in what an optimizer calls": {
+        "step": (
+            "def again():\n    print('again')\n    return loss\n\noptimizer.step(again)",
+            "def again():\n    accelerator.print('again')\n    return loss\n\noptimizer.step(again)",
+        ),
+    },
 }
 
 
