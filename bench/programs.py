@@ -102,8 +102,8 @@ class Programs:
 
 
 def _verified(entry: Entry, place: Place, zygote: Any) -> dict[str, Any]:
-    """With the script alone, and if that does not convert it, with the files near it."""
-    for paths in dict.fromkeys(((), place.paths)):
+    """With the files near it, which may print, too; and if that does not convert it, with the script alone."""
+    for paths in dict.fromkeys((place.paths, ())):
         report = pipeline.run([place.script, *paths], Options())
         if report.changes:
             changes = {change.path: change.new for change in report.changes}
