@@ -103,13 +103,14 @@ class Programs:
 
 def _verified(entry: Entry, place: Place, zygote: Any) -> dict[str, Any]:
     """With the files near it, which may print, too; and if that does not convert it, with the script alone."""
+    said: list[str] = []
     for paths in dict.fromkeys((place.paths, ())):
         report = pipeline.run([place.script, *paths], Options())
         if report.changes:
             changes = {change.path: change.new for change in report.changes}
             wanted = wish(place.script, changes, arguments=tuple(entry["argv"]), limit_s=LIMIT_S)
             return dict(json.loads(export.text(verify(wanted, start=zygote.run))))
-    said = [f"{each.code}: {each.message}" for each in report.findings if each.kind is Kind.LEFT]
+        said += [f"{each.code}: {each.message}" for each in report.findings if each.kind is Kind.LEFT]
     return {"why": f"it is not converted; {said[0]}" if said else "it is not converted"}
 
 
