@@ -148,11 +148,12 @@ class _Agent(LocalElasticAgent):
             _to_stderr("runtime launch: a machine came, or starts again: starting again together with it\n")
         super()._restart_workers(worker_group)
 
-    def _shutdown(self, death_sig: signal.Signals = signal.SIGTERM, timeout: int = 30) -> None:
+    def _shutdown(self, death_sig: signal.Signals = signal.SIGTERM, *rest: Any, **named: Any) -> None:
+        """End the workers; what else there is to say about it differs between versions of torch."""
         try:
-            super()._shutdown(death_sig, timeout)
+            super()._shutdown(death_sig, *rest, **named)
         except SignalException:  # asked a second time: the patience is over
-            super()._shutdown(signal.SIGKILL, timeout)
+            super()._shutdown(signal.SIGKILL, *rest, **named)
             raise
 
     def _exits(self) -> list[Exit]:

@@ -48,6 +48,7 @@ class Fsdp(Strategy):
         self._put: WeakIdKeyDictionary = WeakIdKeyDictionary()  # what a parameter was → what stands in its place
         self._stepping: WeakSet[Optimizer] = WeakSet()  # optimizers that hold what is there now
         _refuse_emptied_in(self)
+        _refuse_without_events(ground.own)
 
     @property
     def distributed_type(self) -> DistributedType:
@@ -312,6 +313,20 @@ def _dtypes(said: Any, own: torch.dtype | None) -> dict[str, Any]:
     return {name: given[name] for name in names if given.get(name) is not None} | {
         "param_dtype": given.get("param_dtype")
     }
+
+
+def _refuse_without_events(device: torch.device) -> None:
+    """FSDP2 marks what it sends with events of the device's streams; the CPU's have them from torch 2.7 on.
+
+    Raises:
+        ConfigurationError: this torch has none for the device.
+    """
+    stream = getattr(torch.get_device_module(device), "Stream", None)
+    if stream is not None and not hasattr(stream, "record_event"):
+        raise ConfigurationError(
+            f"torch {torch.__version__} cannot shard models on {device.type}: install torch 2.7 or newer, or leave out "
+            "--use_fsdp, and every process holds the whole model."
+        )
 
 
 def _refuse_emptied_in(strategy: Fsdp) -> None:

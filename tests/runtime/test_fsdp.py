@@ -12,6 +12,8 @@ from runtime import (
     DistributedType,
     FullyShardedDataParallelPlugin,
 )
+from runtime.errors import ConfigurationError
+from runtime.strategies.fsdp import _refuse_without_events
 
 STEPS, SIZE = 4, 12
 
@@ -167,3 +169,11 @@ def test_two_processes_with_a_part_each_compute_what_one_does(both, name):
             if name != "bf16":
                 assert value is None or close(mine.tolist(), value.tolist(), atol)
     assert main["optimizer"]["param_groups"] == alone["optimizer"]["param_groups"]
+
+
+def test_torch_that_cannot_shard_on_this_device_is_named(monkeypatch):
+
+    _refuse_without_events(torch.device("cpu"))
+    monkeypatch.delattr(torch.cpu.Stream, "record_event")  # as in torch 2.6
+    with pytest.raises(ConfigurationError, match=r"cannot shard models on cpu: install torch 2\.7 or newer"):
+        _refuse_without_events(torch.device("cpu"))
