@@ -34,7 +34,7 @@ def waiting(conversion: Conversion, draft: Draft) -> None:
         first, *others = calls
         here = facts.file(first).path
         lines = [_line(facts.file(call).path, here, call.lineno) for call in others]
-        also = f", and so do {', '.join(lines)}" if lines else ""
+        also = f", and again at {', '.join(lines)}" if lines else ""
         draft.note(
             first,
             f"{_what(first)} waits for the TPU in every step of the loop at line {loop.node.lineno}{also}",

@@ -90,7 +90,7 @@ def test_the_other_lines_are_named_and_every_loop_is_told(convert_text):
     training = "total += loss.item()\n        best = y.max().item()\n        seen = y.min().item(), y.max().item()"
     told = notes(convert_text, training=training, evaluation="total += (model(x) - y).abs().sum().item()")
     assert [note.line for note in told] == [26, 32]
-    assert "so do line 27, line 28" in told[0].message
+    assert "and again at line 27, line 28" in told[0].message
 
 
 def test_a_function_that_is_called_in_every_step(convert_text):
