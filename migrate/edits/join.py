@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -183,15 +184,20 @@ def is_same(node: cst.CSTNode, twin: ast.AST) -> bool:
     A statement that holds others is compared by its kind and name only.
     """
     if isinstance(twin, ast.arg):
-        return isinstance(node, cst.Param) and node.name.value == twin.arg
+        return isinstance(node, cst.Param) and name_of(node.name) == twin.arg
     if isinstance(twin, ast.expr):
         return _says(f"({_newlines_free(EMPTY.code_for_node(node))}\n)", twin)
     called = type(twin).__name__.removeprefix("Async")
     if type(node).__name__ != NAMES.get(called, called):
         return False
     if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-        return bool(node.name.value == getattr(twin, "name", None))
+        return bool(name_of(node.name) == getattr(twin, "name", None))
     return not isinstance(node, cst.BaseSmallStatement) or _says(EMPTY.code_for_node(node), twin)
+
+
+def name_of(name: cst.Name) -> str:
+    """A name as Python reads it: the micro sign and the Greek letter are one."""
+    return name.value if name.value.isascii() else unicodedata.normalize("NFKC", name.value)
 
 
 def _newlines_free(code: str) -> str:

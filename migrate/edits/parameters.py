@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrate.edits.build import inserted, tight, without
 from migrate.edits.edit import AddParameter, RemoveParameter, RenameParameter
+from migrate.edits.join import name_of
 
 if TYPE_CHECKING:
     from migrate.edits.edit import Operation
@@ -29,7 +30,7 @@ def remove_parameter(function: cst.FunctionDef, operation: RemoveParameter) -> c
     params = function.params
     for field in ("posonly_params", "params", "kwonly_params"):
         old = getattr(params, field)
-        gone = {number for number, param in enumerate(old) if param.name.value == operation.name}
+        gone = {number for number, param in enumerate(old) if name_of(param.name) == operation.name}
         if gone:
             return function.with_deep_changes(params, **{field: without(old, gone)})
     return function
@@ -61,11 +62,11 @@ def add_parameter(function: cst.FunctionDef, original: cst.FunctionDef, operatio
         new = new.with_changes(default=cst.parse_expression(operation.default), equal=tight())
     params = function.params
     opening = function.whitespace_before_params
-    names = [param.name.value for param in original.params.posonly_params]
+    names = [name_of(param.name) for param in original.params.posonly_params]
     if operation.after in names:
         place = names.index(operation.after) + 1
         return function.with_deep_changes(params, posonly_params=inserted(params.posonly_params, place, new, opening))
-    old = [param.name.value for param in original.params.params]
+    old = [name_of(param.name) for param in original.params.params]
     added = len(params.params) - len(old)  # by edits before this one
     place = old.index(operation.after) + 1 if operation.after in old else len(old) + added
     return function.with_deep_changes(params, params=inserted(params.params, place, new, opening))

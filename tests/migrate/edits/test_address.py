@@ -192,6 +192,14 @@ def test_a_shifted_node_is_noticed():
     assert not is_same(found[Address(0)], mine[Address(1)])
 
 
+def test_names_are_compared_as_python_reads_them():
+    """`ast` gives the Greek letter for the micro sign; libcst what stands there."""
+    index, found, _ = joined("def \u00b5(\u00b5s): pass\nclass \ufb01t: pass\n".encode())
+    mine = own(index)
+    for address, node in found.items():
+        assert is_same(node, mine[address]), address
+
+
 def test_idle_statements_are_not_entered():
     index = Index(ast.parse("def f():\n    a(b)\n    c(d)\nfor e in f: g(h)\ni(j)\n"))
     met = []
