@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from migrate.source.reading import content_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
@@ -91,8 +93,7 @@ def _names(folder: str) -> frozenset[str]:
 
 def _content(path: str) -> bytes | None:
     try:
-        with open(path, "rb") as stream:
-            return stream.read()
+        return content_of(path)
     except (OSError, ValueError):
         return None
 

@@ -20,6 +20,7 @@ from migrate.errors import SourceError
 from migrate.source import git
 from migrate.source.comments import skips
 from migrate.source.project import NOTEBOOK, RELEVANT, SourceFile, source_file
+from migrate.source.reading import TooLargeError, content_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -170,7 +171,10 @@ def _read(entry: _Entry, real: Path, found: Found) -> SourceFile | None:
         found.errors.append(SourceError("this is not a regular file", "Name a Python file or a folder.", path=path))
         return None
     try:
-        content = real.read_bytes()
+        content = content_of(real)
+    except TooLargeError as error:
+        _leave_out(entry, error, found)
+        return None
     except OSError as error:
         found.errors.append(_unreadable(entry.path, error))
         return None
@@ -190,6 +194,14 @@ def _read(entry: _Entry, real: Path, found: Found) -> SourceFile | None:
             found.remarks.append(f"{path}: left alone, it says `# migrate: skip-file`")
         return None
     return file
+
+
+def _leave_out(entry: _Entry, error: TooLargeError, found: Found) -> None:
+    """Say that a file is too large; where it was only met, that is no error."""
+    if entry.walked:
+        found.remarks.append(f"{entry.path}: skipped, {error.strerror}")
+    else:
+        found.errors.append(_unreadable(entry.path, error))
 
 
 WAYS_OUT: tuple[tuple[type[OSError], str], ...] = (

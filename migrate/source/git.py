@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 _PLAIN = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
+# What a repository's own settings may tell git to run while it only looks.
+_QUIET = ("-c", "core.fsmonitor=", "-c", f"core.hooksPath={os.devnull}")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "v": "\v", "f": "\f", '"': '"', "\\": "\\"}
 
 
@@ -61,7 +63,17 @@ def touched(revision: str, folder: Path) -> Touched:
     base = _asked(top, revision, "merge-base", "--", revision, "HEAD")
     start = base.stdout.strip().decode() if base.returncode == 0 else revision  # unrelated histories have no base
     made = _asked(
-        top, revision, *_PLAIN, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-renames", start, "--"
+        top,
+        revision,
+        *_PLAIN,
+        "diff",
+        "--unified=0",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-renames",
+        start,
+        "--",
     )
     if made.returncode:
         said = os.fsdecode(made.stderr).strip().partition("\n")[0].removeprefix("fatal: ")
@@ -111,6 +123,6 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes] | 
     import subprocess  # not where nobody asks git
 
     try:
-        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False)  # noqa: S607
+        return subprocess.run(["git", *_QUIET, *arguments], cwd=folder, capture_output=True, check=False)  # noqa: S607
     except OSError:
         return None

@@ -32,7 +32,7 @@ def importers(
     if not found:
         return {}
     stems = {_stem(file) for file in found}
-    words = {stem.encode() for stem in stems}
+    words = set(map(os.fsencode, stems))
     for path in _unread(project, found, {*(str(file.real) for file in read), *map(str, project.hidden)}):
         if path.endswith(NOTEBOOK) and not any(word in (project.disk.content(path) or b"") for word in words):
             continue  # its cells are found by reading all of it

@@ -6,6 +6,7 @@ the text than to parse: a word too many costs a file that is read for nothing.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -54,4 +55,4 @@ def module_name(file: SourceFile) -> bytes:
     place = file.real
     if place is None:
         return b""
-    return (place.parent.name if place.stem == "__init__" else place.stem).encode()
+    return os.fsencode(place.parent.name if place.stem == "__init__" else place.stem)

@@ -77,8 +77,10 @@ def _replace(staged: list[_Staged]) -> None:
     done: list[_Staged] = []
     try:
         for one in staged:
+            _check_unchanged(one.rewrite, one.rewrite.new)  # another run may have come to the same
             done.append(one)  # first, so that an interruption after the rename is undone as well
             one.new.replace(one.rewrite.real)
+            _check_not_late(one)
     except BaseException as error:
         lost = [one for one in reversed(done) if not _put_back(one)]
         if lost:
@@ -93,6 +95,8 @@ def _replace(staged: list[_Staged]) -> None:
 
 def _put_back(one: _Staged) -> bool:
     try:
+        if one.rewrite.real.read_bytes() not in {one.rewrite.old, one.rewrite.new}:
+            return False  # somebody has edited it since
         one.old.replace(one.rewrite.real)
     except OSError:
         return False
@@ -144,14 +148,23 @@ def _check_permission(rewrite: Rewrite) -> None:
         raise WriteError("the file is read-only", way_out, path=rewrite.path)
 
 
-def _check_unchanged(rewrite: Rewrite) -> None:
+def _check_unchanged(rewrite: Rewrite, *others: bytes) -> None:
     try:
         now = rewrite.real.read_bytes()
     except OSError as error:
         raise _refused(rewrite, error) from error
-    if now != rewrite.old:
-        way_out = "Nothing was written: run again."
-        raise WriteError("the file changed while it was converted", way_out, path=rewrite.path)
+    if now not in {rewrite.old, *others}:
+        raise _changed(rewrite)
+
+
+def _check_not_late(one: _Staged) -> None:
+    """Has somebody written into the original after it was looked at? Its second name has what they wrote."""
+    if one.old.read_bytes() != one.rewrite.old:
+        raise _changed(one.rewrite)
+
+
+def _changed(rewrite: Rewrite) -> WriteError:
+    return WriteError("the file changed while it was converted", "Nothing was written: run again.", path=rewrite.path)
 
 
 def _hard_links(rewrite: Rewrite) -> str:

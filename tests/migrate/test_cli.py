@@ -619,6 +619,28 @@ def shown_on_a_terminal(*arguments):
         return migrate(*arguments).stderr
 
 
+def test_modules_in_the_current_folder_are_not_run():
+    bite = "import os\nos._exit(77)\n"
+    for name in (
+        "typer",
+        "rich",
+        "libcst",
+        "difflib",
+        "json",
+        "random",
+        "tomllib",
+        "dataclasses",
+        "textwrap",
+        "platform",
+    ):
+        Path(f"{name}.py").write_text(bite)
+    write(a=PLAIN)
+    root = str(Path(pipeline.__file__).parents[1])
+    command = [sys.executable, "-m", "migrate", "--check", "a.py"]
+    done = subprocess.run(command, env=environment(PYTHONPATH=root), capture_output=True, check=False)
+    assert done.returncode == 1, done.stderr
+
+
 def test_no_colours_in_a_pipe():
     write(a=PLAIN)
     assert "\x1b" not in migrate("a.py").output

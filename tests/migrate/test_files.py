@@ -4,6 +4,8 @@ import ast
 import os
 import shutil
 import stat
+import subprocess
+import sys
 import tempfile
 import time
 import traceback
@@ -13,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import WriteError
+from migrate.source import files, git, reading
 from migrate.source import save as module
 from migrate.source.files import load
+from migrate.source.importers import importers
 from migrate.source.project import Project, SourceFile
 from migrate.source.save import STALE_S, Rewrite, clean, save
 
@@ -91,13 +95,13 @@ def test_what_cannot_be_read_stops_nothing(monkeypatch):
     write("a.py", "secret.py", "sub/b.py", "z.py")
     Path("n.ipynb").write_text("{}")
     os.mkfifo("pipe.py")
-    read, scan = Path.read_bytes, os.scandir
+    read, scan = files.content_of, os.scandir
 
     def refuse(path):
         if path.name in {"secret.py", "sub"}:
             raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", lambda self: refuse(self) or read(self))
+    monkeypatch.setattr(files, "content_of", lambda real: refuse(real) or read(real))
     monkeypatch.setattr(os, "scandir", lambda path: refuse(Path(path)) or scan(path))
     found = load(["missing.py", "nul\0.py", "n.ipynb", "pipe.py", "."])
     assert names(found) == ["a.py", "z.py"]
@@ -156,6 +160,48 @@ def test_no_permission_to_read():
         assert {error.what for error in found.errors} == {"cannot be read: permission denied"}
 
     without_privileges(work)
+
+
+def test_what_is_too_large_is_not_read(monkeypatch):
+    write("big.py", "sub/big.py", content=TORCH + b"#" * 100)
+    write("train.py", content=b"import torch, big\n")
+    monkeypatch.setattr(reading, "LARGEST_BYTES", 100)
+    monkeypatch.setattr(reading, "MIB", 1)
+    found = load(["train.py", "big.py", "sub"])
+    assert names(found) == ["train.py"]
+    assert [str(error) for error in found.errors] == [
+        "big.py: cannot be read: the file has 113 mib, and no more than 100 are read. Leave it out."
+    ]
+    assert found.remarks[0] == "sub/big.py: skipped, the file has 113 MiB, and no more than 100 are read"
+    assert resolved("big") is None  # nor as a module
+    assert project("train.py").beside("big.py").content == b""
+
+
+def test_a_pipe_beside_a_program_is_not_waited_for():
+    write("train.py")
+    os.mkfifo("pipe.py")
+    assert names(load(["."])) == ["train.py"]
+    assert resolved("pipe") is None
+    assert project("train.py").beside("pipe.py").content == b""
+
+
+def test_git_runs_nothing_that_the_repository_asks_for():
+    write("train.py", "out/a.py")
+    for arguments in (
+        ["init", "--quiet"],
+        ["config", "core.fsmonitor", "touch bitten; false"],
+        ["config", "diff.loud.textconv", "touch bitten; cat"],
+        ["add", "train.py"],
+        ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--quiet", "-m", "one"],
+    ):
+        subprocess.run(["git", *arguments], check=True)  # noqa: S607 (whichever git is there)
+    Path(".gitattributes").write_text("*.py diff=loud\n")
+    Path(".gitignore").write_text("out\n")
+    Path("train.py").write_bytes(TORCH * 2)
+    Path("bitten").unlink(missing_ok=True)  # by the commands above
+    assert names(load(["."])) == ["train.py"]
+    assert git.touched("HEAD", Path.cwd()).any_of(Path("train.py").resolve(), 2, 2)
+    assert not Path("bitten").exists()
 
 
 def test_folder_without_python_is_said():
@@ -246,6 +292,16 @@ def test_imported_files_are_the_named_ones_where_they_are_named():
     assert data is not None
     assert not data.named
     assert one.resolve("data", 0, one.files[0]) is data  # one object a file
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_names_that_are_no_text():
+    """The bytes of a name need not be UTF-8; that is no reason to fail."""
+    name = os.fsdecode(b"\xff\xfe")
+    write(f"{name}/{name}.py", f"{name}/train.py", content=TORCH + b"loss.backward()\n")
+    found = Project(load(["."]).files)
+    assert [file.path for file in found.entries] == [f"{name}/train.py", f"{name}/{name}.py"]
+    assert importers(found, found.files, ()) == {file: {} for file in found.files}
 
 
 def test_replaced_and_without():
@@ -375,6 +431,66 @@ def test_file_that_changed_meanwhile_stops_everything():
     with pytest.raises(WriteError, match=r"b\.py: cannot be written: no such file"):
         save(rewrites)
     assert Path("a.py").read_bytes() == b"old\n"
+
+
+def meanwhile(monkeypatch, number, edit):
+    """Something happens right before the rename of the `number`-th file."""
+    real, calls = Path.replace, []
+
+    def replace(self, target):
+        calls.append(target)
+        if len(calls) == number:
+            edit()
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+
+
+def test_file_that_changes_at_the_last_moment_is_put_back(monkeypatch):
+    def edit():
+        with Path("b.py").open("ab") as stream:
+            stream.write(b"mine\n")
+
+    write("a.py", "b.py", "c.py", content=b"old\n")
+    meanwhile(monkeypatch, 2, edit)
+    with pytest.raises(WriteError, match=r"b\.py: the file changed while it was converted\. Nothing was written"):
+        save([rewrite("a.py"), rewrite("b.py"), rewrite("c.py")])
+    assert [Path(p).read_bytes() for p in ("a.py", "b.py", "c.py")] == [b"old\n", b"old\nmine\n", b"old\n"]
+    assert leftovers() == []
+
+
+def test_file_that_changes_while_others_are_renamed_is_kept(monkeypatch):
+    write("a.py", "b.py", content=b"old\n")
+    meanwhile(monkeypatch, 1, lambda: Path("b.py").write_bytes(b"mine\n"))
+    with pytest.raises(WriteError, match=r"b\.py: the file changed while it was converted"):
+        save([rewrite("a.py"), rewrite("b.py")])
+    assert [Path(p).read_bytes() for p in ("a.py", "b.py")] == [b"old\n", b"mine\n"]
+    assert leftovers() == []
+
+
+def test_file_that_is_edited_after_its_rename_is_not_put_back(monkeypatch):
+    def edit():
+        Path("a.py").write_bytes(b"mine\n")
+        raise OSError(5, "Input/output error")
+
+    write("a.py", "b.py", content=b"old\n")
+    meanwhile(monkeypatch, 2, edit)
+    with pytest.raises(WriteError, match="could not be put back"):
+        save([rewrite("a.py"), rewrite("b.py")])
+    assert [Path(p).read_bytes() for p in ("a.py", "b.py")] == [b"mine\n", b"old\n"]
+    assert [path.read_bytes() for path in leftovers()] == [b"old\n"]
+
+
+def test_another_run_that_has_come_to_the_same_is_no_trouble(monkeypatch):
+    write("a.py", "b.py", content=b"old\n")
+
+    def other():
+        Path("other").write_bytes(b"new\n")
+        os.rename("other", "b.py")
+
+    meanwhile(monkeypatch, 1, other)
+    assert save([rewrite("a.py"), rewrite("b.py")]) == ()
+    assert [Path(p).read_bytes() for p in ("a.py", "b.py")] == [b"new\n", b"new\n"]
 
 
 def test_no_permission_to_write_stops_everything():
