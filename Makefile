@@ -3,6 +3,8 @@
 #   make test   lint, types and tests
 #   make test-long   the tests that take minutes: verifications, several machines, kills, the tutorial, the stand-in for a TPU
 # Both create .venv when it is missing. Another interpreter: make PYTHON=python3.12 test
+#   make torture   20,000 programs that nobody would write, kills, full disks, hostile files; writes docs/reliability.md (20 minutes;
+#               a part of it: make torture INPUTS=1000)
 #   make test-xla, make test-tpu-contract   in environments of their own (1 to 2 GB each): torch_xla on XLA's CPU client,
 #               and whether the real torch_tpu is what the stand-in for it imitates; neither needs a TPU
 #   make docs   the documentation as a site, in site/: opens from the disk
@@ -13,6 +15,9 @@ FIXTURE ?= fixtures/classifier/before.py
 # For the run on two processes: half the batch on each, so that a step sees the samples it saw on one.
 HALF ?= --batch-size 16
 WORKERS ?= 2
+# How many programs `make torture` makes up; which ones follows from the seed.
+INPUTS ?= 20000
+SEED ?= 0
 # Only some benchmarks: make bench BENCH="step start"
 BENCH ?=
 
@@ -22,9 +27,12 @@ TPU_VENV ?= .venv-tpu
 
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --disable-pip-version-check install --quiet -c constraints.txt
+INSTALL := $(PY) -m pip --disable-pip-version-check install --quiet
+# LOCKED=1, as in CI: all but torch is installed by its hash first, and nothing is fetched to build with.
+LOCKED ?=
+PIP := $(INSTALL) $(if $(LOCKED),--no-build-isolation) -c constraints.txt
 
-.PHONY: demo docs bench test test-long test-xla test-tpu-contract lint types unit format clean help
+.PHONY: demo docs bench test test-long torture test-xla test-tpu-contract lint types unit format clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -58,6 +66,13 @@ docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 	@echo "site/index.html"
 
+# Beside its own tests those of the same kind that `make test` runs, too.
+torture: $(VENV)/.dev
+	@rm -rf .torture
+	OMP_NUM_THREADS=1 TORTURE_INPUTS=$(INPUTS) TORTURE_SEED=$(SEED) TORTURE_PAGE=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal \
+		-m "torture or not long" tests/torture tests/migrate/test_kill.py tests/migrate/test_files.py \
+		tests/migrate/test_bad_input.py tests/migrate/analysis/test_robustness.py tests/migrate/edits/test_properties.py
+
 bench: $(VENV)/.dev
 	$(PY) bench/report.py $(BENCH)
 
@@ -80,6 +95,7 @@ $(VENV)/.runtime: pyproject.toml constraints.txt | $(PY)
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(PY)
 	@echo "installing (once; torch is large) ..."
+	@$(if $(LOCKED),$(INSTALL) --require-hashes -r .ci/requirements.txt)
 	@$(PIP) -e '.[runtime,dev,docs]'
 	@touch $@ $(VENV)/.runtime
 

@@ -18,6 +18,7 @@ from migrate.source.disk import Disk
 from migrate.source.parse import parse
 from migrate.source.parts import imports_of
 from migrate.source.reach import BY_NAME, CONVERTED, TRAINS
+from migrate.source.reading import content_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,8 +41,7 @@ def _content(path: str) -> bytes | None:
     """The bytes of an ordinary file that parses and holds none of the words; None of any other."""
     if not path.endswith(".py") or not S_ISREG(os.lstat(path).st_mode):
         return None
-    with open(path, "rb") as stream:
-        content = stream.read()
+    content = content_of(path)
     if any(word in content for word in _WORDS):
         return None
     parse(content, path)
