@@ -32,7 +32,7 @@ import runtime.accelerator  # noqa: F401 - likewise
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from cases import python_of
 
-LIMIT_S = 60  # a script that hangs is killed
+LIMIT_S = int(os.environ.get("STAGE_LIMIT_S", "60"))  # a script that hangs is killed
 PLACEMENT = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 #: What torchrun says to the only process that it starts.
 ALONE = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1"}
