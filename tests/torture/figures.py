@@ -34,8 +34,9 @@ class Figure:
 PARTS = {
     "inputs": (
         "Inputs",
-        """Each input goes through the whole conversion in memory. *parse*: it is Python; *training*: a plain training loop
-is found in it; *converted*: it came out changed; *broken*: a law of `tests/torture/laws.py` did not hold.""",
+        """Each input goes through the whole conversion in memory. *parse*: it is Python; *training*: a plain
+training loop is found in it; *converted*: it came out changed; *broken*: a law of `tests/torture/laws.py`
+did not hold.""",
     ),
     "runs": (
         "Mutated programs, run before and after (E1)",

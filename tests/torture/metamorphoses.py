@@ -248,6 +248,7 @@ def split_off(files: dict[str, bytes]) -> dict[str, bytes] | None:
 
 
 STAYS = (
+    ast.For,  # of loops in each other the innermost
     ast.Break,
     ast.Continue,
     ast.Return,
@@ -271,6 +272,8 @@ def _split(function: ast.AST, loop: ast.For, module_names: set[str], number: int
     if any(isinstance(node, STAYS) for node in ast.walk(body)):
         return None
     given = {n.id for n in ast.walk(body) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    if any(isinstance(n, (ast.Global, ast.Nonlocal)) and given & set(n.names) for n in ast.walk(function)):
+        return None
     outside = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and id(n) not in inside}
     targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
     uses = [

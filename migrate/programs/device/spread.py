@@ -10,12 +10,14 @@ from migrate.analysis.roles import Role, origins
 from migrate.programs.device.devices import is_move
 from migrate.programs.device.tensor_types import casts_to_gpu
 from migrate.programs.program import Refusal
+from migrate.programs.values.fetches import own_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Class
+    from migrate.analysis.units import Class, Module
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
@@ -25,13 +27,15 @@ _NUMBERED = re.compile(r"(?:cuda|xpu):(\d+)")
 def several_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Tensors that are put on one GPU here and on another there; one that is chosen among several is one."""
     modules = {loop.unit.module for loop in program.training}
+    models = _models(facts, modules)
     first: frozenset[int] = frozenset()
     halves: dict[Class, set[str]] = {}  # of a model: the names of the devices that its parts go to
-    for use in facts.calls:
-        for given in _devices(facts, program, use.node) if use.unit.module in modules else ():
+    for use in sorted(facts.calls, key=lambda use: use.unit.module not in modules):
+        owner = getattr(use.unit, "owner", None)
+        is_asked = use.unit.module in modules or any(owner.is_related(model) for model in models if owner is not None)
+        for given in _devices(facts, program, use.node) if is_asked else ():
             found = _numbers(facts, given)
             first = first or found
-            owner = getattr(use.unit, "owner", None)
             if owner is not None and Role.MODEL in facts.roles_of_bases(owner) and not isinstance(given, ast.Constant):
                 halves.setdefault(owner, set()).add(ast.unparse(given).rpartition(".")[2])
             names = sorted(next((parts for parts in halves.values() if len(parts) > 1), ()))
@@ -44,6 +48,18 @@ def several_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
                     "keep the whole model on one device, or convert by hand",
                 )
                 return
+
+
+def _models(facts: Facts, modules: AbstractSet[Module]) -> list[Class]:
+    """The models of other files that some modules, or those that they import, make objects of."""
+    reached, waiting = set(modules), [*modules]
+    while waiting:
+        new = waiting.pop().imports - reached
+        reached |= new
+        waiting += new
+    uses = [use for use in facts.calls if use.unit.module in reached] if reached > modules else []
+    made = dict.fromkeys(model for use in uses for model in own_class(facts, use.node))
+    return [model for model in made if model.module not in modules and Role.MODEL in facts.roles_of_bases(model)]
 
 
 #: What PyTorch itself calls a device; others come with a library that gives its backend a name.

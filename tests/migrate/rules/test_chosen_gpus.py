@@ -167,3 +167,47 @@ def test_a_device_that_a_helper_chooses_for_itself_is_said(tmp_path, monkeypatch
     notes = [f for f in run(["."], Options()).findings if "stays the GPU or the CPU" in f.message]
     assert [(note.path, note.line) for note in notes] == [("agent.py", 5)] * is_said
     assert all("launch --cpu" in note.hint for note in notes)
+
+
+PARTED = """
+import torch
+from torch import nn
+
+
+class Plain(nn.Linear):
+    pass
+
+
+class Parted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Linear(2, 2).to("cuda:0")
+        self.two = nn.Linear(2, 1).to("cuda:1")
+
+    def forward(self, x):
+        return self.two(self.one(x).to("cuda:1"))
+"""
+RUNS = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+from nets import Parted, Plain
+
+model = {made}
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1)), batch_size=4):
+    loss = (model(x) - y).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("made", "converts"), [("Parted()", False), ("Plain(2, 1)", True)])
+def test_a_model_of_another_file_that_lies_on_two_gpus(tmp_path, monkeypatch, made, converts):
+    (tmp_path / "nets.py").write_text(PARTED)
+    (tmp_path / "train.py").write_text(RUNS.replace("{made}", made))
+    monkeypatch.chdir(tmp_path)
+    report = run(["."], Options())
+    assert ["several devices" in f.message for f in report.findings if f.code == "MIG110"] == [True] * (not converts)
+    assert bool(report.touched) is converts
