@@ -235,7 +235,8 @@ def split_off(files: dict[str, bytes]) -> dict[str, bytes] | None:
     )
     made = []
     for function in [node for node in tree.body if isinstance(node, FUNCTIONS)] or [tree]:
-        for loop in [n for n in ast.walk(function) if isinstance(n, ast.For)]:
+        methods = {id(inner) for n in ast.walk(function) if isinstance(n, ast.ClassDef) for inner in ast.walk(n)}
+        for loop in [n for n in ast.walk(function) if isinstance(n, ast.For) and id(n) not in methods]:
             if new := _split(function, loop, module_names, len(made)):
                 made.append(new)
     if not made or (isinstance(tree.body[0], ast.ImportFrom) and tree.body[0].module == "__future__"):

@@ -120,14 +120,12 @@ def test_checkpoints_are_never_run(tmp_path):
     accelerator.load_state(str(tmp_path / "state"))
 
 
+#: Each is what some way of reading a setting would run: a shell, Python's eval, format and %, an unsafe loader of YAML.
 HOSTILE = (
-    "$(touch bitten)",
-    "`touch bitten`",
-    "; touch bitten",
+    "x$(touch bitten)`touch bitten`;touch bitten|touch bitten",
     "__import__('os').system('touch bitten')",
+    "{os.system('touch bitten')}%(touch)s",
     "!!python/object/apply:os.system ['touch bitten']",
-    "{os.system('touch bitten')}",
-    "%(touch)s",
 )
 VARIABLES = (
     "ACCELERATE_MIXED_PRECISION",

@@ -16,7 +16,10 @@ PORTIONS = 6
 SHOWN = 8
 
 #: Cases whose outcome may change under a metamorphosis, and why that is right.
-MAY_DIFFER = {}
+MAY_DIFFER = {
+    # Refused (MIG122): meters are followed where the loop over batches is, not into a function that they are handed.
+    ("the step split off as a function", "training-meters"),
+}
 
 
 def exactly(report):
