@@ -168,6 +168,8 @@ MIGRATE_OPTIONS = {
     "--time-limit",
     "--verify-json",
     "--target",
+    "--install-completion",
+    "--show-completion",
     "--traceback",
     "--verbose",
     "-v",

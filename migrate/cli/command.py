@@ -21,7 +21,7 @@ from migrate.report.stream import emit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 @app.command(cls=Command, epilog=epilog(), context_settings={"help_option_names": ["-h", "--help"]})

@@ -49,9 +49,11 @@ EXAMPLES = (
     Example("migrate --explain MIG105", "what a rule does, and what it leaves alone"),
     Example("migrate --explain-role train.py:31:model", "what `model` on line 31 is, and why migrate thinks so"),
     Example("migrate src/ --write --quiet", "say nothing but what went wrong"),
-    Example("migrate train.py --verbose", "also list what is only worth knowing"),
+    Example("migrate train.py --verbose", "also list every edit"),
     Example("migrate train.py --color always | less -R", "colours in a pipe"),
     Example("migrate train.py --traceback", "where in migrate an error came from, for a report"),
+    Example("migrate --install-completion", "teach your shell the options"),
+    Example("migrate --show-completion", "what that would do, to put it somewhere else"),
     Example("migrate --version", "which migrate this is"),
 )
 STATUS = (

@@ -9,6 +9,7 @@ checks types: that takes longer than all else that prints help.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 #: Name → its module here, which has a function `<name>_command`, and what typer is told where that is not usual.
 COMMANDS = {"config": "config", "launch": "launch", "test": "selftest", "estimate": "estimate", "env": "env"}
+COMPLETION = "_RUNTIME_COMPLETE"  # the variable by which shells ask
 PLAIN: dict[str, Any] = {
     "add_completion": False,
     "rich_markup_mode": None,  # plain help and one-line errors, and no import of rich
@@ -48,6 +50,8 @@ def main() -> None:
     try:
         if words and words[0] in COMMANDS:
             _alone(words[0])(words[1:], prog_name=f"runtime {words[0]}")
+        elif COMPLETION in os.environ:  # a shell asks, and wants to know the options, too
+            _everything()(prog_name="runtime")
         else:
             _listing()(prog_name="runtime")
     except KeyboardInterrupt:
@@ -76,9 +80,13 @@ def _listing() -> typer.Typer:
     return listing.app
 
 
-def __getattr__(name: str) -> Any:
-    if name == "app":  # with everything, for whoever looks at the commands
-        from runtime.cli import group
+def _everything() -> typer.Typer:
+    from runtime.cli import group
 
-        return group.app
+    return group.app
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":  # for whoever looks at the commands
+        return _everything()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

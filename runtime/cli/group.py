@@ -6,7 +6,7 @@ import typer
 
 from runtime.cli import COMMANDS, PLAIN, command, listing
 
-app = typer.Typer(name="runtime", no_args_is_help=True, **PLAIN)
+app = typer.Typer(name="runtime", no_args_is_help=True, **{**PLAIN, "add_completion": True})
 app.callback()(listing.runtime)
 for _name in COMMANDS:
     app.command(_name, context_settings=command(_name).context)(command(_name).function)

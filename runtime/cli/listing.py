@@ -17,7 +17,7 @@ SUMMARIES = {
     "env": "Show versions, devices, backends, the file of settings and the variables of a launch, for a bug report.",
 }
 
-app = typer.Typer(name="runtime", no_args_is_help=True, **PLAIN)
+app = typer.Typer(name="runtime", no_args_is_help=True, **{**PLAIN, "add_completion": True})
 
 
 def _listed() -> None:

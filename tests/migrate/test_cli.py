@@ -545,6 +545,15 @@ def driver(*arguments):
     return [sys.executable, "-c", DRIVER.format(here=__file__), *arguments]
 
 
+def test_shells_complete_options_and_their_values():
+    for words, offered in (("migrate --verb", ["--verbose"]), ("migrate --target a", ["accelerate"])):
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1), "_MIGRATE_COMPLETE": "complete_bash"}
+        done = subprocess.run(
+            [sys.executable, "-m", "migrate"], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split() == offered
+
+
 def test_reader_that_goes_away():
     for number in range(300):
         Path(f"a{number}.py").write_bytes(PLAIN * 20)

@@ -1,6 +1,9 @@
 """The command line of the runtime, in process."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -143,3 +146,15 @@ def test_help_lists_the_commands_without_importing_them():
     for name, summary in listing.SUMMARIES.items():
         first = CliRunner().invoke(app, [name, "--help"]).output.split("\n\n")[1]
         assert " ".join(first.split()).startswith(summary)
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"), [("runtime la", "launch"), ("runtime launch --num_p", "--num_processes")]
+)
+def test_shells_complete_commands_and_options(words, offered):
+    count = str(len(words.split()) - 1)
+    asked = {"_RUNTIME_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": count}
+    done = subprocess.run(
+        [sys.executable, "-m", "runtime"], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [offered]
