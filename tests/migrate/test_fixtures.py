@@ -292,6 +292,7 @@ def test_order_of_files_does_not_matter(case):
         assert converted(case, files)[1] == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reverse", [False, True])
 def test_cases_do_not_disturb_each_other(reverse):
     """All in one run, as in a repository of examples: each becomes what it becomes alone."""

@@ -10,10 +10,14 @@ import time
 import types
 from pathlib import Path
 
+import pytest
+
 from migrate import pipeline
 from migrate.engine import Conversion, Engine
 from migrate.options import Mode, Options
 from migrate.report.model import Outcome
+
+pytestmark = pytest.mark.long
 
 OLD = b"import torch\nloss.backward()\n" + b"# a line that makes the file longer\n" * 200
 NEW = OLD.replace(b"loss.backward()", b"accelerator.backward(loss)")

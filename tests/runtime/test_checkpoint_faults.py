@@ -115,6 +115,7 @@ def launch(tmp_path):
         process.communicate()
 
 
+@pytest.mark.long
 def test_a_killed_process_is_started_again_and_the_losses_are_the_same(launch):
     killed = launch("killed", KILLED, "kill", options=("--max_restarts", "1"))
     whole = launch("whole", KILLED)

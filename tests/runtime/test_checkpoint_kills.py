@@ -9,11 +9,14 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 import torch
 from torch import nn
 
 from runtime import Accelerator, ProjectConfiguration
 from runtime.checkpoints.choice import newest_first
+
+pytestmark = pytest.mark.long
 
 KILLS = 50
 LIMIT_S = 60

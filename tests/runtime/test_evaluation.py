@@ -103,7 +103,7 @@ def one_process():
     return evaluate_all()
 
 
-@pytest.mark.parametrize("world", [2, 3])
+@pytest.mark.parametrize("world", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_evaluation_is_that_of_one_process_when_shared_out(world, one_process):
     """Sums, counts, means of batch means, orders of predictions and numbers of steps do not depend on the world."""
     for results in run_ranks(evaluate_all, world):

@@ -184,7 +184,7 @@ def compiled_graphs(pads):
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute")
-@pytest.mark.parametrize("world", [1, 2])
+@pytest.mark.parametrize("world", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_a_last_short_batch_is_not_compiled(world):
     counts = {pads: run_ranks(compiled_graphs, world, pads, is_fresh=True) for pads in (False, True)}
     assert counts[True] == [[1, 1]] * world

@@ -15,6 +15,8 @@ from nbclient import NotebookClient
 from runtime import Accelerator, debug_launcher, notebook_launcher
 from runtime.errors import AcceleratorError, ProcessFailed
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

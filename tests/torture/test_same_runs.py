@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from asked import RUNS, SEED
 from cases import cases
+from executions import Stage
 from mutations import GENTLE, mutated
 from programs import LONGEST
-from runs import Stage
 
 from migrate.options import Options, Target
 from migrate.pipeline import run

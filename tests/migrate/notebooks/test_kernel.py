@@ -11,6 +11,8 @@ from nbclient import NotebookClient
 from migrate.options import Options
 from migrate.pipeline import run_text
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[3]
 LATER = """\
 def evaluate():
