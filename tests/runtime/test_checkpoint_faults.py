@@ -128,6 +128,7 @@ def test_a_killed_process_is_started_again_and_the_losses_are_the_same(launch):
     assert out == expected
 
 
+@pytest.mark.long
 def test_a_signal_to_the_launcher_ends_all_processes_with_a_checkpoint(launch, tmp_path):
     process = launch("asked", ASKED)
     give_up = time.monotonic() + LIMIT_S
@@ -145,6 +146,7 @@ def test_a_signal_to_the_launcher_ends_all_processes_with_a_checkpoint(launch, t
     assert os.listdir(tmp_path / "asked" / "project" / "checkpoints") == ["checkpoint_0"]
 
 
+@pytest.mark.long
 def test_a_signal_to_one_process_ends_all_at_the_same_step(launch, tmp_path):
     process = launch("itself", ASKED, "itself")
     out, err = process.communicate(timeout=LIMIT_S)

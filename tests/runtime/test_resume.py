@@ -90,6 +90,7 @@ def test_a_run_goes_on_as_if_it_had_not_stopped(alone):
     assert set(alone) == {(kind, number) for kind in LOADERS for number in range(len(CONFIGS))}
 
 
+@pytest.mark.long
 def test_on_two_processes_too(together):
     first, second = together
     assert {key: state["place"] for key, (state, _) in first.items()} == {

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHECKS = dict(selftest.CHECKS)
 
 
+@pytest.mark.long
 def test_two_processes_pass(tmp_path):
     done = subprocess.run(
         [sys.executable, *"-m runtime test --cpu -n 2 --mixed_precision bf16".split()],

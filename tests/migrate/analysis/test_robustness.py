@@ -52,6 +52,7 @@ def test_a_program_cut_anywhere(path):
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(path=st.sampled_from(PROGRAMS), data=st.data())
+@pytest.mark.long
 def test_a_program_with_lines_taken_out_and_put_elsewhere(path, data):
     lines = path.read_bytes().splitlines(keepends=True)
     for _ in range(data.draw(st.integers(1, 4))):

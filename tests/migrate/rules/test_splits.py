@@ -125,6 +125,7 @@ def set_seed(seed):
 """
 
 
+@pytest.mark.long
 def test_a_function_of_the_name_that_an_option_switches(convert_text):
     seeds = OWN + "if args.seed is not None:\n    set_seed(args.seed)"
     _, result = convert_text(program(CHOSEN["numpy"], seeds))

@@ -151,6 +151,7 @@ def test_without_the_flag_a_dash_dash_ends_the_options(call):
     assert "converts it" in call("--", "-train.py").stderr
 
 
+@pytest.mark.long
 def test_as_a_user_starts_it(tmp_path, program):
     """The whole way once, with the interpreter's own processes."""
     (tmp_path / "train.py").write_text(program)
