@@ -21,7 +21,7 @@ from migrate.source.reach import BY_NAME, CONVERTED, TRAINS
 from migrate.source.reading import content_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # A file that holds one of these is looked at properly: it may train, import anything, or speak to migrate.
 _WORDS = (TRAINS, CONVERTED, *BY_NAME, b"sys.path", b"migrate:")
@@ -32,7 +32,8 @@ def is_plain(paths: Sequence[str]) -> bool:
     """Whether all of these are Python files that parse, and neither they nor what they import can train."""
     try:
         files = {os.path.realpath(path): _content(path) for path in paths}
-        return None not in files.values() and not _is_set(files) and _leads_nowhere(list(files))
+        known = {path: content for path, content in files.items() if content is not None}
+        return len(known) == len(files) and not _is_set(known) and _leads_nowhere(known)
     except (OSError, ValueError, SourceError):  # what is wrong is said by those who read it properly
         return False
 
@@ -60,9 +61,9 @@ def _is_set(files: Iterable[str]) -> bool:
         return _SECTION in stream.read()
 
 
-def _leads_nowhere(files: list[str]) -> bool:
+def _leads_nowhere(named: Mapping[str, bytes]) -> bool:
     """Whether no file that these may import, directly or not, holds one of the words."""
-    disk, here = Disk(), os.path.realpath(os.getcwd())
+    disk, here, files = Disk(named), os.path.realpath(os.getcwd()), list(named)
     places: dict[str, None] = {}  # all of them are asked for what any of the files imports
     seen: dict[str, bytes] = {}
     while True:

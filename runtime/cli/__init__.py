@@ -28,6 +28,7 @@ PLAIN: dict[str, Any] = {
     "rich_markup_mode": None,  # plain help and one-line errors, and no import of rich
     "pretty_exceptions_enable": False,
 }
+LISTED: dict[str, Any] = {**PLAIN, "add_completion": True}  # of all commands together
 
 
 @dataclass(frozen=True, slots=True)

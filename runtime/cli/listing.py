@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from runtime.cli import PLAIN
+from runtime.cli import LISTED
 
 #: The first line of each command's help.
 SUMMARIES = {
@@ -17,7 +17,7 @@ SUMMARIES = {
     "env": "Show versions, devices, backends, the file of settings and the variables of a launch, for a bug report.",
 }
 
-app = typer.Typer(name="runtime", no_args_is_help=True, **{**PLAIN, "add_completion": True})
+app = typer.Typer(name="runtime", no_args_is_help=True, **LISTED)
 
 
 def _listed() -> None:

@@ -12,7 +12,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import FUNCTIONS, LOOPS, own_expressions, reads, writes
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks, own_expressions, reads, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.training.modes import without_gradients
@@ -75,17 +75,12 @@ def _after(facts: Facts, unit: Unit, node: ast.Assign) -> list[ast.stmt]:
 def _is_read(name: str, after: list[ast.stmt], block: list[ast.stmt]) -> bool:
     """Whether a name is read before it is surely assigned again, which a statement of the same block does."""
     for statement in after:
-        own = list(own_expressions(statement))
-        if any(name in reads(part) for part in own) or _adds_to(statement, name):
+        own = list(own_expressions(statement)) if any(blocks(statement)) else [statement]
+        if any(name in reads(part) for part in own):
             return True
         if statement in block and any(name in writes(part) for part in own):
             return False
     return False
-
-
-def _adds_to(statement: ast.stmt, name: str) -> bool:
-    target = statement.target if isinstance(statement, ast.AugAssign) else None
-    return isinstance(target, ast.Name) and target.id == name
 
 
 def _rests_on_own_layers(forward: Function, unused: tuple[bool, ...]) -> bool:
