@@ -10,7 +10,6 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis.reach import connected
 from migrate.edits import Plan
 from migrate.edits.edit import AddImport, DropAlias
 from migrate.programs.loops import Loops
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.known import Tables
+    from migrate.analysis.units import Module
     from migrate.edits.edit import Edit
     from migrate.options import Options
     from migrate.programs.training.handed import Ready
@@ -97,7 +97,7 @@ def _views(
 
 def _beside(project: Project, facts: Facts, group: tuple[Script, ...]) -> Project:
     """The project without what has nothing to do with a group, and need not be looked at for each of its scripts."""
-    near = connected(facts.modules, group[0].module)
+    near = facts.reach.around(group[0].module)
     return project.hiding(frozenset(module.file.path for module in facts.modules if module not in near))
 
 
@@ -109,7 +109,10 @@ def _others(facts: Facts, group: tuple[Script, ...], script: Script) -> frozense
     """The files of the other scripts of a group and of its visitors, and those that only these import."""
     gone = {module for each in group if each is not script for module in (each.module, *each.starters)}
     gone |= script.visitors
-    importers = {m: {other for other in facts.modules if m in other.imports} for m in facts.modules}
+    importers: dict[Module, set[Module]] = {module: set() for module in facts.modules}
+    for module in facts.modules:
+        for imported in module.imports:
+            importers[imported].add(module)
     while more := {m for m, by in importers.items() if by and by <= gone and m not in gone and m is not script.module}:
         gone |= more
     return frozenset(module.file.path for module in gone)

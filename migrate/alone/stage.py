@@ -113,8 +113,13 @@ def _in_the_way(world: World, sums: Sums, setups: Setups) -> tuple[Refusal, ...]
 
 def _around(facts: Facts, group: set[Module]) -> Iterator[Module]:
     """The files that were read and have to do with a group, and are not of it."""
-    entered = set().union(*(facts.imported(module) for module in group))
-    yield from (m for m in facts.modules if m not in group and (m in entered or facts.imported(m) & group))
+    near = _near(facts, group)
+    yield from (module for module in facts.modules if module in near and module not in group)
+
+
+def _near(facts: Facts, group: set[Module]) -> frozenset[Module]:
+    """The files that one of a group leads to, or that lead to one of it."""
+    return facts.reach.back(group).union(*(facts.imported(module) for module in group))
 
 
 def _taken(facts: Facts, modules: Sequence[Module], contents: Mapping[str, bytes]) -> Iterator[Refusal]:
@@ -166,7 +171,7 @@ def _groups(facts: Facts) -> list[tuple[Module, ...]]:
     groups: list[tuple[Module, ...]] = []
     while left:
         group = {left.pop(0)}
-        while joined := {m for m in left if facts.imported(m) & group or any(m in facts.imported(g) for g in group)}:
+        while joined := _near(facts, group).intersection(left):
             group |= joined
             left = [m for m in left if m not in joined]
         groups.append(tuple(m for m in facts.editable if m in group))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from migrate.analysis.expressions import constant
 from migrate.analysis.handing import entries
 from migrate.analysis.known import tensors
-from migrate.analysis.reach import reach
+from migrate.analysis.reach import Reach
 from migrate.analysis.roles import NOTHING, Role, Values, origins
 from migrate.analysis.signatures import Signatures
 from migrate.analysis.singles import Singles
@@ -48,11 +48,11 @@ class Facts:
         self._state = state
         self.modules = tuple(state.modules.values())
         self.editable = tuple(module for module in self.modules if module.file.named)
+        self.reach = Reach(self.modules)
         self._made: dict[Callable[[Facts], object], object] = {}
         self._named: dict[ast.expr, frozenset[str]] = {}
         self._trees: dict[Module, Tree] = {}
         self._own: dict[ast.AST, tuple[ast.AST, ...]] = {}
-        self._imported: dict[Module, frozenset[Module]] = {}
         self._tree_of: dict[ast.AST, Tree] = {}
         self._units: dict[ast.AST, Unit] = {module.tree: module for module in self.modules}
         self._units.update({unit.node: unit for unit in state.functions.values()})
@@ -99,9 +99,7 @@ class Facts:
 
     def imported(self, module: Module) -> frozenset[Module]:
         """The module, those of the project that it imports or has values of, those that they import, and so on."""
-        if module not in self._imported:
-            self._imported[module] = reach(module)
-        return self._imported[module]
+        return self.reach.of(module)
 
     def are_near(self, one: Module, other: Module) -> bool:
         """Whether one of two files leads to the other."""

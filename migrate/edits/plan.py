@@ -31,6 +31,7 @@ import ast
 import re
 import tokenize
 from dataclasses import replace
+from functools import cached_property
 from textwrap import dedent
 from typing import TYPE_CHECKING, Literal
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 # Inside an f-string these end the string, or begin something else, in some Python that reads the file.
 NOT_IN_STRINGS = re.compile(r"""['"\\\n#{}]""")
+_NOTHING = Settled()
 
 
 class Plan:
@@ -295,10 +297,15 @@ class Plan:
 
     def settled(self, file: EditableFile) -> Settled:
         """What is to be done to a file, without conflicts: what `apply` carries out."""
+        if not (edits := self._edits.get(file.path)):
+            return _NOTHING
         if file.path not in self._settled:
-            local = frozenset(_modules(self.files))
-            self._settled[file.path] = settle(file.index, self._edits.get(file.path, []), self.pure_calls, local)
+            self._settled[file.path] = settle(file.index, edits, self.pure_calls, self._local)
         return self._settled[file.path]
+
+    @cached_property
+    def _local(self) -> frozenset[str]:
+        return frozenset(_modules(self.files))
 
     # -------------------------------------------------------------- inside
 

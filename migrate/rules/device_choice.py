@@ -127,9 +127,10 @@ def _follow_current(conversion: Conversion, draft: Draft, choice: Choice) -> Non
 
 def _follow_imported(conversion: Conversion, draft: Draft) -> None:
     """A device that a file of settings chooses: where more than moves reads it, it is the process's GPU, too."""
-    led_to = set().union(*map(conversion.facts.imported, conversion.modules))
+    own = conversion.modules
+    led_to = set().union(*map(conversion.facts.imported, own))
     for module in conversion.facts.modules:
-        if module in conversion.modules or module not in led_to:
+        if module in own or module not in led_to:
             continue
         for choice in choices(conversion.facts, module):
             read = [n for n in _remaining(conversion, choice) if conversion.facts.unit(n) in conversion.units]

@@ -55,14 +55,15 @@ def _flags(conversion: Conversion, nodes: list[ast.AST]) -> Iterator[ast.Assign]
 
 def _is_exported(conversion: Conversion, name: str) -> bool:
     """Whether another file imports the name."""
-    stems = {Path(module.path).stem for module in conversion.modules} | {""}
+    own = conversion.modules
+    stems = {Path(module.path).stem for module in own} | {""}
     return any(
         isinstance(node, ast.ImportFrom)
         and (node.module or "").rpartition(".")[2] in stems
         and any(alias.name in (name, "*") for alias in node.names)
         for module in conversion.facts.modules
         for node in module.tree.body
-        if module not in conversion.modules or len(conversion.modules) > 1
+        if module not in own or len(own) > 1
     )
 
 

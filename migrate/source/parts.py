@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from migrate.source.memory import uncollected
 from migrate.source.reach import BY_NAME, CONVERTED, TRAINS, import_statements
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def parts(project: Project) -> Sequence[Project]:
     """The parts that may hold a training loop, in the order of their first files."""
     if len(project.named) == 1 and _may_train(project.named):  # nothing to tell apart
         return (project,)
-    groups = _connected(project.named, _links(project))
+    with uncollected():  # what is parsed for this is kept
+        groups = _connected(project.named, _links(project))
     entries = frozenset(project.entries)
     wanted = [group for group in groups if not entries.isdisjoint(group) and _may_train(group)]
     if len(groups) == len(wanted) == 1:

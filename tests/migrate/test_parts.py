@@ -1,9 +1,12 @@
 """Files that have nothing to do with each other are told apart, by every way in which one can import another."""
 
+import sys
+from collections import Counter
+
 import pytest
 
 from migrate import pipeline
-from migrate.options import Options
+from migrate.options import Mode, Options
 from migrate.source.files import load
 from migrate.source.parts import parts
 from migrate.source.project import Project
@@ -112,3 +115,26 @@ def test_a_report_has_the_files_in_order(tmp_path):
     assert [change.path for change in report.changes] == given
     assert [finding.path for finding in report.findings] == sorted(finding.path for finding in report.findings)
     assert report.files == 3
+
+
+def calls(folder):
+    """How many functions are called for a check of a folder."""
+    count = Counter()
+    pipeline.run([str(folder)], Options(mode=Mode.CHECK))  # what is imported and learnt once
+    sys.setprofile(lambda frame, event, argument: count.update([event]))
+    try:
+        report = pipeline.run([str(folder)], Options(mode=Mode.CHECK))
+    finally:
+        sys.setprofile(None)
+    assert len(report.touched) == 1
+    return count["call"]
+
+
+def test_the_work_for_files_that_import_each_other_grows_as_they_do(tmp_path):
+    counted = []
+    for size in (100, 200):
+        plain = {f"mod{n}.py": f"import torch\nimport mod{n * 7 % size}\nimport mod{n + 1}\n" for n in range(size)}
+        written(tmp_path / str(size), {"pyproject.toml": "", "train.py": f"import mod1\n{SCRIPT}", **plain})
+        counted.append(calls(tmp_path / str(size)))
+
+    assert counted[1] < 2.2 * counted[0]

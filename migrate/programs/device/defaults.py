@@ -47,8 +47,7 @@ class Default:
 
 def defaults(facts: Facts, program: Program) -> list[Default]:
     """The calls that make tensors of a program be made on the GPU."""
-    mine = {loop.unit.module for loop in program.training}
-    mine |= {module for module in facts.modules if facts.imported(module) & mine}
+    mine = facts.reach.back(loop.unit.module for loop in program.training)
     found: list[Default] = []
     for use in facts.calls_to(_SETTERS):
         given = _given(use.node)
