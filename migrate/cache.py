@@ -5,6 +5,9 @@ rests on, and used again only where all of that is as it was: the named files an
 Python and libcst, the current folder, and each question that was asked of the disk, with its answer (`source/disk.py`).
 So a file that appears where Python would look first, or beside the others and imports from them, makes a result stale.
 
+The results of all parts are kept together, too, with what was asked to tell them apart: where nothing has changed, this
+need not be done again.
+
 Entries are JSON, with a checksum: what is damaged, cannot be read or cannot be written is as if it were not there.
 Their names go by the paths of the part, so an entry takes the place of the one that has become stale.
 """
@@ -46,6 +49,7 @@ _FILES = {
     "# Results of migrate. It may be deleted at any time; see https://bford.info/cachedir/.\n",
 }
 _PARSED = "parsed"
+_PART, _WHOLE = "part", "whole"  # what an entry is about
 
 
 def folder_for(paths: Iterable[Path], named: str = "") -> Path | None:
@@ -72,20 +76,15 @@ class Cache:
         self._parsed: set[str] | None = None
         self._new: set[str] = set()
 
-    def found(self, part: Project) -> Report | None:
-        """What was found in a part, if it would be found again."""
-        if self._folder is None:
-            return None
-        entry = _read(self._folder / self._name(part))
-        try:
-            if entry is None or entry["contents"] != _contents(part):
-                return None
-            disk = part.disk.noting()  # what was asked then need not be asked now
-            if any(self._told(part, disk, question, path) != answer for question, path, answer in entry["asked"]):
-                return None
-            return _report(entry["report"])
-        except (KeyError, TypeError, ValueError, IndexError):  # of another shape: not one of ours
-            return None
+    def found(self, part: Project) -> tuple[Report, Notes] | None:
+        """What was found in a part, if it would be found again, and what that rests on."""
+        known = self._known(part, _PART)
+        return (known[0][0], known[1]) if known is not None else None
+
+    def found_in_all(self, project: Project) -> Sequence[Report] | None:
+        """What was found in all parts of a project, if it would be found again."""
+        known = self._known(project, _WHOLE)
+        return known[0] if known is not None else None
 
     def notes(self, part: Project) -> Notes:
         """What a part has asked the disk until now, with the answers."""
@@ -95,11 +94,51 @@ class Cache:
 
     def keep(self, part: Project, report: Report, notes: Notes) -> None:
         """Keep what was found in a part. Not where something would be changed, or went wrong: that is done again."""
-        is_bug = report.causes or any(finding.code == OUR_BUG for finding in report.findings)
-        if self._folder is None or is_bug or report.changes:
+        self._keep(part, _PART, [report], notes)
+
+    def keep_all(
+        self, project: Project, parts: Sequence[Project], reports: Sequence[Report], notes: Sequence[Notes]
+    ) -> None:
+        """Keep what was found in all parts, if none is to be done again; `notes` are those of each part."""
+        if self._folder is not None and (told := self._of_all(project, parts, notes)) is not None:
+            self._keep(project, _WHOLE, reports, told)
+
+    def _of_all(self, project: Project, parts: Sequence[Project], notes: Sequence[Notes]) -> Notes | None:
+        """What was asked, for the parts and to tell them apart; None where the answer has changed meanwhile.
+
+        Which files are hidden from which part follows from the rest.
+        """
+        told = {(question, path): answer for question, path, answer in self.notes(project) if question != "hidden"}
+        for part, each in zip(parts, notes, strict=True):
+            for question, path, answer in each:
+                now = answer
+                if question == "walked":  # without what is hidden from the part
+                    if self._told(part, part.disk, question, path) != answer:
+                        return None
+                    now = self._told(project, project.disk, question, path)
+                if question != "hidden" and told.setdefault((question, path), now) != now:
+                    return None
+        return [(*asked, answer) for asked, answer in sorted(told.items())]
+
+    def _known(self, part: Project, what: str) -> tuple[Sequence[Report], Notes] | None:
+        if self._folder is None:
+            return None
+        entry = _read(self._folder / self._name(part, what))
+        try:
+            if entry is None or entry["contents"] != _contents(part):
+                return None
+            disk = part.disk.noting()  # what was asked then need not be asked now
+            if any(self._told(part, disk, question, path) != answer for question, path, answer in entry["asked"]):
+                return None
+            return [_report(each) for each in entry["reports"]], entry["asked"]
+        except (KeyError, TypeError, ValueError, IndexError):  # of another shape: not one of ours
+            return None
+
+    def _keep(self, part: Project, what: str, reports: Sequence[Report], notes: Notes) -> None:
+        if self._folder is None or not all(map(_may_be_kept, reports)):
             return
-        entry = {"contents": _contents(part), "asked": notes, "report": _data(report)}
-        _write(self._folder, self._name(part), entry)
+        entry = {"contents": _contents(part), "asked": notes, "reports": list(map(_data, reports))}
+        _write(self._folder, self._name(part, what), entry)
 
     def parses(self, file: SourceFile) -> bool:
         """Whether a file's content was seen to parse."""
@@ -124,9 +163,9 @@ class Cache:
     def _parsed_name(self) -> str:
         return f"{_PARSED}-{_digest(sys.version)}.json"  # whatever the options, and wherever the run
 
-    def _name(self, part: Project) -> str:
+    def _name(self, part: Project, what: str) -> str:
         files = (f"{file.path}\n{file.real}\n{file.found}\n{file.notebook is not None}" for file in part.named)
-        return f"{_digest(self._basis, *files)}.json"
+        return f"{_digest(self._basis, what, *files)}.json"
 
     def _told(self, part: Project, disk: Disk, question: str, path: str) -> str:
         """The answer to a question, as it is compared."""
@@ -134,12 +173,17 @@ class Cache:
             return str(Path(path) in part.hidden)
         if question == "walked":
             count, top = path.split(" ", 1)
-            listed = [one for one in islice(disk.sources(top), int(count)) if Path(one) not in part.hidden]
-            return _digest(*listed)
+            hidden = set(map(str, part.hidden))
+            return _digest(*(one for one in islice(disk.sources(top), int(count)) if one not in hidden))
         asked = question, path
         if asked not in self._answers:
             self._answers[asked] = _answer(disk.answer(asked))
         return self._answers[asked]
+
+
+def _may_be_kept(report: Report) -> bool:
+    is_bug = report.causes or any(finding.code == OUR_BUG for finding in report.findings)
+    return not is_bug and not report.changes
 
 
 def _answer(given: object) -> str:

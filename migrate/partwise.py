@@ -12,22 +12,24 @@ from typing import TYPE_CHECKING, Protocol
 
 from migrate import workers
 from migrate.errors import SourceError
+from migrate.report.model import Report
+from migrate.source.parts import may_train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from migrate.cache import Cache, Notes
     from migrate.options import Options
-    from migrate.report.model import Report
     from migrate.source.project import Project
 
-FEW = 50  # files: so many are read again sooner than it is known that they need not be
+FEW = 50  # files: so many that do not train are read again sooner than it is known that they need not be
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be done with each part, and before that where other processes do it."""
+    """How a project is divided, what is to be done with each part, and before that where other processes do it."""
 
+    parts: Callable[[Project], Sequence[Project]]
     convert: Callable[[Project, Callable[[str], None]], Report]
     ready: Callable[[], object]
 
@@ -43,28 +45,36 @@ def silently(phase: str, done: int = 0, total: int = 0) -> None:
 
 
 def results(
-    project: Project, parts: Sequence[Project], options: Options, progress: Progress, work: Work
+    project: Project, options: Options, progress: Progress, work: Work
 ) -> tuple[Sequence[Report], tuple[SourceError, ...]]:
     """What is found in each part, in order; and why named files do not parse, wherever they are."""
-    cache = _cache(project, parts, options)
-    made = _made(parts, options, cache, progress, work)
-    return made, _errors(project, parts, made, cache)
+    cache = _cache(project, options) if len(project.named) >= FEW or may_train(project.named) else None
+    if cache and (known := cache.found_in_all(project)) is not None:
+        *made, last = known
+        return made, tuple(error for error in last.problems if isinstance(error, SourceError))
+    parts = [part.noting() for part in work.parts(project)]
+    cache = cache or (_cache(project, options) if parts else None)
+    made, notes = _made(project, parts, options, cache, progress, work)
+    errors = _errors(project, parts, made, cache)
+    if cache:
+        cache.keep_all(project, parts, [*made, Report(problems=errors)], notes)
+    return made, errors
 
 
-def _cache(project: Project, parts: Sequence[Project], options: Options) -> Cache | None:
-    """The results of earlier runs; None where nobody wants them, or looking for them takes as long as what is to do."""
-    if not options.cache or not (parts or len(project.named) >= FEW):
+def _cache(project: Project, options: Options) -> Cache | None:
+    """The results of earlier runs; None where nobody wants them."""
+    if not options.cache:
         return None
-    from migrate.cache import Cache, folder_for
+    from migrate.cache import Cache, folder_for  # looking for results takes as long as reading a few files
 
     return Cache(folder_for((file.folder for file in project.named), options.cache_dir), options)
 
 
 def _made(
-    parts: Sequence[Project], options: Options, cache: Cache | None, progress: Progress, work: Work
-) -> Sequence[Report]:
-    """What was found in each part, in order; by several processes, where that is faster."""
-    known = {number: report for number, part in enumerate(parts) if cache and (report := cache.found(part)) is not None}
+    project: Project, parts: Sequence[Project], options: Options, cache: Cache | None, progress: Progress, work: Work
+) -> tuple[list[Report], list[Notes]]:
+    """What was found in each part, in order, and what it rests on; by several processes, where that is faster."""
+    known = {number: found for number, part in enumerate(parts) if cache and (found := cache.found(part)) is not None}
     waiting = [number for number in range(len(parts)) if number not in known]
     sizes = [sum(len(file.content) for file in parts[number].named) for number in waiting]
     processes = workers.count(sizes, options.jobs)
@@ -79,11 +89,11 @@ def _made(
     if processes > 1:
         work.ready()
     for place, (report, notes) in workers.results(one, sizes, processes):
-        known[waiting[place]] = report
-        if cache:
+        known[waiting[place]] = report, notes
+        if cache and len(parts[waiting[place]].named) < len(project.named):  # else it is kept with all
             cache.keep(parts[waiting[place]], report, notes)
         progress("analysing", len(known), len(parts))
-    return [known[number] for number in range(len(parts))]
+    return [known[number][0] for number in range(len(parts))], [known[number][1] for number in range(len(parts))]
 
 
 def _errors(

@@ -131,9 +131,8 @@ def _line(asked: Question, file: SourceFile) -> int:
 def convert(project: Project, options: Options, engine: Engine = ENGINE, progress: Progress = silently) -> Report:
     """What would become of the project's named files. Nothing is written but results for the next run."""
     with deep_stack():
-        parts = [part.noting() for part in engine.parts(project)]
-        work = Work(lambda part, say: _convert(part, options, engine, say), engine.ready)
-        made, errors = results(project, parts, options, progress, work)
+        work = Work(engine.parts, lambda part, say: _convert(part, options, engine, say), engine.ready)
+        made, errors = results(project, options, progress, work)
     order = {file.path: number for number, file in enumerate(project.named)}
     findings = (finding for report in made for finding in report.findings)
     summaries = (summary for report in made for summary in report.summaries)

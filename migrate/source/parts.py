@@ -23,12 +23,12 @@ _COMMENT = re.compile(rb"#[^\n]*")
 
 def parts(project: Project) -> Sequence[Project]:
     """The parts that may hold a training loop, in the order of their first files."""
-    if len(project.named) == 1 and _may_train(project.named):  # nothing to tell apart
+    if len(project.named) == 1 and may_train(project.named):  # nothing to tell apart
         return (project,)
     with uncollected():  # what is parsed for this is kept
         groups = _connected(project.named, _links(project))
     entries = frozenset(project.entries)
-    wanted = [group for group in groups if not entries.isdisjoint(group) and _may_train(group)]
+    wanted = [group for group in groups if not entries.isdisjoint(group) and may_train(group)]
     if len(groups) == len(wanted) == 1:
         return (project,)
     everything = frozenset(file.path for file in project.named)
@@ -40,7 +40,7 @@ def reached(project: Project) -> Sequence[SourceFile]:
     return tuple(_links(project))
 
 
-def _may_train(group: Iterable[SourceFile]) -> bool:
+def may_train(group: Iterable[SourceFile]) -> bool:
     """Whether some file says what every training loop, and every converted one, says somewhere."""
     return any(word in file.content for file in group for word in (TRAINS, CONVERTED, *BY_NAME))
 

@@ -15,6 +15,7 @@ from migrate import pipeline
 from migrate.cli import main
 from migrate.engine import ENGINE
 from migrate.options import Mode, Options
+from migrate.report.model import Report
 from migrate.source.files import load
 from migrate.source.project import Project
 
@@ -95,6 +96,41 @@ def test_what_was_found_is_told_again(watched):
     assert watched.run()[1] == 1  # of that program alone
     write({"other.py": text})
     assert watched.run()[1] == 1  # an entry holds one state
+
+
+def test_where_nothing_has_changed_the_files_are_not_told_apart_again(watched):
+    divided = []
+
+    def parts(project):
+        divided.append(project)
+        return ENGINE.parts(project)
+
+    def times(change=None):
+        divided.clear()
+        write(change or {})
+        engine = replace(ENGINE, parts=parts)
+        kept = pipeline.run(["."], CHECK, engine)
+        assert told(kept) == told(pipeline.run(["."], Options(mode=Mode.CHECK)))
+        return len(divided)
+
+    write({"broken.py": "import torch\nloss.backward(\n", "plain.py": "import torch\n"})
+    assert [times(), times(), times()] == [1, 0, 0]
+    assert times({"plain.py": "import torch, train\n"}) == 1
+    assert times({"broken.py": "import torch\n"}) == 1
+    assert times({"new.py": "import other\n"}) == 1
+    assert times({"data/__init__.py": DATA}) == 1  # a package comes before a module
+    assert times() == 0
+
+
+def test_answers_that_change_while_a_run_goes_on_are_not_kept(watched):
+    project = Project(load(["."]).files)
+    made = [Report()]
+    for answer, is_found in (("False", False), ("True", True)):
+        cache = module.Cache(Path("kept").absolute(), CHECK)
+        place = str(Path("train.py").absolute())
+        assert project.disk.exists(place)
+        cache.keep_all(project, [project], made, [[("exists", place, answer)]])
+        assert (cache.found_in_all(project) is not None) == is_found
 
 
 @pytest.mark.parametrize(
@@ -186,7 +222,7 @@ def other_shape(content):
         lambda content: other_shape(b"null"),
         lambda content: other_shape(b'{"contents": 1}'),
         lambda content: other_shape(
-            json.dumps({**json.loads(content.split(b"\n", 1)[1]), "report": {"findings": [[1]]}}).encode()
+            json.dumps({**json.loads(content.split(b"\n", 1)[1]), "reports": [{"findings": [[1]]}]}).encode()
         ),
     ],
     ids="empty half other noise list null keys finding".split(),
