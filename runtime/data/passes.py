@@ -83,8 +83,7 @@ class Passes:
 
     def end(self, ended: Pass) -> None:
         """The loop over this pass is over. Others may go on, in any order."""
-        if ended in self._going_on:
-            self._going_on.remove(ended)
+        self._going_on.remove(ended)
         self._set_weight()
 
     def _set_weight(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from torch.utils.data import DataLoader
@@ -29,21 +29,22 @@ class Stream(Feed):
     def open(self, kind: Kind, since: int = 0) -> Steps:
         rank, world, even = self.world.rank, self.world.size, self.dealing.even
         if self.base.batch_size is None:
-            return deal_whole(iter(self.base), rank, world, even=even, count=one, skip=since)
+            samples, skip = _after(iter(self.base), since, world)
+            return deal_whole(samples, rank, world, even=even, count=one, skip=skip)
         cut = self.shares_out(kind)
         if cut not in self._inner:
             self._inner[cut] = self._loader(cut)
-        batches = iter(self._inner[cut])
+        batches, skip = _after(iter(self._inner[cut]), since, 0 if cut else world)
         if cut:
-            return ((batch, share_of(count, world)) for count, batch in islice(batches, since, None))
-        return self._dealt(batches, since)
+            return ((batch, share_of(count, world)) for count, batch in batches)
+        return self._dealt(batches, skip)
 
     @property
     def _collates_late(self) -> bool:
         """Whether dealt batches are collated by the process that has them, and not by workers, which cannot know it."""
         return not self.base.num_workers and not self.base.pin_memory
 
-    def _dealt(self, batches: Iterator[Any], since: int) -> Steps:
+    def _dealt(self, batches: Iterator[Any], skip: int) -> Steps:
         dealt = deal_whole(
             batches,
             self.world.rank,
@@ -51,7 +52,7 @@ class Stream(Feed):
             even=self.dealing.even,
             drop_last=self.drops_last,
             count=lambda counted: int(counted[0]),
-            skip=since,
+            skip=skip,
         )
         if self._collates_late:
             return ((self.base.collate_fn(samples), share) for (_, samples), share in dealt)
@@ -70,6 +71,18 @@ class Stream(Feed):
             collate_fn=_CollateRows(collate, *mine),
             **settings,
         )
+
+
+def _after(items: Iterator[Any], since: int, keep: int) -> tuple[Iterator[Any], int]:
+    """What lies behind a place, below the first `keep` items, or as many as lie before it; and how many these are.
+
+    What is left out is read at once: code of the program's own may draw its order with the first item, and the
+    generators stand where the epoch began only while the pass is opened.
+    """
+    first = list(islice(items, min(keep, since)))
+    for _ in islice(items, since - len(first)):
+        pass
+    return chain(first, items), len(first)
 
 
 def _as_they_are(samples: Any) -> Any:
@@ -92,9 +105,10 @@ class Opaque(Feed):
     """A loader with an `__iter__` of its own; its batches can only be looked at from outside."""
 
     def open(self, kind: Kind, since: int = 0) -> Steps:
-        batches = iter(self.base)
-        if self.shares_out(kind):
-            return (self._cut(batch) for batch in islice(batches, since, None))
+        is_cut = self.shares_out(kind)
+        batches, skip = _after(iter(self.base), since, 0 if is_cut else self.world.size)
+        if is_cut:
+            return (self._cut(batch) for batch in batches)
         return deal_whole(
             batches,
             self.world.rank,
@@ -102,7 +116,7 @@ class Opaque(Feed):
             even=self.dealing.even,
             drop_last=self.drops_last,
             count=lambda batch: row_count(batch) or 1,
-            skip=since,
+            skip=skip,
         )
 
     def _cut(self, batch: Any) -> tuple[Any, Share]:

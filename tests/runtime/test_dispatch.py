@@ -101,8 +101,16 @@ def prepared_with(state):
     return loader
 
 
+def changing(numbers):
+    return {"even" if numbers[0] % 8 else "odd": torch.tensor(numbers)}
+
+
 def failing():
-    _, loader = prepared(data=Broken())
+    return failure(data=Broken()), failure(changing)
+
+
+def failure(*arguments, **settings):
+    _, loader = prepared(*arguments, **settings)
     try:
         list(loader)
     except Exception as error:  # noqa: BLE001
@@ -152,6 +160,8 @@ def test_what_cannot_be_cut_counts_once(found):
 
 
 def test_an_error_of_the_reader_reaches_all():
-    first, second = run_ranks(failing, 2)
+    (first, form), (second, told) = run_ranks(failing, 2)
     assert first == "ValueError: no more"
     assert second == "AcceleratorError: the loader failed on rank 0: ValueError('no more')"
+    assert form.startswith("ConfigurationError: dispatch_batches=True needs batches of one form")
+    assert "differ in their keys" in told

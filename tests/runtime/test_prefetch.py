@@ -93,6 +93,17 @@ def test_the_way_to_the_device_is_chosen_once(device, streams, ahead, kind):
     assert type(transfer(device, streams, non_blocking=False, may_look_ahead=ahead)) is kind
 
 
+def test_a_loader_without_batches_gives_none():
+    streams = Recorded()
+    assert list(Ahead(CPU, streams).through(iter([]))) == []
+    assert streams.notes == []
+
+
+def test_a_batch_is_shared_out_over_the_chips_where_it_has_arrived():
+    way = transfer(CPU, Recorded(), non_blocking=False, may_look_ahead=True, spread=lambda batch: batch.chunk(2))
+    assert [(len(parts), share) for parts, share in way.through(iter([(torch.ones(4), 7)]))] == [(2, 7)]
+
+
 def on_a_fake_device(**settings):
     passes = Passes(0)
     return prepared_loader(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from ranks import run_ranks
 from test_training import LOADERS, Numbers, rows
 from torch import nn
-from torch.utils.data import DataLoader, DistributedSampler, WeightedRandomSampler
+from torch.utils.data import DataLoader, DistributedSampler, Sampler, WeightedRandomSampler
 
 from runtime import Accelerator, DataLoaderConfiguration
 from runtime.errors import ConfigurationError
@@ -119,7 +120,8 @@ def test_the_number_of_processes_may_change(worlds, alone, together):
     states = {key: state for key, (state, _) in (alone if before == 1 else together[0]).items()}
     found = continue_all(states) if after == 1 else run_ranks(continue_all, after, states)[0]
     for (kind, number), (_, epochs) in alone.items():
-        done = STOP * (before if number != 1 or kind in ("samples", "lists", "single stream") else 1)
+        is_single = kind in ("samples", "samples of a subset", "lists", "single stream")
+        done = STOP * (before if number != 1 or is_single else 1)
         expected = samples_of(epochs[1][done:])
         rest = [row for batch in found[kind, number] for row in batch]
         if kind == "drop last" and after > 1 and number != 1:
@@ -147,7 +149,7 @@ def test_a_large_data_set_is_gone_through_as_ever(kind, monkeypatch):
     _, loader = prepared(kind)
     assert epochs_and_draws(loader) == expected
     assert type(iter(loader)) is type(iter(LOADERS[kind]()))
-    if not kind.endswith("stream"):
+    if not kind.endswith(("stream", "loop")):
         assert len(iter(loader)) == len(iter(LOADERS[kind]()))
 
 
@@ -245,6 +247,30 @@ def test_another_batch_size_goes_on_with_the_next_sample():
     other = accelerator.prepare(DataLoader(Numbers(), batch_size=5, shuffle=True))
     other.load_state_dict(state)
     assert [rows(batch) for batch in other] == [given[12:17], given[17:22], given[22:]]
+
+
+class InOrder(Sampler):
+    """The order of a loader that does not shuffle, written by hand."""
+
+    def __iter__(self):
+        return iter(range(23))
+
+    def __len__(self):
+        return 23
+
+
+def test_a_place_is_found_with_another_kind_of_sampler():
+    """One kind of place is a number of samples, the other a number of batches."""
+    accelerator = Accelerator(cpu=True)
+
+    def loader(batch_size, sampler=None):
+        return accelerator.prepare(DataLoader(Numbers(), batch_size=batch_size, sampler=sampler))
+
+    for saving, resuming in ((loader(4), loader(2, InOrder())), (loader(4, InOrder()), loader(2))):
+        for batch in saving:
+            if 7 in rows(batch):
+                resuming.load_state_dict(saving.state_dict())
+        assert rows(next(iter(resuming))) == [8, 9]
 
 
 def test_what_cannot_be_resumed_is_said():
@@ -361,8 +387,7 @@ def test_a_loader_that_is_shared_out_by_itself_goes_on_with_as_many_processes():
 
 def drawn_apart(is_prepared=True):
     """Ranks whose generators differ; what each draws after an epoch and a bit."""
-    rank = torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
-    torch.manual_seed(rank)
+    torch.manual_seed(int(os.environ.get("RANK", "0")))
     sampler = WeightedRandomSampler(torch.arange(1.0, 24.0), 20)
     loader = DataLoader(Numbers(), batch_size=5, sampler=sampler)
     accelerator = Accelerator(cpu=True)

@@ -8,7 +8,15 @@ import pytest
 import torch
 from ranks import run_ranks
 from torch import nn
-from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, Sampler
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    Sampler,
+    SubsetRandomSampler,
+)
 from torch.utils.data.distributed import DistributedSampler
 
 from runtime import Accelerator, DataLoaderConfiguration
@@ -37,6 +45,13 @@ class NumberStream(IterableDataset):
         return iter(range(SIZE))
 
 
+class ShuffledStream(IterableDataset):
+    """Draws its order when the first sample is asked for."""
+
+    def __iter__(self):
+        yield from torch.randperm(SIZE).tolist()
+
+
 class Odd(Sampler):
     """Draws from the global generator, like a sampler somebody wrote."""
 
@@ -57,6 +72,14 @@ class Buckets(Sampler):
         return 5
 
 
+class OwnLoop(DataLoader):
+    """A loader that makes its batches itself."""
+
+    def __iter__(self):
+        for batch in super().__iter__():
+            yield batch + 100
+
+
 def generator():
     return torch.Generator().manual_seed(11)
 
@@ -68,11 +91,15 @@ LOADERS = {
     "generator": lambda: DataLoader(Numbers(), batch_size=4, shuffle=True, generator=generator()),
     "replacement": lambda: DataLoader(Numbers(), batch_size=4, sampler=RandomSampler(Numbers(), True, 50)),
     "many": lambda: DataLoader(Numbers(), batch_size=4, sampler=RandomSampler(Numbers(), num_samples=50)),
+    "subset": lambda: DataLoader(Numbers(), batch_size=4, sampler=SubsetRandomSampler(range(5, 22))),
+    "samples of a subset": lambda: DataLoader(Numbers(), batch_size=None, sampler=SubsetRandomSampler(range(5, 22))),
     "own sampler": lambda: DataLoader(Numbers(), batch_size=4, sampler=Odd()),
     "own batches": lambda: DataLoader(Numbers(), batch_sampler=Buckets()),
     "samples": lambda: DataLoader(Numbers(), batch_size=None, shuffle=True),
     "lists": lambda: DataLoader(Lists(), batch_size=None, sampler=BatchSampler(Odd(), 3, drop_last=False)),
+    "own loop": lambda: OwnLoop(Numbers(), batch_size=4, shuffle=True),
     "stream": lambda: DataLoader(NumberStream(), batch_size=4),
+    "shuffled stream": lambda: DataLoader(ShuffledStream(), batch_size=4),
     "single stream": lambda: DataLoader(NumberStream(), batch_size=None),
     "workers": lambda: DataLoader(
         Numbers(),
@@ -101,7 +128,7 @@ def read_twice(kind):
         break
     drawn = torch.rand(1).item()
     assert accelerator._passes.current is None
-    return epochs, len(loader) if kind not in ("stream", "single stream") else None, drawn
+    return epochs, len(loader) if not kind.endswith("stream") else None, drawn
 
 
 def read_all():
@@ -362,6 +389,29 @@ def uneven():
 
 def test_without_even_batches_nothing_is_repeated():
     assert run_ranks(uneven, 2) == [([[0, 1], [4]], 2, 2, 4), ([[2, 3]], 1, 2, 4)]
+
+
+class Texts(OwnLoop):
+    def __iter__(self):
+        yield from (["a", "b", "c"], ["d", "e"])
+
+
+def read_texts():
+    accelerator = Accelerator(cpu=True)
+    loader = accelerator.prepare(Texts(Numbers(5), batch_size=3))
+    with torch.no_grad():
+        return [(batch, accelerator.gather_for_metrics(batch)) for batch in loader]
+
+
+def test_what_cannot_be_cut_is_given_to_all_and_counts_once():
+    first, second = run_ranks(read_texts, 2)
+    assert first == second == [(["a", "b", "c"], ["a", "b", "c"]), (["d", "e"], ["d", "e"])]
+
+
+def test_batches_without_a_fixed_size_have_no_total():
+    accelerator = Accelerator(cpu=True)
+    assert accelerator.prepare(LOADERS["own batches"]()).total_batch_size is None
+    assert accelerator.prepare(LOADERS["in order"]()).total_batch_size == 4
 
 
 def broken_sampler():

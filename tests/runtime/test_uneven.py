@@ -8,7 +8,7 @@ import pytest
 import torch
 from ranks import run_ranks
 from torch import nn
-from torch.utils.data import DataLoader, Sampler, TensorDataset
+from torch.utils.data import DataLoader, DistributedSampler, Sampler, TensorDataset
 
 from runtime import Accelerator, DataLoaderConfiguration
 from runtime.errors import UnsupportedArgument
@@ -29,12 +29,12 @@ class Own(Sampler):
         return 4 + 2 * self.rank
 
 
-def trained(steps=None, *, is_dealt=False):
+def trained(steps=None, sampler=Own):
     config = DataLoaderConfiguration(even_batches=False)
     accelerator = Accelerator(cpu=True, dataloader_config=config)
     model = nn.Linear(1, 1)
     data = TensorDataset(torch.ones(10, 1))
-    loader = DataLoader(data, batch_size=2, sampler=None if is_dealt else Own())
+    loader = DataLoader(data, batch_size=2, sampler=sampler())
     model, optimizer, loader = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1), loader)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -47,14 +47,15 @@ def trained(steps=None, *, is_dealt=False):
 
 
 def warned():
-    return trained(2), trained(2, is_dealt=True)
+    return trained(2), trained(2, lambda: None), trained(2, lambda: DistributedSampler(range(5)))
 
 
 def test_the_main_process_says_how_many_steps_each_takes():
-    (shared, dealt), silent = run_ranks(warned, 2)
+    (shared, dealt, alike), silent = run_ranks(warned, 2)
     assert "(rank 0: 2, rank 1: 3)" in shared[0]
     assert "(rank 0: 3, rank 1: 2)" in dealt[0]
-    assert silent == ([], [])
+    assert alike == []  # PyTorch's own sampler gives each as many
+    assert silent == ([], [], [])
 
 
 def test_a_step_that_one_process_takes_alone_ends():
