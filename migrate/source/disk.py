@@ -80,8 +80,17 @@ class Disk:
         self.asked.add(asked)
         if asked not in self._answers:
             question, path = asked
-            self._answers[asked] = _QUESTIONS[question](path)
+            self._answers[asked] = self._real(path) if question == "real" else _QUESTIONS[question](path)
         return self._answers[asked]
+
+    def _real(self, path: str) -> str:
+        """The path without links; of the files in one folder, those of the folder are looked for once."""
+        folder, name = os.path.split(path)
+        if not os.path.isabs(path) or name in ("", os.curdir, os.pardir) or os.path.islink(path):
+            return os.path.realpath(path)
+        if ("real folder", folder) not in self._answers:
+            self._answers["real folder", folder] = os.path.realpath(folder)
+        return os.path.join(self._answers["real folder", folder], name)
 
 
 def _names(folder: str) -> frozenset[str]:
@@ -128,7 +137,6 @@ _QUESTIONS: Mapping[str, Callable[[str], Any]] = {
     "exists": os.path.exists,
     "file": os.path.isfile,
     "folder": os.path.isdir,
-    "real": os.path.realpath,
     "names": _names,
     "content": _content,
 }

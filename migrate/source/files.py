@@ -64,6 +64,7 @@ class Selection:
 @dataclass(frozen=True, slots=True)
 class _Entry:
     path: Path
+    real: Path  # absolute, without links
     walked: bool
 
 
@@ -75,14 +76,13 @@ def load(
     `progress` is told how many were read so far. What cannot be read becomes an error and stops nothing.
     """
     found = Found()
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for path in paths:
         for entry in _entries(path, found, selection or Selection()):
-            real = entry.path.resolve()
-            if real in seen:
+            if str(entry.real) in seen:
                 continue
-            seen.add(real)
-            if file := _read(entry, real, found):
+            seen.add(str(entry.real))
+            if file := _read(entry, found):
                 found.files.append(file)
                 progress(len(found.files))
     return found
@@ -99,7 +99,7 @@ def _entries(path: str, found: Found, selection: Selection) -> Iterator[_Entry]:
     if selection.forbids(place):
         return
     if not stat.S_ISDIR(mode):
-        yield _Entry(place, walked=False)
+        yield _Entry(place, place.resolve(), walked=False)
         return
     count = 0
     top = place.resolve()
@@ -134,40 +134,41 @@ class _Walk:
             if entry.is_dir(follow_symlinks=False):
                 if not _is_pruned(entry.name) and not self._leaves_out(real / entry.name):
                     subfolders.append(entry.name)
-            elif entry.name.endswith((".py", NOTEBOOK)) and not self._leaves_out(real / entry.name):
-                if self._is_ours(entry, folder / entry.name):
-                    yield _Entry(folder / entry.name, walked=True)
+            elif entry.name.endswith((".py", NOTEBOOK)) and not self._leaves_out(inside := real / entry.name):
+                path = folder / entry.name
+                if (target := self._target(entry, path, inside)) is not None:
+                    yield _Entry(path, target, walked=True)
         for name in subfolders:
             yield from self.entries(folder / name, real / name)
 
     def _leaves_out(self, real: Path) -> bool:
-        return real in self.ignored or self.selection.excludes(real)
+        return bool(self.ignored and real in self.ignored) or self.selection.excludes(real)
 
-    def _is_ours(self, entry: os.DirEntry[str], path: Path) -> bool:
-        """Whether a directory entry is a file of this tree; says so where a link leads elsewhere."""
+    def _target(self, entry: os.DirEntry[str], path: Path, inside: Path) -> Path | None:
+        """The file of this tree that a directory entry is, or leads to; says so where a link leads elsewhere."""
         if not entry.is_symlink():
-            return entry.is_file(follow_symlinks=False)
+            return inside if entry.is_file(follow_symlinks=False) else None
         try:
             real = path.resolve(strict=True)
         except (OSError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
             self.found.remarks.append(f"{path}: skipped, a link that leads nowhere")
-            return False
+            return None
         if not real.is_file():
-            return False
+            return None
         if not real.is_relative_to(self.top):
             text = f"{path}: skipped, a link out of the folder to {real}. Name it to have it converted"
             self.found.remarks.append(text)
-            return False
-        return True
+            return None
+        return real
 
 
 def _is_pruned(name: str) -> bool:
     return name in PRUNED or (name.startswith(".") and name not in (".", ".."))
 
 
-def _read(entry: _Entry, real: Path, found: Found) -> SourceFile | None:
-    path = str(entry.path)
-    if not real.is_file():
+def _read(entry: _Entry, found: Found) -> SourceFile | None:
+    path, real = str(entry.path), entry.real
+    if not entry.walked and not real.is_file():
         found.errors.append(SourceError("this is not a regular file", "Name a Python file or a folder.", path=path))
         return None
     try:

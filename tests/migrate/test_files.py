@@ -17,6 +17,7 @@ import pytest
 from migrate.errors import WriteError
 from migrate.source import files, git, reading
 from migrate.source import save as module
+from migrate.source.disk import Disk
 from migrate.source.files import load
 from migrate.source.importers import importers
 from migrate.source.project import Project, SourceFile
@@ -527,3 +528,16 @@ def test_leftovers_of_dead_processes_are_removed_and_no_others(monkeypatch):
     monkeypatch.setattr(module.time, "time", lambda: now + STALE_S + 60)
     clean([Path()])
     assert sorted(p.name for p in Path().iterdir()) == sorted(kept[3:])
+
+
+def test_the_disk_knows_where_links_lead(tmp_path):
+    write("real/a.py", "real/sub/b.py")
+    os.symlink("real", "link")
+    os.symlink("../real/a.py", "real/c.py")
+    os.symlink("loop", "loop")
+    disk = Disk()
+    for name in ("real/a.py", "link/a.py", "real/c.py", "link/c.py", "link", "loop", "loop/a.py", "no/a.py", "real/."):
+        asked = f"{tmp_path}/{name}"
+        assert disk.real(asked) == os.path.realpath(asked)
+    for asked in (f"{tmp_path}/link/sub/..", f"{tmp_path}/link/../link/a.py", f"{tmp_path}/real/", "link/a.py", "/"):
+        assert disk.real(asked) == os.path.realpath(asked)
