@@ -1,7 +1,7 @@
 """What `migrate` costs a file, next to the least that any tool of its kind must do.
 
-    python bench/codemod_speed.py                     the fixtures
-    python bench/codemod_speed.py --rounds 9 ~/src    the fixtures and every script under ~/src
+    python bench/codemod_speed.py                     the fixtures, each a project of its own
+    python bench/codemod_speed.py --rounds 9 ~/src    the scripts under ~/src, where they are
 
 `--check` is compared with `ast.parse` of the same files, and what `--write` does to the files that change with a
 libcst round trip, `libcst.parse_module(x).code`, of the same files. Every variant runs on a file in turn, in a shuffled
@@ -16,7 +16,9 @@ import ast
 import gc
 import os
 import random
+import shutil
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,6 +37,7 @@ Work = Callable[[], object]
 
 PARSE, FIND = "ast.parse", "--check"
 ROUND_TRIP, APPLY, WHOLE = "libcst.parse_module(x).code", "--write: the edits alone", "--write: everything in memory"
+CHECKED = "--check of the same files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,16 @@ def subject(path: Path) -> Subject | None:
     return Subject(path, content.count(b"\n") + 1, bool(report.changes), variants)
 
 
+def fixtures(folder: Path) -> list[Path]:
+    """The scripts to be converted, copied with the modules beside them, as programs that stand alone."""
+    for case in sorted((ROOT / "fixtures").iterdir()):
+        if (case / "case.toml").exists():
+            own = folder / case.name
+            shutil.copytree(case, own, ignore=shutil.ignore_patterns("after*", "*.toml", "__pycache__"))
+            (own / "pyproject.toml").touch()
+    return list(scripts([folder]))
+
+
 def seconds(work: Work) -> float:
     """CPU time of one run; what earlier runs left behind is collected before the clock starts."""
     gc.collect()
@@ -122,21 +135,28 @@ def show(title: str, subjects: Sequence[Subject], found: dict[str, list[list[flo
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="*", type=Path, help="more scripts than the fixtures")
+    parser.add_argument("folders", nargs="*", type=Path, help="instead of the fixtures")
     parser.add_argument("--rounds", type=int, default=7)
     asked = parser.parse_args()
-    found = [subject(path) for path in scripts([ROOT / "fixtures", *(folder.resolve() for folder in asked.folders)])]
+    with tempfile.TemporaryDirectory() as folder:
+        own = Path(folder).resolve()
+        report(list(scripts([f.resolve() for f in asked.folders])) if asked.folders else fixtures(own), asked.rounds)
+
+
+def report(paths: Sequence[Path], rounds: int) -> None:
+    found = [subject(path) for path in paths]
     subjects = [one for one in found if one is not None]
     gc.collect()
     gc.freeze()  # what is loaded by now is no matter of any variant
-    times = measured(subjects, asked.rounds)
-    print(f"{asked.rounds} rounds, CPU time, medians; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    times = measured(subjects, rounds)
+    print(f"{rounds} rounds, CPU time, medians; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     if len(found) > len(subjects):
         print(f"{len(found) - len(subjects)} files are left out: they cannot be parsed or edited")
     show("all files", subjects, times, [PARSE, FIND])
     edited = [one for one in subjects if one.is_edited]
     if edited:
-        show("files that change", edited, times, [ROUND_TRIP, APPLY, WHOLE])
+        check = {CHECKED: [[t for t, one in zip(r, subjects, strict=True) if one.is_edited] for r in times[FIND]]}
+        show("files that change", edited, times | check, [ROUND_TRIP, APPLY, CHECKED, WHOLE])
 
 
 if __name__ == "__main__":

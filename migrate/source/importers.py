@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate.source.project import NOTEBOOK, Project, SourceFile
+from migrate.source.project import Project, SourceFile
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -34,8 +34,9 @@ def importers(
     stems = {_stem(file) for file in found}
     words = set(map(os.fsencode, stems))
     for path in _unread(project, found, {*(str(file.real) for file in read), *map(str, project.hidden)}):
-        if path.endswith(NOTEBOOK) and not any(word in (project.disk.content(path) or b"") for word in words):
-            continue  # its cells are found by reading all of it
+        content = project.disk.content(path) or b""
+        if not any(word in content for word in words):
+            continue  # nor is it in an import, which takes longer to see
         other = project.beside(path)
         if other.imported.isdisjoint(words):
             continue
