@@ -8,7 +8,9 @@ mistakes) is not answered.
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 # A file that holds one of these is looked at properly: it may train, import anything, or speak to migrate.
 _WORDS = (TRAINS, CONVERTED, *BY_NAME, b"sys.path", b"migrate:")
-_SETTINGS, _SECTION = "pyproject.toml", b"migrate"
+_SETTINGS, _SECTION = "pyproject.toml", "migrate"
 
 
 def is_plain(paths: Sequence[str]) -> bool:
@@ -50,7 +52,7 @@ def _content(path: str) -> bytes | None:
 
 
 def _is_set(files: Iterable[str]) -> bool:
-    """Whether the nearest pyproject.toml may hold a section for migrate."""
+    """Whether the nearest pyproject.toml holds a section for migrate."""
     place = os.path.commonpath([os.path.dirname(file) for file in files])
     while not os.path.isfile(os.path.join(place, _SETTINGS)):
         above = os.path.dirname(place)
@@ -58,7 +60,15 @@ def _is_set(files: Iterable[str]) -> bool:
             return False
         place = above
     with open(os.path.join(place, _SETTINGS), "rb") as stream:
-        return _SECTION in stream.read()
+        content = stream.read()
+    return _SECTION.encode() in content and _has_section(content)
+
+
+def _has_section(content: bytes) -> bool:
+    """Whether settings are for migrate, and do not only name it; what cannot be read is left to those who say so."""
+    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    tools = toml.loads(content.decode()).get("tool", {})
+    return not isinstance(tools, dict) or _SECTION in tools
 
 
 def _leads_nowhere(named: Mapping[str, bytes]) -> bool:

@@ -120,6 +120,24 @@ def test_settings_are_read_by_those_who_understand_them(tmp_path):
     assert is_plain(["sub/a.py"])
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ('[project]\ndependencies = ["torch-migrate"]\n', True),
+        ("[tool.migrate]\n", False),
+        ("tool.migrate.ignore = ['MIG117']\n", False),
+        ("[tool]\nmigrate = {}\n", False),
+        ("tool = 'migrate'\n", False),
+        ("[tool.migrate\n", False),
+    ],
+    ids=str,
+)
+def test_settings_that_only_name_the_tool_are_none(text, plain):
+    write(a=b"x = 1\n")
+    Path("pyproject.toml").write_text(text)
+    assert is_plain(["a.py"]) == plain
+
+
 def test_only_checks_of_paths_are_answered(capsys):
     write(a=b"x = 1\n")
     assert is_answered(["--check", "a.py", "--force-exclude"])
