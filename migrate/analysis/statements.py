@@ -16,7 +16,7 @@ from migrate.analysis.state import Frame, State
 from migrate.analysis.syntax import Loop
 from migrate.analysis.targets import assign
 from migrate.analysis.units import Function, Module, module_of
-from migrate.analysis.unpacking import unpack
+from migrate.analysis.unpacking import shares, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -187,13 +187,15 @@ def _loop(state: State, statement: Loop, frame: Frame, head: Callable[[], None])
 
 def _target(state: State, target: ast.expr, values: Values, frame: Frame) -> None:
     """The names of a `for` target, also as closures see them."""
-    unpack(state, target, values, frame)
-    for node in (target,) if isinstance(target, ast.Name) else ast.walk(target):
-        if isinstance(node, ast.Name):
-            state.name(frame.unit, node.id, frame.names.get(node.id, NOTHING))
-            state.bind(frame, node.id, frame.names.get(node.id, NOTHING))
-        elif isinstance(node, ast.Attribute):
-            assign(state, node, values, frame)
+    if isinstance(target, ast.Name):
+        unpack(state, target, values, frame)
+        state.name(frame.unit, target.id, values)
+        state.bind(frame, target.id, values)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for inner, share in shares(state, target.elts, values):
+            _target(state, inner, share, frame)
+    else:
+        assign(state, target, values, frame)
 
 
 def _with(state: State, statement: ast.stmt, frame: Frame) -> None:

@@ -1,6 +1,7 @@
 """`--explain-role FILE:LINE:NAME`: what a name is, the chain back to where it was made, and the ways out."""
 
 import ast
+import re
 import textwrap
 from pathlib import Path
 
@@ -214,6 +215,201 @@ CHAINS = {
             (4, "made here by nn.Linear()"),
         ],
     ),
+    "what `with` binds": (
+        "net",
+        """
+        with nn.Linear(1, 1) as net:
+            print(net)
+        """,
+        [(5, "read here"), (4, "bound to `net` by `with`"), (4, "made here by nn.Linear()")],
+    ),
+    "whether there is a GPU": (
+        "has_gpu",
+        """
+        has_gpu = torch.cuda.is_available()
+        print(has_gpu)
+        """,
+        [(5, "read here"), (4, "assigned to `has_gpu`"), (4, "made here by torch.cuda.is_available()")],
+    ),
+    "a builtin": (
+        "show",
+        """
+        show = print
+        show(1)
+        """,
+        [(5, "read here"), (4, "assigned to `show`"), (4, "a builtin of Python")],
+    ),
+    "a comprehension": (
+        "each",
+        """
+        made = nn.Linear(1, 1)
+        nets = [net for net in [made]]
+        for each in nets:
+            print(each)
+        """,
+        [
+            (7, "read here"),
+            (6, "`each` is what iterating over `nets` gives"),
+            (5, "put into a list"),
+            (5, "`net` is what iterating over `[made]` gives"),
+            (5, "put into a list"),
+            (4, "assigned to `made`"),
+            (4, "made here by nn.Linear()"),
+        ],
+    ),
+    "a property": (
+        "self.net",
+        """
+        class Trainer:
+            def __init__(self):
+                self._net = nn.Linear(1, 1)
+            @property
+            def net(self):
+                return self._net
+            def run(self):
+                print(self.net)
+        Trainer().run()
+        """,
+        [
+            (11, "read here"),
+            (9, "returned by Trainer.net()"),
+            (6, "stored in `self._net`"),
+            (6, "made here by nn.Linear()"),
+        ],
+    ),
+    "a keyword of any name": (
+        'named["head"]',
+        """
+        def count(*nets, **named):
+            for net in nets:
+                print(net)
+            print(named["head"])
+        count(nn.Linear(1, 1), head=nn.Conv2d(1, 1, 1))
+        """,
+        [
+            (7, "read here"),
+            (7, "taken out of `named`"),
+            (8, "passed to count() as `named`"),
+            (8, "made here by nn.Conv2d()"),
+        ],
+    ),
+    "one of any number of arguments": (
+        "net",
+        """
+        def count(*nets, **named):
+            for net in nets:
+                print(net)
+            print(named["head"])
+        count(nn.Linear(1, 1), head=nn.Conv2d(1, 1, 1))
+        """,
+        [
+            (6, "read here"),
+            (5, "`net` is what iterating over `nets` gives"),
+            (8, "passed to count() as `nets`"),
+            (8, "made here by nn.Linear()"),
+        ],
+    ),
+    "a lambda": (
+        "net",
+        """
+        build = lambda: nn.Linear(1, 1)
+        net = build()
+        print(net)
+        """,
+        [(6, "read here"), (5, "assigned to `net`"), (4, "returned by <lambda>()"), (4, "made here by nn.Linear()")],
+    ),
+    "a generator of another's items": (
+        "x",
+        """
+        def inner(loader):
+            yield from loader
+        for x in inner(DataLoader(data)):
+            print(x)
+        """,
+        [
+            (7, "read here"),
+            (6, "`x` is what iterating over `inner(DataLoader(data))` gives"),
+            (5, "yielded by inner()"),
+            (6, "passed to inner() as `loader`"),
+            (6, "made here by DataLoader()"),
+        ],
+    ),
+    "the generator itself": (
+        "stream",
+        """
+        def batches(loader):
+            for each in loader:
+                yield each
+        stream = batches(DataLoader(data))
+        print(stream)
+        """,
+        [(8, "read here"), (7, "assigned to `stream`"), (7, "made here by batches()")],
+    ),
+    "an item that is set": (
+        'nets["a"]',
+        """
+        nets = {}
+        nets["a"] = nn.Linear(1, 1)
+        print(nets["a"])
+        """,
+        [(6, "read here"), (6, "taken out of `nets`"), (5, "stored in `nets['a']`"), (5, "made here by nn.Linear()")],
+    ),
+    "a name of a library": (
+        "functional.relu",
+        """
+        functional = nn.functional
+        print(functional.relu)
+        """,
+        [(5, "read here"), (4, "assigned to `functional`"), (2, "imported from a library")],
+    ),
+    "what a model's result is folded to": (
+        "z",
+        """
+        class Net(nn.Module):
+            def forward(self, x):
+                return x
+        model = Net()
+        for x in DataLoader(data):
+            y = model(x)
+            z = y.sum()
+            print(y, z)
+        """,
+        [
+            (11, "read here"),
+            (10, "assigned to `z`"),
+            (10, "given by y.sum()"),
+            (9, "assigned to `y`"),
+            (9, "given by model()"),
+            (8, "`x` is what iterating over `DataLoader(data)` gives"),
+            (8, "made here by DataLoader()"),
+        ],
+    ),
+    "an attribute of a base class": (
+        "self.net",
+        """
+        class A:
+            net = nn.Linear(1, 1)
+        class B(A): pass
+        class C(A): pass
+        class D(B, C):
+            def show(self):
+                print(self.net)
+        D().show()
+        """,
+        [(10, "read here"), (5, "assigned to `net`"), (5, "made here by nn.Linear()")],
+    ),
+    "what a star took": (
+        "rest[0]",
+        """
+        a, *rest = [nn.Linear(1, 1), nn.Linear(2, 2)]
+        print(a, rest[0])
+        """,
+        [
+            (5, "read here"),
+            (5, "taken out of `rest`"),
+            (4, "made here by nn.Linear() (the way from there is not recorded)"),
+        ],
+    ),
 }
 
 
@@ -418,6 +614,178 @@ def test_what_is_not_known_says_what_was_seen_and_the_way_out(case):
     assert "not known" in result.stdout.splitlines()[0]
     assert seen in result.stdout
     assert way_out in result.stdout.splitlines()[-1]
+
+
+GAPS = {  # what is asked, the program below HEAD, and all that was seen to be in the way
+    "the default of a parameter": (
+        "6:net",
+        """
+        import somelib
+        def fit(net=somelib.make()):
+            net.train()
+            loss.backward()
+        fit()
+        """,
+        ["t.py:5: what somelib.make() gives is not known: it is a library function without a row in the tables"],
+    ),
+    "one of what is unpacked": (
+        "6:b",
+        """
+        import somelib
+        a, b = nn.Linear(1, 1), somelib.make()
+        print(b)
+        """,
+        ["t.py:5: what somelib.make() gives is not known: it is a library function without a row in the tables"],
+    ),
+    "a part of what is unpacked": (
+        "6:c",
+        """
+        import somelib
+        (a, c), b = somelib.pair(), 2
+        print(c)
+        """,
+        ["t.py:5: what somelib.pair() gives is not known: it is a library function without a row in the tables"],
+    ),
+    "another file": (
+        "5:net",
+        """
+        from nets import net
+        print(net)
+        """,
+        ["nets.py:5: what somelib.make() gives is not known: it is a library function without a row in the tables"],
+    ),
+    "a setting": (
+        "6:args.arch",
+        """
+        import argparse
+        args = argparse.ArgumentParser().parse_args()
+        print(args.arch)
+        """,
+        ["t.py:6: `args.arch` is set by the command line or a configuration, and its value is not followed"],
+    ),
+    "a function without a result": (
+        "7:out",
+        """
+        def build():
+            nn.Linear(1, 1)
+        out = build()
+        print(out)
+        """,
+        ["t.py:6: build() returns nothing"],
+    ),
+    "a function's result": (
+        "8:out",
+        """
+        import somelib
+        def build():
+            return somelib.make()
+        out = build()
+        print(out)
+        """,
+        ["t.py:6: what somelib.make() gives is not known: it is a library function without a row in the tables"],
+    ),
+    "what hands on": (
+        "6:out",
+        """
+        import somelib
+        out = nn.DataParallel(somelib.make())
+        print(out)
+        """,
+        ["t.py:5: what somelib.make() gives is not known: it is a library function without a row in the tables"],
+    ),
+    "Python's own": (
+        "6:out",
+        """
+        import os
+        out = os.getcwd()
+        print(out)
+        """,
+        ["t.py:5: os.getcwd() of Python gives nothing that migrate looks for"],
+    ),
+    "a library function of another use": (
+        "5:out",
+        """
+        out = torch.manual_seed(1)
+        print(out)
+        """,
+        ["t.py:4: what torch.manual_seed() gives is of no role that migrate looks for"],
+    ),
+    "what a model gives": (
+        "6:each",
+        """
+        model = nn.Linear(1, 1)
+        for each in model:
+            print(each)
+        """,
+        ["t.py:5: `model` is known, and what `each` gets of it is not"],
+    ),
+    "more names than items": (
+        "6:b",
+        """
+        import somelib
+        a, b = [somelib.one()]
+        print(b)
+        """,
+        ["t.py:5: `[somelib.one()]` is known, and what `b` gets of it is not"],
+    ),
+    "None": (
+        "5:net",
+        """
+        net = None
+        print(net)
+        """,
+        ["t.py:4: it is None"],
+    ),
+    "either of several": (
+        "6:out",
+        """
+        import somelib
+        out = somelib.a() or (somelib.b() if x else somelib.c())
+        print(out)
+        """,
+        [
+            "t.py:5: what somelib.a() gives is not known: it is a library function without a row in the tables",
+            "t.py:5: nothing in the files that were read gives `x` a value",
+            "t.py:5: what somelib.b() gives is not known: it is a library function without a row in the tables",
+            "t.py:5: what somelib.c() gives is not known: it is a library function without a row in the tables",
+        ],
+    ),
+    "a lambda": (
+        "7:out",
+        """
+        import somelib
+        f = lambda x: somelib.make(x)
+        out = f(1)
+        print(out)
+        """,
+        ["t.py:5: what somelib.make() gives is not known: it is a library function without a row in the tables"],
+    ),
+    "a function that is handed over": (
+        "8:out",
+        """
+        import somelib
+        def make(build):
+            out = build()
+            loss.backward()
+            print(out)
+        make(somelib.build)
+        """,
+        ["t.py:6: what somelib.build() gives is not known: it is a library function without a row in the tables"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", GAPS)
+def test_the_way_back_is_told_as_far_as_it_goes(case):
+    place, source, expected = GAPS[case]
+    Path("pyproject.toml").touch()
+    write("nets.py", "import somelib\nnet = somelib.make()\n")
+    write("t.py", source)
+
+    lines = explain(f"t.py:{place}").stdout.splitlines()
+
+    seen = lines[lines.index("    What was seen:") + 1 :]
+    assert [line.strip() for line in seen if re.match(r"    \w+\.py:", line)] == expected
 
 
 WRONG = {  # what is asked, and the one line that is answered

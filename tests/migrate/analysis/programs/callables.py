@@ -403,3 +403,82 @@ def cuda(x, wanted):
 noise = cuda(torch.randn(3), True)  #: tensor
 net = cuda(nn.Linear(3, 3), True)  #: model
 rows = cuda(torch.ones(3), False)  #: tensor
+
+# === a decorator that is a method is given its object
+from torch import nn
+class Registry:
+    def __init__(self):
+        self.made = {}
+    def add(self, f):  #: self: instance@8; f: function
+        self.made["build"] = f
+        return f
+registry = Registry()
+@registry.add
+def build():
+    return nn.Linear(1, 1)
+net = registry.made["build"]()  #: model@11
+
+# === a decorator without parameters gives nothing to hold on to
+from torch import nn
+def strange():
+    pass
+@strange
+def build():
+    return nn.Linear(1, 1)
+net = build()  #: model@6
+
+# === a decorator that calls what it gets with more than it was handed
+from torch import nn
+def with_head(f):
+    def inner(net):
+        return f(net, nn.Conv2d(1, 1, 1))
+    return inner
+@with_head
+def build(net, head):  #: net: model@9, head: model@4
+    return head
+net = build(nn.Linear(1, 1))  #: model@4
+
+# === a wrapper with parameters that must be named
+from torch import nn
+def logged(f):
+    def inner(*args, quiet=False):
+        return f(*args)
+    return inner
+@logged
+def build(net):  #: net: model@9
+    return net
+net = build(nn.Linear(1, 1), quiet=True)  #: model@9
+
+# === filter, with and without a function of the project
+from torch import nn
+nets = [nn.Linear(1, 1), nn.Conv2d(1, 1, 1)]
+def is_wide(net):  #: net: model@2, model@2
+    return net.out_features
+wide = list(filter(is_wide, nets))[0]  #: model, model
+some = list(filter(None, nets))[0]  #: model, model
+
+# === what stands behind a star of unknown length
+from torch import nn
+def use(first, *rest):  #: first: model
+    return rest
+nets = load()
+given = use(*nets, *[nn.Linear(1, 1)], nn.Conv2d(1, 1, 1))
+print(given)  #: given: container
+
+# === partial with a star
+import functools
+from torch import nn
+def use(a, b):  #: a: model, b: model
+    return b
+nets = [nn.Linear(1, 1) for _ in range(2)]
+first = functools.partial(use, *nets)
+net = first()  #: model
+
+# === a lambda that is kept and called elsewhere
+from torch import nn
+class Box:
+    def __init__(self, build):
+        self.build = build
+    def get(self):
+        return self.build()  #: model@7
+Box(lambda: nn.Linear(1, 1)).get()

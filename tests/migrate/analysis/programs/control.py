@@ -314,3 +314,39 @@ try:
 except StopIteration:
     pass
 use(x)  #: x: batch
+
+# === a guard of a case is looked at
+from torch import nn, optim
+net = nn.Linear(1, 1)
+match kind():
+    case "sgd" if (chosen := net):
+        print(chosen)  #: chosen: model@2
+    case {"model": inner, **rest}:
+        print(rest)
+    case _:
+        pass
+
+# === a case takes a batch apart
+from torch.utils.data import DataLoader
+for batch in DataLoader(data()):
+    match batch:
+        case {"x": x, "y": y}:
+            print(x)  #: x: batch
+
+# === an assert with a message, and a raise with a cause
+from torch import nn
+net = nn.Linear(1, 1)
+def check(found, error=None):  #: found: model@2
+    return found
+assert check(net), "no model"
+try:
+    check(net)
+except ValueError as error:
+    raise RuntimeError(check(net)) from error
+
+# === names that are handed round a ring
+from torch import nn
+net = nn.Linear(1, 1)
+while net is not None:
+    other = net  #: model@2
+    net, other, third, fourth, fifth = other, third, fourth, fifth, net

@@ -319,3 +319,60 @@ else:
     class Net(nn.Linear):
         pass
 net = Net()  #: model
+
+# === a class with keywords, and a base that hears of it
+from torch import nn
+KINDS = {}
+class Base:
+    def __init_subclass__(cls, **settings):
+        KINDS["net"] = cls
+class Net(Base, nn.Module, kind=nn.Linear):
+    pass
+net = KINDS["net"]()  #: model@8
+
+# === a setter of a property
+from torch import nn
+class Trainer:
+    @property
+    def net(self):
+        return self._net
+    @net.setter
+    def net(self, value):  #: value: model@9
+        self._net = value
+trainer = Trainer(); trainer.net = nn.Linear(1, 1)
+print(trainer.net)  #: trainer.net: model@9
+
+# === super() in a function inside of a method
+from torch import nn
+class Base:
+    def build(self):
+        return nn.Linear(1, 1)
+class Trainer(Base):
+    def build(self):
+        def inner():
+            return super(Trainer, self).build()
+        return inner()  #: model@4
+Trainer().build()
+
+# === a class that a library makes ready
+from transformers import PreTrainedModel
+class Net(PreTrainedModel):
+    def __init__(self, config):
+        super().__init__(config)
+net = Net.from_pretrained("base")  #: model@5
+
+# === a class of which a base is made by a call
+from torch import nn
+def base():
+    return nn.Module
+class Net(base()):
+    pass
+net = Net()  #: model@6
+
+# === the names of an object as a dictionary
+from torch import nn
+class Holder:
+    def __init__(self):
+        self.net = nn.Linear(1, 1)
+nets = Holder().__dict__
+net = nets["net"]  #: model@4

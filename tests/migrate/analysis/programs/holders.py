@@ -186,3 +186,16 @@ for batch in loader:
     batch.weight = torch.device("cuda")
 n = loader["noise"]  #: nothing
 w = batch.weight  #: bound method
+
+# === parameter groups that are added
+from torch import nn, optim
+net, head = nn.Linear(1, 1), nn.Linear(1, 1)
+optimizer = optim.SGD(net.parameters(), 1)
+optimizer.add_param_group({"params": head.parameters()})
+state = optimizer.state_dict()  #: state dict@3
+
+# === the parts of a model by name
+from torch import nn
+net = nn.Sequential(nn.Linear(1, 1))
+for part in net._modules.values():
+    print(part)  #: part: parameters@2

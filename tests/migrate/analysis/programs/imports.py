@@ -442,3 +442,50 @@ class Net(nn.Linear):
 from torch import nn
 def make(width):
     return nn.Linear(width, 1)
+
+# === a list of names that is added to
+# --- train.py
+from nets import *
+net = make()  #: model@nets.py:5
+other = hidden  #: nothing
+# --- nets.py
+from torch import nn
+__all__ = []
+hidden = nn.Conv2d(1, 1, 1)
+def make():
+    return nn.Linear(1, 1)
+__all__.append("make")
+
+# === a list of names that is not written out
+# --- train.py
+from nets import *
+net = make()  #: model@nets.py:4
+# --- nets.py
+from torch import nn
+__all__ = names()
+def make():
+    return nn.Linear(1, 1)
+
+# === a list of names of which one is made
+# --- train.py
+from nets import *
+net = make()  #: model@nets.py:4
+# --- nets.py
+from torch import nn
+__all__ = ["make", PREFIX + "x"]
+def make():
+    return nn.Linear(1, 1)
+
+# === names that a file binds in a try and in a match
+# --- train.py
+import nets
+if hasattr(nets, "reason"):
+    net = nets.make()  #: model@nets.py:7
+# --- nets.py
+from torch import nn
+try:
+    import missing
+except ImportError as reason:
+    pass
+def make():
+    return nn.Linear(1, 1)

@@ -330,3 +330,29 @@ groups = []
 for name, value in dict(net.named_parameters()).items():
     groups += [{"params": [value], "lr": 0.1}]  #: value: parameters@2
 opt = optim.SGD(groups, 1)  #: optimizer
+
+# === next as a method
+from torch.utils.data import DataLoader
+stream = DataLoader(data()).__iter__()
+batch = stream.__next__()  #: batch@2
+
+# === next of a list of what was made
+from torch import nn
+nets = iter([nn.Linear(1, 1)])
+net = next(nets)  #: model@2
+
+# === pairs of a batch that is a dictionary
+from torch.utils.data import DataLoader
+for batch in DataLoader(data()):
+    for key, value in batch.items():
+        print(value)  #: value: batch
+    for value in batch.values():
+        print(value)  #: value: batch
+
+# === an object that is indexed
+from torch import nn
+class Nets:
+    def __getitem__(self, index):
+        return nn.Linear(1, 1)
+for net in Nets():
+    print(net)  #: net: model@4

@@ -98,3 +98,22 @@ class Config:
 c = Config(**{"net": nn.Linear(1, 1), "lr": 0.1})
 x = c.net  #: model
 y = c.lr  #: number
+
+# === a named tuple whose fields are not written out
+from collections import namedtuple
+from torch import nn
+Pair = namedtuple("Pair", fields())
+pair = Pair(nn.Linear(1, 1), 2)
+net = pair[0]  #: nothing
+
+# === a data class with a constant of the class
+from dataclasses import dataclass, field
+from typing import ClassVar
+from torch import nn
+@dataclass
+class Setup:
+    kinds: ClassVar[list] = []
+    net: nn.Module
+    nets: list = field(default_factory=list, repr=False)
+setup = Setup(nn.Linear(1, 1))
+print(setup.net)  #: setup.net: model@9

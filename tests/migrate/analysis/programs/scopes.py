@@ -155,3 +155,25 @@ def main():
         count(x)
     return seen  #: number, statistic
 main()
+
+# === nonlocal over two levels
+from torch import nn
+def main():
+    net = None
+    def outer():
+        def setup():
+            nonlocal net
+            net = nn.Linear(1, 1)
+        setup()
+    outer()
+    return net  #: model@7
+main()
+
+# === a name of the module that is set as an item of globals()
+from torch import nn
+globals()["net"] = nn.Linear(1, 1)
+def train():
+    return net  #: model@2
+train()
+for name in ("one", "two"):
+    globals()[name] = nn.Linear(1, 1)

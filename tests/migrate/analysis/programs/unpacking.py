@@ -71,3 +71,52 @@ from torch.utils.data import DataLoader
 net = nn.LSTM(1, 1)
 for x in DataLoader(data):
     out, (h, c) = net(x)  #: out: samples, h: samples
+
+# === a star in the middle of an unknown number
+from torch import nn
+nets = [nn.Linear(1, 1) for _ in range(3)]
+first, *middle, last = nets  #: first: model, last: model
+for net in middle:
+    print(net)  #: net: model
+
+# === a dictionary that is unpacked gives its keys
+from torch import nn
+a, b = {"one": nn.Linear(1, 1), "two": nn.Linear(1, 1)}  #: a: nothing, b: nothing
+
+# === the target of a loop may be an attribute
+from torch import nn
+class Trainer:
+    def run(self, nets):
+        for self.net, (self.number, *self.rest) in zip(nets, pairs()):
+            self.show()
+    def show(self):
+        print(self.net)  #: self.net: model
+Trainer().run([nn.Linear(1, 1)])
+
+# === keyword arguments out of a dictionary whose keys are not known
+from torch import nn
+def use(net, head=None):  #: net: model, head: model
+    return net
+nets = {}
+for name in names():
+    nets[name] = nn.Linear(1, 1)
+net = use(**nets)  #: model
+
+# === a model is given a batch of keyword arguments
+from torch.utils.data import DataLoader
+from torch import nn
+model = nn.Transformer()
+for batch in DataLoader(data()):
+    out = model(**batch)  #: samples
+
+# === a dictionary made of a batch
+from torch.utils.data import DataLoader
+for batch in DataLoader(data()):
+    both = {**batch, "epoch": 1}
+    x = both["x"]  #: batch
+
+# === the target of a loop may be an item
+from torch import nn
+best = {}
+for best["net"] in [nn.Linear(1, 1)]:
+    print(best["net"])  #: best["net"]: model@3
