@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import first_line, last_line
 from migrate.edits.comments import comments
 from migrate.edits.edit import Fold, Insert, Remove, Replace, Unwrap, Wrap
 from migrate.source.address import blocks
@@ -124,7 +125,7 @@ class _Touched:
                 self._add_emptied(self._file.index.statements[number])
             if changes.is_cleaned:  # with each `pass` in it; its comments are looked for all the same
                 stmt = self._file.index.statements[number]
-                self.lines.update(range(_start(stmt), _end(stmt) + 1))
+                self.lines.update(range(first_line(stmt), last_line(stmt) + 1))
 
     def _add(self, edit: Edit) -> None:
         stmt = self._file.index.statements[edit.address.stmt]
@@ -134,19 +135,19 @@ class _Touched:
             self._add_shared(stmt)
             self._add_shared(last)
             if isinstance(operation, Wrap):
-                self.moved.update(range(_start(stmt), _end(last) + 1))
+                self.moved.update(range(first_line(stmt), last_line(last) + 1))
         elif isinstance(operation, (Fold, Unwrap)):
             self.lines.update(_header(stmt))
             self._add_shared(stmt)
             kept = stmt.body if isinstance(operation, Unwrap) else getattr(stmt, operation.keep.value)  # type: ignore[attr-defined]
-            span = set(range(_start(stmt), _end(stmt) + 1))
-            inside = set(range(_start(kept[0]), _end(kept[-1]) + 1)) if kept else set()
+            span = set(range(first_line(stmt), last_line(stmt) + 1))
+            inside = set(range(first_line(kept[0]), last_line(kept[-1]) + 1)) if kept else set()
             self.moved.update(inside)
             self.lines.update(span - inside)
             if kept and isinstance(stmt, ast.If) and kept is stmt.orelse and _is_elif(kept[0], stmt):
                 self.lines.add(kept[0].lineno)  # `elif` becomes `if`
         elif isinstance(operation, (Remove, Replace)):
-            self.lines.update(range(_start(stmt), _end(stmt) + 1))
+            self.lines.update(range(first_line(stmt), last_line(stmt) + 1))
         else:
             self.lines.update(_header(stmt))
 
@@ -154,13 +155,13 @@ class _Touched:
         """A statement that does not have its lines for itself: they are taken apart when something comes beside it."""
         parent = self._file.index.parent(stmt)
         for other in self._file.index.block(stmt):
-            if other is not stmt and (_start(other) <= _end(stmt) and _end(other) >= _start(stmt)):
-                self.lines.update(range(_start(stmt), _end(stmt) + 1))
-        if parent is not None and _start(stmt) in _header(parent):
-            self.lines.update(range(_start(stmt), _end(stmt) + 1))
+            if other is not stmt and (first_line(other) <= last_line(stmt) and last_line(other) >= first_line(stmt)):
+                self.lines.update(range(first_line(stmt), last_line(stmt) + 1))
+        if parent is not None and first_line(stmt) in _header(parent):
+            self.lines.update(range(first_line(stmt), last_line(stmt) + 1))
         if _is_elif(stmt, parent):
             self.lines.add(stmt.lineno)
-            self.moved.update(range(_start(stmt), _end(stmt) + 1))
+            self.moved.update(range(first_line(stmt), last_line(stmt) + 1))
 
     def _add_emptied(self, stmt: ast.stmt) -> None:
         """What is cleaned up around a statement that goes away: the headers of blocks that it may leave empty."""
@@ -182,19 +183,10 @@ def _is_elif(stmt: ast.stmt, parent: ast.stmt | None) -> bool:
     return isinstance(parent, ast.If) and parent.orelse == [stmt] and isinstance(stmt, ast.If)
 
 
-def _start(stmt: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(stmt, "decorator_list", [])
-    return min([stmt.lineno, *(decorator.lineno for decorator in decorators)])
-
-
-def _end(stmt: ast.stmt) -> int:
-    return stmt.end_lineno or stmt.lineno
-
-
 def _frame(stmt: ast.stmt) -> set[int]:
     """All lines of a statement that are not lines of statements inside, but for those that share one."""
-    span = set(range(_start(stmt), _end(stmt) + 1))
-    inner = [range(_start(child), _end(child) + 1) for block in blocks(stmt) for child in block]
+    span = set(range(first_line(stmt), last_line(stmt) + 1))
+    inner = [range(first_line(child), last_line(child) + 1) for block in blocks(stmt) for child in block]
     return span - {line for lines in inner for line in lines} | _header(stmt)
 
 
@@ -202,7 +194,7 @@ def _header(stmt: ast.stmt) -> set[int]:
     """The lines of a statement itself: all of a simple one, down to the first statement inside of another."""
     first = next((block[0] for block in blocks(stmt)), None)
     if first is None:
-        return set(range(_start(stmt), _end(stmt) + 1))
-    if _start(first) == _end(stmt):
-        return {_start(first)} | set(range(_start(stmt), _start(first)))
-    return set(range(_start(stmt), max(_start(first), _start(stmt) + 1)))
+        return set(range(first_line(stmt), last_line(stmt) + 1))
+    if first_line(first) == last_line(stmt):
+        return {first_line(first)} | set(range(first_line(stmt), first_line(first)))
+    return set(range(first_line(stmt), max(first_line(first), first_line(stmt) + 1)))

@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import first_line, last_line
 from migrate.edits import Plan
 from migrate.edits.edit import AddImport, DropAlias
 from migrate.programs.loops import Loops
@@ -199,8 +200,7 @@ def _is_met(edit: Edit, facts: Facts) -> bool:
 
 
 def _holds(node: ast.FunctionDef | ast.AsyncFunctionDef, line: int) -> bool:
-    first = min((node.lineno, *(each.lineno for each in node.decorator_list)))
-    return first <= line <= (node.end_lineno or node.lineno)
+    return first_line(node) <= line <= last_line(node)
 
 
 def _refused(edit: Edit, one: View, other: View) -> Finding:

@@ -14,7 +14,6 @@ from runtime.handlers import Handler
 
 _FULL = "State dictionaries are gathered on the main process's CPU: leave it out."
 _START = "Initialise the model before prepare: the main process's values are sent to all others."
-_PREFETCH = "FSDP2 prefetches by itself: leave it out or set it to False."
 _OFFLOAD = "Only whether layers are computed again can be said: leave it out."
 
 

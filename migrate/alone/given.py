@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import is_none
 from migrate.programs.values.place import Quantity, number
 
 if TYPE_CHECKING:
@@ -41,9 +42,4 @@ def asks_for_none(test: ast.Compare) -> bool:
     return len(test.ops) == 1 and isinstance(test.ops[0], (ast.Is, ast.IsNot)) and is_none(test.comparators[0])
 
 
-def is_none(node: ast.expr) -> bool:
-    """Whether None is written there."""
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-__all__ = ["answer", "asks_for_none", "is_none", "numbering"]
+__all__ = ["answer", "asks_for_none", "numbering"]

@@ -12,8 +12,6 @@ from migrate.programs.values.place import Quantity, number
 if TYPE_CHECKING:
     from migrate.alone.world import World
 
-_ROUNDING = frozenset({"builtins.int", "math.ceil", "math.floor"})
-
 
 def told(world: World, node: ast.stmt | ast.expr, *, comments: bool = False) -> str:
     """The source of some code that asks the accelerator, with the comments above it."""

@@ -10,13 +10,13 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.alone.given import asks_for_none, is_none, numbering
+from migrate.alone.given import asks_for_none, numbering
 from migrate.alone.missing import Attributes
 from migrate.alone.questions import Questions
 from migrate.alone.ways import certain, ends
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import is_docstring
+from migrate.analysis.syntax import is_docstring, is_none
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.processes.branches import Branches, Side
 from migrate.programs.values.place import Places, Quantity, number

@@ -351,6 +351,8 @@ _WRITTEN = {
     ast.DictComp: "a dictionary",
     ast.GeneratorExp: "a generator",
     ast.Lambda: "a lambda",
+    ast.Starred: "a list",
+    ast.arg: "a collection of arguments",
 }
 
 

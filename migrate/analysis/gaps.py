@@ -207,7 +207,7 @@ class Gaps:
     def _parts(self, node: ast.AST) -> Iterator[ast.AST | Gap]:
         for child in ast.iter_child_nodes(node):
             part = child.value if isinstance(child, ast.keyword) else child
-            if isinstance(part, ast.expr) and not isinstance(node, ast.Lambda):
+            if isinstance(part, ast.expr) and part is not getattr(node, "test", None):
                 yield part
 
     _KINDS: ClassVar[dict[type[ast.AST], Callable[..., Iterable[ast.AST | Gap]]]] = {

@@ -208,6 +208,17 @@ def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
             waiting += below
 
 
+def first_line(statement: ast.stmt) -> int:
+    """The number of the first line of a statement, with its decorators."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def last_line(statement: ast.stmt) -> int:
+    """The number of its last line."""
+    return statement.end_lineno or statement.lineno
+
+
 def is_main_guard(node: ast.AST) -> bool:
     """`if __name__ == "__main__":`."""
     return (
@@ -225,6 +236,11 @@ def is_docstring(statement: ast.stmt) -> bool:
         and isinstance(statement.value, ast.Constant)
         and isinstance(statement.value.value, str)
     )
+
+
+def is_none(node: ast.expr | None) -> bool:
+    """Whether None is written there."""
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def same(one: ast.AST, other: ast.AST) -> bool:

@@ -81,7 +81,6 @@ ITSELF = Selector("itself", lambda _: Special.ITSELF)
 FUNCTION = _field("function", "func")  # `a.f` of a.f(x)
 RECEIVER = _field("receiver", "func", "value")  # `a` of a.f(x)
 VALUE = _field("value", "value")  # `a` of a.b, a[i], x = a, return a, await a
-INDEX = _field("index", "slice")  # `i` of a[i]
 LEFT = _field("left side", "left")  # `a` of a + b, a == b
 RIGHT = Selector("right side", _right)  # `b` of a + b, a == b
 TEST = _field("test", "test")  # `t` of x if t else y, if t: ..., while t: ...

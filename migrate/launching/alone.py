@@ -15,7 +15,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from migrate.launching.text import Text, end, start
+from migrate.analysis.syntax import first_line, last_line
+from migrate.launching.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,15 +56,15 @@ def _blocks(text: Text, accelerator: str) -> Iterator[ast.With | ast.If]:
             is_ours = ast.unparse(node.test) == f"{accelerator}.is_main_process"
         else:
             continue
-        if is_ours and start(node.body[0]) > node.lineno:
+        if is_ours and first_line(node.body[0]) > node.lineno:
             yield node
 
 
 def _opened(text: Text, block: ast.With | ast.If) -> str:
     """The text with the body of a block in its place."""
     by = block.body[0].col_offset - block.col_offset
-    body = text.dedented(block.lineno + 1, end(block), by)
-    return "\n".join([*text.of(1, block.lineno - 1), *body, *text.of(end(block) + 1, len(text.lines))])
+    body = text.dedented(block.lineno + 1, last_line(block), by)
+    return "\n".join([*text.of(1, block.lineno - 1), *body, *text.of(last_line(block) + 1, len(text.lines))])
 
 
 def _asks(tree: ast.Module, accelerator: str) -> bool:

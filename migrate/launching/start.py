@@ -24,9 +24,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
+from migrate.analysis.syntax import first_line, last_line
 from migrate.launching.names import bound, mentioned, needed, reached, touched
 from migrate.launching.refusal import NotStarted
-from migrate.launching.text import INDENT, end, replaced, start
+from migrate.launching.text import INDENT, replaced
 from migrate.launching.view import IMPORTS, Region, View
 
 if TYPE_CHECKING:
@@ -58,14 +59,14 @@ def started(content: str, original: str, mark: str, package: str, roles: Callabl
     inside = {node for region in view.regions for node in region.statements}
     changes = [one.change() for one in work]
     changes += [_gone(view, node) for node in view.setup if node not in inside]
-    changes += [(start(node), end(node), lines) for node, lines in view.spoken.items() if node not in inside]
+    changes += [(first_line(node), last_line(node), lines) for node, lines in view.spoken.items() if node not in inside]
     changes.append(_imported(view))
     return "\n".join(replaced(view.text.lines, changes))
 
 
 def _gone(view: View, node: ast.stmt) -> tuple[int, int, list[str]]:
     """A statement away, with one of the blank lines around it."""
-    first, last = start(node), end(node)
+    first, last = first_line(node), last_line(node)
     if view.shares_a_line(node):
         raise NotStarted("two statements share a line", _APART, cell=view.cells[node])
     around = view.text.lines[first - 2].strip(), (view.text.lines[last : last + 1] or ["x"])[0].strip()
@@ -77,11 +78,11 @@ def _gone(view: View, node: ast.stmt) -> tuple[int, int, list[str]]:
 def _imported(view: View) -> tuple[int, int, list[str]]:
     """The launcher beside what is imported already."""
     for node in view.cells:
-        if isinstance(node, ast.ImportFrom) and node.module == view.package and start(node) == end(node):
+        if isinstance(node, ast.ImportFrom) and node.module == view.package and first_line(node) == last_line(node):
             names = sorted({*(ast.unparse(alias) for alias in node.names), LAUNCHER}, key=lambda n: (n[0].islower(), n))
-            return start(node), end(node), [f"from {view.package} import {', '.join(names)}"]
+            return first_line(node), last_line(node), [f"from {view.package} import {', '.join(names)}"]
     first = next(node for node in view.cells)
-    return start(first), start(first) - 1, [f"from {view.package} import {LAUNCHER}"]
+    return first_line(first), first_line(first) - 1, [f"from {view.package} import {LAUNCHER}"]
 
 
 class _Start:
@@ -99,7 +100,7 @@ class _Start:
 
     def change(self) -> tuple[int, int, list[str]]:
         """The lines of the cell that give way, and what comes in their place."""
-        first, last = start(self._statements[0]), end(self._statements[-1])
+        first, last = first_line(self._statements[0]), last_line(self._statements[-1])
         results = self._results()
         name = self._name()
         names = ", ".join(part for one in results for part in self._received(one))
@@ -139,7 +140,7 @@ class _Start:
     # --- what each process needs ------------------------------------------------------------------------------------
 
     def _needed_setup(self) -> list[str]:
-        above = [node for node in self._view.setup if start(node) < start(self._statements[0])]
+        above = [node for node in self._view.setup if first_line(node) < first_line(self._statements[0])]
         found = []
         for number, node in enumerate(above):
             again = {name for other in above[number + 1 :] if self._view.is_prepare(other) for name in bound([other])}
@@ -179,7 +180,7 @@ class _Start:
         """A name that is another object by now would be prepared in the place of the first."""
         inside = {other for region in self._view.regions for other in region.statements}
         for other in self._view.cells:
-            if start(node) < start(other) < start(self._statements[0]) and other not in inside:
+            if first_line(node) < first_line(other) < first_line(self._statements[0]) and other not in inside:
                 if other not in self._view.setup and (again := bound([other]) & set(names)):
                     raise self._refused(f"`{min(again)}` is given another value after it is prepared", _INSIDE, other)
 
@@ -262,7 +263,7 @@ class _Start:
         first, last = self._statements[0], self._statements[-1]
         if self._view.shares_a_line(first) or self._view.shares_a_line(last):
             raise self._refused("two statements share a line", _APART)
-        if any(self._view.mark in line for line in text.of(start(first), end(last))):
+        if any(self._view.mark in line for line in text.of(first_line(first), last_line(last))):
             raise self._refused("a line of IPython stands among what several processes run", _APART)
         if found := self._classes():
             what = f"methods of {min(found)} use the accelerator, which is there in the function only"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import first_line, last_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 INDENT = "    "
-LINE_END = re.compile(r"(?<=\n)")
 
 
 class Text:
@@ -46,18 +46,7 @@ class Text:
 
     def source(self, node: ast.stmt) -> str:
         """A statement as it is written."""
-        return "\n".join(self.of(start(node), end(node)))
-
-
-def start(node: ast.stmt) -> int:
-    """The first line of a statement, with its decorators."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(each.lineno for each in decorators)])
-
-
-def end(node: ast.stmt) -> int:
-    """Its last line."""
-    return node.end_lineno or node.lineno
+        return "\n".join(self.of(first_line(node), last_line(node)))
 
 
 def replaced(lines: Sequence[str], changes: Iterable[tuple[int, int, list[str]]]) -> list[str]:

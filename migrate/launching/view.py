@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import first_line, last_line
 from migrate.launching.alone import on_one_process
 from migrate.launching.names import DEFINITIONS, bound, globals_of, mentioned, reached
 from migrate.launching.refusal import NotStarted
-from migrate.launching.text import Text, end, start
+from migrate.launching.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -175,13 +176,13 @@ class View:
 
     def after(self, region: Region) -> Sequence[ast.stmt]:
         """The statements below a region."""
-        last = start(region.statements[-1])
-        return [node for node in self.cells if start(node) > last]
+        last = first_line(region.statements[-1])
+        return [node for node in self.cells if first_line(node) > last]
 
     def shares_a_line(self, node: ast.stmt) -> bool:
         """Whether another statement stands on the first or the last line of one."""
-        ends = {start(node), end(node)}
-        return any(other is not node and ends & {start(other), end(other)} for other in self.text.tree.body)
+        ends = {first_line(node), last_line(node)}
+        return any(other is not node and ends & {first_line(other), last_line(other)} for other in self.text.tree.body)
 
 
 def _only_shows(node: ast.stmt) -> bool:

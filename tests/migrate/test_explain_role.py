@@ -745,7 +745,6 @@ GAPS = {  # what is asked, the program below HEAD, and all that was seen to be i
         """,
         [
             "t.py:5: what somelib.a() gives is not known: it is a library function without a row in the tables",
-            "t.py:5: nothing in the files that were read gives `x` a value",
             "t.py:5: what somelib.b() gives is not known: it is a library function without a row in the tables",
             "t.py:5: what somelib.c() gives is not known: it is a library function without a row in the tables",
         ],
@@ -784,7 +783,7 @@ def test_the_way_back_is_told_as_far_as_it_goes(case):
 
     lines = explain(f"t.py:{place}").stdout.splitlines()
 
-    seen = lines[lines.index("    What was seen:") + 1 :]
+    seen = lines[len(lines) - lines[::-1].index("    What was seen:") :]  # of several values it is the same
     assert [line.strip() for line in seen if re.match(r"    \w+\.py:", line)] == expected
 
 

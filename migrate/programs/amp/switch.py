@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import same
+from migrate.analysis.syntax import is_none, same
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -48,7 +48,7 @@ class Switch:
             return True
         if not self.may_be_none:
             return None
-        if isinstance(test, ast.Compare) and self._is_scaler(facts, test.left) and _is_none(test.comparators[0]):
+        if isinstance(test, ast.Compare) and self._is_scaler(facts, test.left) and is_none(test.comparators[0]):
             found = {ast.Is: False, ast.Eq: False, ast.IsNot: True, ast.NotEq: True}
             return found.get(type(test.ops[0])) if len(test.ops) == 1 else None
         return True if self._is_scaler(facts, test) else None
@@ -78,7 +78,7 @@ def read(facts: Facts, call: ast.Call, unit: Unit) -> Switch:
     others = [b for b in facts.bindings if b.target == target and b.statement is not statement and b.unit is unit]
     for other in others:
         value = getattr(other.statement, "value", None)
-        if not isinstance(other.statement, ast.Assign) or not _is_none(value) or len(other.statement.targets) != 1:
+        if not isinstance(other.statement, ast.Assign) or not is_none(value) or len(other.statement.targets) != 1:
             raise Stays(other.statement, f"{target} is also something else")
     may_be_none = not is_alone or isinstance(above, ast.If) or bool(others)
     statements = (*(other.statement for other in others), statement)
@@ -89,7 +89,7 @@ def _chosen(value: ast.expr, call: ast.Call) -> ast.expr | None:
     """`args.amp` of `GradScaler() if args.amp else None`."""
     if value is call:
         return None
-    if isinstance(value, ast.IfExp) and value.body is call and _is_none(value.orelse):
+    if isinstance(value, ast.IfExp) and value.body is call and is_none(value.orelse):
         return value.test
     raise Stays(call, "the scaler is chosen in a way that is not understood")
 
@@ -109,10 +109,6 @@ def _enabled(call: ast.Call) -> ast.expr | None:
             raise Stays(call, "the scaler is turned off")
         return None
     return flag
-
-
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _receiver(call: ast.Call, method: str) -> ast.expr | None:

@@ -7,6 +7,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
+from migrate.programs.values.outputs import names_in_targets
 
 if TYPE_CHECKING:
     from migrate.analysis.units import Unit
@@ -32,7 +33,7 @@ class Figures:
             return bool(opened)
         return any(
             isinstance(node, ast.Assign)
-            and given.id in _names(node)
+            and given.id in names_in_targets(node)
             and (node in opened or not self._voice.outputs.makes_figure(node))
             for node in self._facts.own(unit)
         )
@@ -55,10 +56,6 @@ class Figures:
             lambda s: voice.outputs.makes_figure(s) or (voice.only_outputs(s) and not voice.is_collective(s)), below
         )
         return not voice.is_private(statement, list(drawing))
-
-
-def _names(statement: ast.Assign) -> set[str]:
-    return {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
 __all__ = ["Figures"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, is_main_guard
+from migrate.analysis.syntax import FUNCTIONS, is_main_guard, is_none
 from migrate.analysis.units import Function, module_of
 from migrate.programs.values.always import holds_by_default, is_always_run
 from migrate.programs.values.sources import called_by_name
@@ -69,11 +69,7 @@ def _seeds(sameness: Sameness, call: ast.Call) -> bool:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
     else:
         return False
-    return bool(given) and all(map(sameness.same, given)) and not any(map(_is_none, given))
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    return bool(given) and all(map(sameness.same, given)) and not any(map(is_none, given))
 
 
 def _is_seeded(
@@ -82,7 +78,7 @@ def _is_seeded(
     """Whether an environment is seeded where it is made, or where what is made of it has its name."""
     keyword = next((MAKERS[name] for name in called_by_name(facts, made) if MAKERS.get(name)), "")
     given = next((each.value for each in made.keywords if each.arg == keyword), None)
-    if given is not None and not _is_none(given):
+    if given is not None and not is_none(given):
         return sameness.same(given)
     names = _names(facts, made)
     if any(_is_seeding(facts, call, made, names) for call in seeding) or _is_after(facts, program, made, frozenset()):

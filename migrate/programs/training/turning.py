@@ -14,7 +14,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.programs.training.phases import Phase, Phases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
@@ -138,11 +138,3 @@ def misread(facts: Facts, turning: Turning, until: int) -> ast.AST | None:
 
 def _other(turning: Turning, item: ast.Subscript) -> bool:
     return isinstance(item.slice, ast.Constant) and item.slice.value != turning.key
-
-
-def evaluated(facts: Facts, found: Iterable[Turning], loop: LoopFact) -> Iterator[str]:
-    """The names of loaders beside the one that is trained on, over which a loop evaluates."""
-    held = {turning.held for turning in found}
-    for node in ast.walk(loop.node.iter) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else ():
-        if isinstance(node, ast.Subscript) and held & {value.origin for value in facts.values(node.value)}:
-            yield ast.unparse(node)

@@ -174,7 +174,7 @@ class Outputs:
     def makes_figure(self, statement: ast.stmt) -> bool:
         """`fig, ax = plt.subplots()`, `im = ax.imshow(x)`."""
         return isinstance(statement, ast.Assign) and bool(
-            _names(statement) & self._figures_of(self._facts.unit(statement))
+            names_in_targets(statement) & self._figures_of(self._facts.unit(statement))
         )
 
     def _figures_of(self, unit: Unit) -> frozenset[str]:
@@ -183,7 +183,7 @@ class Outputs:
             assigned = [n for n in self._facts.own(unit) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)]
             for _ in range(3):  # a figure, its axes, what is drawn on them
                 drawn = (a for a in assigned if isinstance(a.value, ast.Call) and self._draws(a.value))
-                self._figures[unit] = frozenset().union(*map(_names, drawn))
+                self._figures[unit] = frozenset().union(*map(names_in_targets, drawn))
         return self._figures[unit]
 
     def _draws(self, call: ast.Call) -> bool:
@@ -222,7 +222,8 @@ class Outputs:
         return counting | origins(values, *_ON_BARS)
 
 
-def _names(statement: ast.Assign) -> set[str]:
+def names_in_targets(statement: ast.Assign) -> set[str]:
+    """The names that stand in what an assignment sets: `figure`, also of `figure.title = x`."""
     return {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 

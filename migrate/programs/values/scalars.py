@@ -65,12 +65,7 @@ class Scalars:
         return Scalar.WHOLE if is_number(self._facts, node) else None
 
     def _combined(self, node: ast.BinOp, depth: int) -> Scalar | None:
-        sides = [self.kind(side, depth) for side in (node.left, node.right)]
-        if None in sides:
-            return None
-        if Scalar.TENSOR in sides:
-            return Scalar.TENSOR
-        return Scalar.FLOAT if Scalar.FLOAT in sides or isinstance(node.op, ast.Div) else Scalar.WHOLE
+        return _of(node.op, self.kind(node.left, depth), self.kind(node.right, depth))
 
     def _called(self, node: ast.Call, depth: int) -> Scalar | None:
         names = self._facts.called(node)
@@ -198,15 +193,19 @@ class Scalars:
         if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(value) == name:
             return Scalar.WHOLE
         if isinstance(value, ast.BinOp):
-            sides = [self.grown(side, name, depth) for side in (value.left, value.right)]
-            if None in sides:
-                return None
-            if Scalar.TENSOR in sides:
-                return Scalar.TENSOR
-            return Scalar.FLOAT if Scalar.FLOAT in sides or isinstance(value.op, ast.Div) else Scalar.WHOLE
+            return _of(value.op, self.grown(value.left, name, depth), self.grown(value.right, name, depth))
         if isinstance(value, ast.Call) and self._facts.called(value) & _OF_MANY:
             return _one(self.grown(argument, name, depth) for argument in value.args)
         return self.kind(value, depth)
+
+
+def _of(operator: ast.operator, *sides: Scalar | None) -> Scalar | None:
+    """What arithmetic on two of these gives."""
+    if None in sides:
+        return None
+    if Scalar.TENSOR in sides:
+        return Scalar.TENSOR
+    return Scalar.FLOAT if Scalar.FLOAT in sides or isinstance(operator, ast.Div) else Scalar.WHOLE
 
 
 def _names(node: ast.AST) -> set[str]:
