@@ -92,9 +92,9 @@ class Plan:
         """Give a call one more argument: by keyword, before the `position`-th, or after the last positional one."""
         check_expression(code)
         if keyword is not None and position is not None:
-            raise ValueError("an argument is given by keyword or by position, not both.")
+            raise ValueError(f"the argument {code} is given by keyword or by position, not both.")
         if keyword is not None and any(argument.arg == keyword for argument in call.keywords):
-            raise ValueError(f"the call already has {keyword}=. Use replace_argument.")
+            raise ValueError(f"`{ast.unparse(call)}` already has {keyword}=. Use replace_argument.")
         self._add(call, do.AddArgument(code, position, keyword), rule, reason, group, [code])
 
     def replace_argument(
@@ -367,7 +367,7 @@ def _position(call: ast.Call, argument: ast.expr | ast.keyword) -> int:
     for number, written in enumerate(arguments_of(call)):
         if written is argument:
             return number
-    raise ValueError("this is not an argument of the call.")
+    raise ValueError(f"`{ast.unparse(argument)}` is not an argument of `{ast.unparse(call)}`. Pass one of its nodes.")
 
 
 def _decoded_lines(content: bytes) -> list[str]:

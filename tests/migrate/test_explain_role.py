@@ -398,6 +398,16 @@ CHAINS = {
         """,
         [(10, "read here"), (5, "assigned to `net`"), (5, "made here by nn.Linear()")],
     ),
+    "a parameter that takes all arguments": (
+        "nets",
+        """
+        def count(*nets):
+            for net in nets:
+                print(net)
+        count(nn.Linear(1, 1))
+        """,
+        [(5, "read here"), (4, "a collection of arguments, made here")],
+    ),
     "what a star took": (
         "rest[0]",
         """

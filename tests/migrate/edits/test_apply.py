@@ -349,6 +349,12 @@ def test_rename_parameter(edit, changes, result):
     assert e.text() == result
 
 
+def test_a_parameter_without_a_default_is_given_one(edit):
+    e = edit("def f(device): pass\n")
+    e.do("rename_parameter", e.file.tree.body[0].args.args[0], "accelerator", default="None")
+    assert e.text() == "def f(accelerator=None): pass\n"
+
+
 def test_parameters_of_lambdas(edit):
     e = edit("f(lambda x, *y, z=1: x)\n")
     e.do("rename_parameter", e.file.tree.body[0].value.args[0].args.kwonlyargs[0], "NEW")

@@ -133,6 +133,12 @@ def test_drop(edit, source, names, result):
     assert e.text() == result
 
 
+def test_a_plain_import_stands_above_those_of_names(edit):
+    e = edit("from numpy import array\nfrom torch import nn\n\nx\n")
+    e.do("add_import", "train.py", "torch")
+    assert e.text() == "import torch\nfrom numpy import array\nfrom torch import nn\n\nx\n"
+
+
 def test_dropping_twice_is_agreed(edit):
     e = edit("from a import b, c\n")
     e.do("drop_import", e.stmt("from"), "b").do("drop_import", e.stmt("from"), "b")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from migrate.edits import ITSELF, RECEIVER, VALUE, Plan, PlannedFile, argument
+from migrate.edits import BODY, ITSELF, RECEIVER, VALUE, Plan, PlannedFile, argument
 from migrate.source.address import Index
 
 
@@ -127,6 +127,13 @@ def test_several_files():
         ("insert_before", ["stmt", " "], {}, "no statements"),
         ("replace", ["stmt", "{a}"], {"a": VALUE.then(VALUE)}, "has no value, then value"),
         ("add_import", ["nowhere.py", "m", "n"], {}, "nowhere.py is not one of the plan's files"),
+        (
+            "add_argument",
+            ["expr", "1"],
+            {"keyword": "k", "position": 0},
+            "argument 1 is given by keyword or by position",
+        ),
+        ("remove_argument", ["expr", "stmt"], {}, "is not an argument of `f\\(x\\)`"),
     ],
 )
 def test_mistakes_of_a_rule_raise(edit, method, args, kwargs, message):
@@ -134,6 +141,45 @@ def test_mistakes_of_a_rule_raise(edit, method, args, kwargs, message):
     nodes = {"expr": e.expr("f(x)"), "stmt": e.stmt("f")}
     with pytest.raises(ValueError, match=message):
         e.do(method, *[nodes.get(arg, arg) for arg in args], **kwargs)
+
+
+def test_a_call_has_a_keyword_once(edit):
+    e = edit("f(x, k=1)\n")
+    with pytest.raises(ValueError, match=r"`f\(x, k=1\)` already has k="):
+        e.do("add_argument", e.expr("f(x, k=1)"), "2", keyword="k")
+
+
+def test_a_parameter_has_a_name_of_python(edit):
+    e = edit("def f(x): pass\n")
+    with pytest.raises(ValueError, match="'a b' is not a name"):
+        e.do("rename_parameter", e.stmt("def").args.args[0], "a b")
+    with pytest.raises(ValueError, match="'1' is not a name"):
+        e.do("add_parameter", e.stmt("def"), "1")
+
+
+def test_the_place_of_an_argument_behind_a_star_is_not_known(edit):
+    e = edit("f(*a, x)\n")
+    with pytest.raises(ValueError, match="has no argument 1"):
+        e.do("rewrite", e.expr("f(*a, x)"), "{x}", x=argument(1))
+
+
+def test_a_body_is_not_one_part(edit):
+    e = edit("if a:\n    b\n")
+    with pytest.raises(ValueError, match="has no body, then value"):
+        e.do("replace", e.stmt("if"), "{x}", x=BODY.then(VALUE))
+
+
+def test_a_hole_may_be_filled_with_text_or_with_the_whole(edit):
+    e = edit("f( x )\n")
+    call = e.expr("f(x)")
+    e.do("rewrite", call, "{target}.run({whole})", target="accelerator", whole=call)
+    assert e.text() == "accelerator.run(f( x ))\n"
+
+
+def test_an_if_is_cleaned_away_where_what_a_fold_keeps_is_gone(edit):
+    e = edit("a()\nif verbose:\n    if b:\n        c()\n    else:\n        d()\n")
+    e.do("fold", e.stmt("if b"), keep="body").do("remove", e.stmt("c()"))
+    assert e.text() == "a()\n"
 
 
 def test_a_part_must_be_inside(edit):
