@@ -7,6 +7,7 @@
 #               a part of it: make torture INPUTS=1000)
 #   make test-xla, make test-tpu-contract   in environments of their own (1 to 2 GB each): torch_xla on XLA's CPU client,
 #               and whether the real torch_tpu is what the stand-in for it imitates; neither needs a TPU
+#   make coverage   which branches of analysis, edits, rules and the runtime's data the tests go through (half an hour)
 #   make docs   the documentation as a site, in site/: opens from the disk
 #   make bench  run the benchmarks and write docs/performance.md (takes long; pip install accelerate lightning to compare)
 
@@ -21,6 +22,12 @@ SEED ?= 0
 # Only some benchmarks: make bench BENCH="step start"
 BENCH ?=
 
+# What the tests of `make coverage` are: those of the parts that it looks at, and whole conversions.
+COVERING := $(addprefix tests/migrate/,analysis edits programs rules test_bad_input.py test_explain_role.py test_fixtures.py \
+	test_likely.py test_outsiders.py test_parts.py test_reviewing.py test_trainer_families.py test_views.py) \
+	$(addprefix tests/runtime/test_,accelerator.py dispatch.py evaluation.py filling.py pieces.py plan.py prefetch.py project.py \
+	replicas.py resume.py seeded.py state.py streams.py training.py uneven.py workers.py)
+
 # torch_xla and torch_tpu want versions of torch of their own.
 XLA_VENV ?= .venv-xla
 TPU_VENV ?= .venv-tpu
@@ -32,7 +39,7 @@ INSTALL := $(PY) -m pip --disable-pip-version-check install --quiet
 LOCKED ?=
 PIP := $(INSTALL) $(if $(LOCKED),--no-build-isolation) -c constraints.txt
 
-.PHONY: demo docs bench test test-long torture test-xla test-tpu-contract lint types unit format clean help
+.PHONY: demo docs bench coverage test test-long torture test-xla test-tpu-contract lint types unit format clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -52,6 +59,14 @@ types: $(VENV)/.dev
 # One thread a process: the tests start processes of their own, and sums must not depend on the machine.
 unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS)
+
+# One process: what it starts (ranks, workers) is measured as well.
+coverage: $(VENV)/.dev
+	@rm -rf .coverage
+	OMP_NUM_THREADS=1 $(PY) -m coverage run -m pytest -q $(COVERING)
+	@$(PY) -m coverage combine --quiet
+	@$(PY) -m coverage json --quiet -o .coverage/branches.json
+	@$(PY) tests/branches.py .coverage/branches.json
 
 test-xla: $(VENV)/.dev $(XLA_VENV)/.ready
 	TORCH_XLA_PYTHON=$(abspath $(XLA_VENV))/bin/python $(PY) -m pytest tests/xla
