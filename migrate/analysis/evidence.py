@@ -103,10 +103,12 @@ class Evidence:
             return Link(node, self._made(node))
         if isinstance(node, ast.alias):
             module, name = self._binders.imported(node)
+            statement = self._facts.tree(node).parents[node]
             if module is None:
-                return Link(self._facts.tree(node).parents[node], "imported from a library")
+                source = "a file that was not read" if getattr(statement, "level", 0) else "a library"
+                return Link(statement, f"imported from {source}")
             if not name or value.role is Role.MODULE:
-                return Link(self._facts.tree(node).parents[node], f"imported: {module.path}")
+                return Link(statement, f"imported: {module.path}")
         if value.origin is None:
             if isinstance(node, ast.Constant):
                 return Link(node, f"written here: {ast.unparse(node)}")

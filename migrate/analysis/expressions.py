@@ -162,8 +162,6 @@ def _parts(state: State, node: ast.AST, frame: Frame) -> Values:
             if isinstance(child, ast.expr):
                 values = evaluate(state, child, frame)
                 found = found | values if found else values
-            elif isinstance(child, ast.keyword):
-                found |= evaluate(state, child.value, frame)
     return found
 
 

@@ -398,6 +398,107 @@ CHAINS = {
         """,
         [(10, "read here"), (5, "assigned to `net`"), (5, "made here by nn.Linear()")],
     ),
+    "a method that is kept": (
+        "weights",
+        """
+        model = nn.Linear(1, 1)
+        get = model.parameters
+        weights = get()
+        print(weights)
+        """,
+        [
+            (7, "read here"),
+            (6, "assigned to `weights`"),
+            (4, "made here by nn.Linear() (the way from there is not recorded)"),
+        ],
+    ),
+    "parameters that are collected": (
+        "weights",
+        """
+        model = nn.Linear(1, 1)
+        weights = [w for w in model.parameters()]
+        print(weights)
+        """,
+        [
+            (6, "read here"),
+            (5, "assigned to `weights`"),
+            (5, "a list, made here"),
+            (6, "read here"),
+            (5, "assigned to `weights`"),
+            (5, "collected here"),
+            (5, "given by model.parameters()"),
+            (4, "assigned to `model`"),
+            (4, "made here by nn.Linear()"),
+        ],
+    ),
+    "a generator that waits": (
+        "net",
+        """
+        def nets():
+            yield
+            yield nn.Linear(1, 1)
+        for net in nets():
+            print(net)
+        """,
+        [
+            (8, "read here"),
+            (7, "`net` is what iterating over `nets()` gives"),
+            (6, "yielded by nets()"),
+            (6, "made here by nn.Linear()"),
+        ],
+    ),
+    "a text that is put together": (
+        "name",
+        """
+        name = f"cuda:{0}"
+        print(name)
+        """,
+        [(5, "read here"), (4, "assigned to `name`")],
+    ),
+    "a parameter that must be named": (
+        "net",
+        """
+        def fit(*, net):
+            print(net)
+        fit(net=nn.Linear(1, 1))
+        """,
+        [(5, "read here"), (6, "passed to fit() as `net`"), (6, "made here by nn.Linear()")],
+    ),
+    "a closure": (
+        "net",
+        """
+        def outer():
+            net = nn.Linear(1, 1)
+            def inner():
+                print(net)
+            inner()
+        outer()
+        """,
+        [(7, "read here"), (5, "assigned to `net`"), (5, "made here by nn.Linear()")],
+    ),
+    "super in a nested function": (
+        "net",
+        """
+        class Base:
+            def build(self):
+                return self
+        class Net(Base, nn.Module):
+            def make(self):
+                def inner():
+                    return super(Net, self).build()
+                net = inner()
+                print(net)
+        Net().make()
+        """,
+        [
+            (12, "read here"),
+            (11, "assigned to `net`"),
+            (10, "returned by inner()"),
+            (6, "returned by Base.build()"),
+            (5, "the object that Base.build() runs on"),
+            (13, "made here by Net()"),
+        ],
+    ),
     "a parameter that takes all arguments": (
         "nets",
         """
@@ -510,6 +611,44 @@ def test_an_import_of_the_project_is_followed():
         "        model = nn.Linear(1, 1)",
         "    nets.py:4: made here by nn.Linear()",
     ]
+
+
+IMPORTED = {  # what is asked in the last line, the lines below HEAD, and the links
+    "a module": ("nets", "import nets\nprint(nets)\n", ["t.py:5: read here", "t.py:4: imported: nets.py"]),
+    "an attribute of a module": (
+        "nets.model",
+        "import nets\nprint(nets.model)\n",
+        ["t.py:5: read here", "nets.py:4: assigned to `model`", "nets.py:4: made here by nn.Linear()"],
+    ),
+    "a star behind a star": (
+        "model",
+        "from outer import *\nprint(model)\n",
+        [
+            "t.py:5: read here",
+            "outer.py:1: `model` imported from nets.py",
+            "nets.py:4: assigned to `model`",
+            "nets.py:4: made here by nn.Linear()",
+        ],
+    ),
+    "a file that is not there": (
+        "thing",
+        "from .missing import thing\nprint(thing)\n",
+        ["t.py:5: read here", "t.py:4: imported from a file that was not read"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IMPORTED)
+def test_the_chain_goes_through_files(case):
+    name, source, expected = IMPORTED[case]
+    Path("pyproject.toml").touch()
+    write("nets.py", "model = nn.Linear(1, 1)\n")
+    Path("outer.py").write_text("from nets import *\n")
+    write("t.py", source)
+
+    told = explain(f"t.py:5:{name}").stdout.splitlines()
+
+    assert [line.strip() for line in told if re.match(r"    \w+\.py:", line)] == expected
 
 
 def test_what_a_library_passes_is_told_with_the_library():
@@ -737,6 +876,44 @@ GAPS = {  # what is asked, the program below HEAD, and all that was seen to be i
         print(b)
         """,
         ["t.py:5: `[somelib.one()]` is known, and what `b` gets of it is not"],
+    ),
+    "an attribute of what is not known": (
+        "4:missing.net",
+        """
+        print(missing.net)
+        """,
+        ["t.py:4: nothing in the files that were read gives `missing` a value"],
+    ),
+    "an attribute that is set": (
+        "9:self.net",
+        """
+        import somelib
+        class T:
+            def __init__(self):
+                self.net = somelib.make()
+            def run(self):
+                print(self.net)
+                loss.backward()
+        T().run()
+        """,
+        ["t.py:7: what somelib.make() gives is not known: it is a library function without a row in the tables"],
+    ),
+    "an unknown function": (
+        "5:out",
+        """
+        out = missing()
+        print(out)
+        """,
+        ["t.py:4: nothing in the files that were read gives `missing` a value"],
+    ),
+    "a method of a loader": (
+        "6:out",
+        """
+        loader = DataLoader(data)
+        out = loader.shuffle()
+        print(out)
+        """,
+        ["t.py:5: what `.shuffle()` of a dataloader gives is not known"],
     ),
     "None": (
         "5:net",

@@ -482,3 +482,65 @@ class Box:
     def get(self):
         return self.build()  #: model@7
 Box(lambda: nn.Linear(1, 1)).get()
+
+# === filter with a function of a library
+import torch
+from torch import nn
+net = list(filter(torch.is_tensor, [nn.Linear(1, 1)]))[0]  #: model@3
+
+# === an argument behind a star of unknown length
+from torch import nn, optim
+def use(first, *rest):  #: first: model, optimizer
+    return first
+nets = [nn.Linear(1, 1) for _ in range(2)]
+thing = use(*nets, optim.SGD([], 1))
+
+# === what is spread holds a loader
+from torch import nn
+from torch.utils.data import DataLoader
+def use(first, *rest):  #: first: batch@5
+    return first
+use(*list(DataLoader(data())))
+
+# === arguments of which nothing is known
+from torch import nn
+def use(net=None, **others):  #: net: nothing
+    return net
+use(**settings())
+both = {**settings(), "net": nn.Linear(1, 1)}
+print(both["net"])  #: both["net"]: model@5
+
+# === a decorator that gives something else than it makes
+from torch import nn
+HOOKS = []
+def hooked(f):
+    def inner():
+        return f()
+    HOOKS.append(inner)
+    return None
+@hooked
+def build():
+    return nn.Linear(1, 1)
+net = HOOKS[0]()  #: model@10
+
+# === a lambda that makes a loader is run for each call
+from torch.utils.data import DataLoader
+make = lambda data: DataLoader(data)
+train = make(1)  #: dataloader@2
+test = make(2)  #: dataloader@2#2
+
+# === a function that makes a loader, with a default
+from torch.utils.data import DataLoader, RandomSampler
+def make(data, sampler=RandomSampler(data())):
+    return DataLoader(data, sampler=sampler)
+train = make(1)  #: dataloader@3
+test = make(2)  #: dataloader@3#2
+
+# === both branches return
+from torch import nn, optim
+def make(kind):
+    if kind:
+        return nn.Linear(1, 1)
+    else:
+        return optim.SGD([], 1)
+thing = make(1)  #: model@4, optimizer@6

@@ -37,3 +37,19 @@ net = nn.Linear(1, 1)
 one = Held(net)
 two = Held(nn.Linear(2, 2))
 opt = optim.SGD(net.parameters(), lr=0.1)  #: optimizer
+
+# === an object that is made with a star
+from torch import nn
+class Trainer:
+    def __init__(self, net, number=0):
+        self.net: nn.Module = net
+one = Trainer(*[nn.Linear(1, 1)])
+two = Trainer(nn.Conv2d(1, 1, 1), 2)
+print(two.net)  #: two.net: model
+
+# === a constructor that is not a function of the project
+from torch import nn
+import somelib
+class Trainer:
+    __init__ = somelib.make_init()
+trainer = Trainer()  #: instance

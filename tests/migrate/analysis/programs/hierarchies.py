@@ -376,3 +376,16 @@ class Holder:
         self.net = nn.Linear(1, 1)
 nets = Holder().__dict__
 net = nets["net"]  #: model@4
+
+# === a class of a library that is no model is made ready
+from transformers import PretrainedConfig
+class Config(PretrainedConfig):
+    pass
+config = Config.from_pretrained("base")  #: unknown object
+
+# === a method of the library's class by super()
+from torch import nn
+class Net(nn.Module):
+    def warm(self):
+        return super().eval()
+net = Net().warm()  #: model@5

@@ -199,3 +199,17 @@ from torch import nn
 net = nn.Sequential(nn.Linear(1, 1))
 for part in net._modules.values():
     print(part)  #: part: parameters@2
+
+# === what is put in order holds no less
+from torch import nn
+from torch.utils.data import DataLoader
+batches = list(DataLoader(data()))
+batches.sort()
+first = batches[0]  #: batch@3
+nets = list((nn.Linear(1, 1), nn.Linear(2, 2)))
+print(nets[1])  #: nets[1]: model@6
+
+# === a dictionary of what are no pairs
+from torch import nn
+nets = dict([nn.Linear(1, 1)])
+print(nets["a"])  #: nets["a"]: nothing

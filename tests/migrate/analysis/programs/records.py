@@ -117,3 +117,16 @@ class Setup:
     nets: list = field(default_factory=list, repr=False)
 setup = Setup(nn.Linear(1, 1))
 print(setup.net)  #: setup.net: model@9
+
+# === a named tuple whose fields stand under a keyword
+from collections import namedtuple
+from torch import nn
+Pair = namedtuple(typename="Pair", field_names="net head")
+pair = Pair(nn.Linear(1, 1), nn.Linear(2, 2))
+net = pair[0]  #: nothing
+
+# === an attribute of a class that a call with keywords makes
+from torch import nn
+class Setup:
+    net = nn.Linear(in_features=1, out_features=1)
+print(Setup.net)  #: Setup.net: model@3

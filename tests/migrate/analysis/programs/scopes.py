@@ -177,3 +177,22 @@ def train():
 train()
 for name in ("one", "two"):
     globals()[name] = nn.Linear(1, 1)
+
+# === a name of the module that nobody can read
+from torch import nn
+globals()[key()] = nn.Linear(1, 1)
+print(net)  #: net: nothing
+
+# === eval of what is no name
+from torch import nn
+nets = [nn.Linear(1, 1)]
+net = eval("nets[0]")  #: unknown object
+
+# === eval of some name of a module
+# --- train.py
+import nets, sys
+net = eval("nets." + sys.argv[1])  #: function
+# --- nets.py
+from torch import nn
+def small():
+    return nn.Linear(1, 1)

@@ -177,3 +177,25 @@ class Trainer:
             self.opt.step()
 Trainer(nn.Linear(1, 1)).fit(DataLoader(a))
 Trainer(nn.Linear(2, 2)).fit(DataLoader(b))
+
+# === a class of the project that derives from a model of a library without a row
+import somelib
+from torch import optim
+from torch.utils.data import DataLoader
+class Net(somelib.Block):
+    def forward(self, x):
+        return x
+net = Net()  #: model@7
+optimizer = optim.SGD(net.parameters(), 1)
+for x in DataLoader(data()):  #: training by optimizer@8 over dataloader@9
+    net(x).sum().backward()
+    optimizer.step()
+
+# === a name of a library that is longer than any
+import torch
+deep = torch.a.b.c.d.e.f.g.h.i.j.k  #: nothing
+
+# === a method of something in a batch
+from torch.utils.data import DataLoader
+for batch in DataLoader(data()):
+    count = batch.meta.count()  #: statistic
