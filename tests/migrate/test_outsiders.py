@@ -116,6 +116,12 @@ def test_what_another_program_uses_stays_as_it_is(convert, named, other):
     assert "by another program" in output  # every process evaluates in full, and the report says why
 
 
+def test_a_function_of_another_program_is_given_the_model_itself_by_keyword_too(convert):
+    train = TRAIN.replace('save(net, "net.pt")', 'save(path="net.pt", model=net)')
+    _, after = convert(["."], train=train, common=COMMON, test=BY_NAME)
+    assert 'save(path="net.pt", model=accelerator.unwrap_model(net))' in after["train"]
+
+
 def test_a_function_that_others_import_does_not_read_a_global_that_only_the_script_makes(convert):
     _, after = convert(["."], train=TRAIN, common=COMMON, test=BY_NAME)
     save = next(n for n in ast.parse(after["train"]).body if isinstance(n, ast.FunctionDef))

@@ -146,6 +146,26 @@ def test_a_method_under_no_grad_in_the_training_loop(changed):
     )
 
 
+TOLD = (
+    NET
+    + """
+def told(first, **others):
+    found = [first.decode]
+    for name, each in others.items():
+        found.append((name, each.steps))
+    return found
+"""
+)
+
+
+def test_a_function_that_takes_models_by_any_name_is_given_the_model_itself(changed):
+    changed(
+        setup=(TOLD, TOLD.replace("each.steps", "accelerator.unwrap_model(each).steps")),
+        model="model = Net()\nother = Net()",
+        end=("told(other, net=model, second=other)", f"told(other, net={INNER}, second=other)"),
+    )
+
+
 HANDLED = "accelerator = Accelerator(kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)])"
 AROUND = {
     "a method": ("model.decode(x)", f"{INNER}.decode(x)"),

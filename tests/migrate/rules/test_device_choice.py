@@ -485,6 +485,23 @@ def test_a_device_of_a_file_of_settings_is_that_of_the_process(tmp_path, monkeyp
     assert changes["settings.py"] == SETTINGS.replace("cuda:0", "cuda")
 
 
+FIELD = """\
+class Settings:
+    device: torch.device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    steps = 3
+    rate: float
+
+settings = Settings()
+"""
+
+
+def test_a_device_that_a_class_keeps_is_that_of_the_process(changed):
+    changed(
+        setup=(FIELD, FIELD.replace("cuda:0", "cuda")),
+        end="noise = torch.zeros(settings.steps, device=settings.device)",
+    )
+
+
 def test_a_device_that_only_moves_read_stays(tmp_path, monkeypatch):
     model = "nn.Linear(2, 1).to(device)"
     files = {"settings.py": SETTINGS, "train.py": NETWORK.format(settings="settings", model=model)}
