@@ -144,8 +144,12 @@ def test_only_checks_of_paths_are_answered(capsys):
     assert capsys.readouterr() == ("", "No plain training loops.\n")
     assert is_answered(["a.py", "-q", "--check"])
     assert capsys.readouterr() == ("", "")
+    assert is_answered(["--check", "--cache-dir", "kept", "a.py", "-q"])
     for other in (["a.py"], ["--check"], ["--check", "--diff", "a.py"], ["--check", "-"], ["--check", ""], []):
         assert not is_answered(other)
+    for wrong in (["a.py", "--cache-dir"], ["--cache-dir", "a.py"], ["--no-cache", "--cache-dir", "b", "a.py"]):
+        assert not is_answered(["--check", *wrong])
+    assert not is_answered(["--check", "a.py", "--cache-dir", "-q"])
     assert capsys.readouterr() == ("", "")
 
 
