@@ -53,6 +53,26 @@ def test_dropped(changed, name):
 REWRITTEN = {
     "unpacked from a list": ("batch", "x, y = [t.to(device) for t in batch]", "x, y = batch"),
     "unpacked from a tuple": ("batch", "x, y = tuple(t.to(device) for t in batch)", "x, y = batch"),
+    "unpacked from some of a list": (
+        "batch",
+        "x, y = list(t.to(device) for t in batch if len(t))",
+        "x, y = list(t for t in batch if len(t))",
+    ),
+    "a dictionary made of pairs": (
+        "batch",
+        "rows = {k: v.to(device) for k, v in zip('xy', batch)}\nx, y = rows['x'], rows['y']",
+        "rows = {k: v for k, v in zip('xy', batch)}\nx, y = rows['x'], rows['y']",
+    ),
+    "a dictionary that is cast": (
+        "batch",
+        "rows = {k: v.float().to(device) for k, v in dict(x=batch[0], y=batch[1]).items()}\nx, y = rows['x'], rows['y']",
+        "rows = {k: v.float() for k, v in dict(x=batch[0], y=batch[1]).items()}\nx, y = rows['x'], rows['y']",
+    ),
+    "moved, or something else": (
+        "x, y",
+        "x = x.to(device) if len(x) else x.float()",
+        "x = x if len(x) else x.float()",
+    ),
     "unpacked from a map": ("batch", "x, y = map(lambda t: t.to(device), batch)", "x, y = batch"),
     "a map of a part": (
         "batch",

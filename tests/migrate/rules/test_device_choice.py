@@ -121,6 +121,24 @@ def test_other_tensors_keep_the_variable(changed):
     )
 
 
+def test_a_function_has_a_device_of_its_own(changed):
+    own = "def other():\n    device = 'cpu'\n    return torch.ones(1, device=device)"
+    changed(
+        accelerator="",
+        setup=(f"{PLAIN}\n{own}", f"{ACCELERATOR}\ndevice = accelerator.device\n{own}"),
+        end="noise = torch.ones(2, device=device) + other()",
+    )
+
+
+def test_what_is_executed_before_the_choice_does_not_change_it(changed):
+    early = 'exec("steps = 1")'
+    changed(
+        accelerator="",
+        setup=(f"{early}\n{PLAIN}", f"{early}\n{ACCELERATOR}"),
+        batch=("x, y = x.to(device), y.to(device)", ""),
+    )
+
+
 def test_after_something_was_made(changed):
     changed(made=(PLAIN, ""), batch=("x, y = x.to(device), y.to(device)", ""))
 
