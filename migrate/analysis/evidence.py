@@ -259,8 +259,6 @@ class Evidence:
     def _call(self, node: ast.Call, value: Value) -> Iterator[_Step]:
         for unit in self._facts.targets(node):
             yield from self._given_back(unit, value)
-            if value.origin is unit.node:  # a generator
-                yield _Spot(unit.node, value), Link(node, f"made by calling {called(unit)}")
         if value.receiver is not None and value.name == SUPER:
             yield from self._seen_as_base(node, value.receiver)
         sources = arguments(node)
@@ -312,8 +310,6 @@ class Evidence:
                 yield from self._from(source, value, Link(call, f"given to {short(call.func)}()"), inner=True)
         elif isinstance(call, ast.expr):
             yield from self._elements(call, value)
-        if (generator := self._unit(origin)) is not None:
-            yield from self._yielded(generator, value)
         for sources, place in self._binders.puts(origin):
             if not sources:
                 yield from self._stored(place, value)

@@ -122,6 +122,14 @@ def test_a_function_of_another_program_is_given_the_model_itself_by_keyword_too(
     assert 'save(path="net.pt", model=accelerator.unwrap_model(net))' in after["train"]
 
 
+def test_a_function_of_another_program_that_hands_the_model_on_is_given_the_model_itself(convert):
+    asked = "torch.save(model.state_dict(), path)"
+    write = "def write(net, path):\n        torch.save(net.state_dict(), path)\n\n    def save("
+    train = TRAIN.replace(asked, "write(model, path)").replace("def save(", write)
+    _, after = convert(["."], train=train, common=COMMON, test=BY_NAME)
+    assert 'save(accelerator.unwrap_model(net), "net.pt")' in after["train"]
+
+
 def test_a_function_that_others_import_does_not_read_a_global_that_only_the_script_makes(convert):
     _, after = convert(["."], train=TRAIN, common=COMMON, test=BY_NAME)
     save = next(n for n in ast.parse(after["train"]).body if isinstance(n, ast.FunctionDef))

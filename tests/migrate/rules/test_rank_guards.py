@@ -266,3 +266,43 @@ def test_lines_are_those_of_the_original(convert_text):
 
     (loop, *_) = [finding for finding in report.findings if finding.code == "MIG001"]
     assert source.lstrip("\n").splitlines()[loop.line - 1].strip() == "for x, y in loader:"
+
+
+PARSED = """
+parser = argparse.ArgumentParser()
+parser.add_argument("--cpu", action="store_true")
+args = parser.parse_args()
+"""
+EARLY = {
+    "what only prints": ('if rank == 0:\n    print("starting")', 'print("starting")'),
+    "what only prints, under something else, too": (
+        'if rank == 0 and len(data_root) > 3:\n    print("starting")',
+        'if len(data_root) > 3:\n    print("starting")',
+    ),
+    "a barrier": ("torch.distributed.barrier()", ""),
+}
+
+
+def early(before, after=""):
+    """The accelerator is made below the settings that it needs; this stands above them."""
+    choice = 'device = torch.device("cpu" if args.cpu else "cuda")'
+    return {
+        "imports": "import argparse",
+        "setup": (f"{RANK}\n{before}{PARSED}{choice}", f"{after}{PARSED}accelerator = Accelerator(cpu=args.cpu)"),
+        "accelerator": "",
+        "ready": ("model.to(device)", ""),
+        "batch": ("x, y = x.to(device), y.to(device)", ""),
+    }
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_what_comes_before_the_accelerator_is_done_by_every_process(changed, name):
+    changed(**early(*EARLY[name]))
+
+
+def test_processes_that_part_before_the_accelerator_are_left(programs, convert_text):
+    before, _ = programs(early('if rank == 0:\n    print("first")\nelse:\n    print("other")'))
+    report, result = convert_text(before)
+
+    assert result == before
+    assert any("processes part ways here" in each.message for each in report.findings if each.code == "MIG113")
