@@ -262,7 +262,7 @@ def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
     tree = facts.tree(node)
     below = node
     for above in tree.up(node):
-        if isinstance(above, ast.IfExp) and below is above.body:
+        if isinstance(above, ast.IfExp) and below is above.body and not asks_for_data(facts, above.test):
             return above.test
         if isinstance(above, ast.If):
             if is_main_guard(above):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import ROWS, Role, only, roles
+from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
 from migrate.analysis.units import Function
 from migrate.programs.values.sources import Sources
 
@@ -76,7 +76,11 @@ _DEEPEST = 4  # calls that hand a flag on, names that stand for one
 
 
 def asks_for_data(facts: Facts, test: ast.expr) -> bool:
-    """`target is not None`: whether there is something to move, which says nothing of the device."""
+    """`target is not None`, `x.is_sparse`: what there is to move, which says nothing of the device."""
+    if not isinstance(test, ast.BoolOp) and any(
+        isinstance(node, ast.expr) and roles(facts.values(node)) & FROM_LOADER for node in ast.walk(test)
+    ):
+        return True
     return (
         isinstance(test, ast.Compare)
         and isinstance(test.comparators[0], ast.Constant)

@@ -65,8 +65,8 @@ REWRITTEN = {
     ),
     "a dictionary that is cast": (
         "batch",
-        "rows = {k: v.float().to(device) for k, v in dict(x=batch[0], y=batch[1]).items()}\nx, y = rows['x'], rows['y']",
-        "rows = {k: v.float() for k, v in dict(x=batch[0], y=batch[1]).items()}\nx, y = rows['x'], rows['y']",
+        "rows = {k: v.float().to(device) for k, v in dict(x=batch[0]).items()}\nx, y = rows['x'], batch[1]",
+        "rows = {k: v.float() for k, v in dict(x=batch[0]).items()}\nx, y = rows['x'], batch[1]",
     ),
     "moved, or something else": (
         "x, y",
@@ -94,6 +94,15 @@ REWRITTEN = {
 def test_rewritten(changed, name):
     target, before, after = REWRITTEN[name]
     changed(**CHOSEN, target=target, batch=(before, after))
+
+
+def test_a_question_about_the_batch_is_no_choice_of_a_device(changed):
+    changed(batch=("if len(x) > 3:\n    x = x.cuda()", ""))
+    changed(
+        prepare="loader, model, optimizer = accelerator.prepare(\n"
+        "    loader, model, optimizer, device_placement=[False, True, True]\n)",
+        batch=("x = x.cuda() if x.is_sparse else x", "x = x.to(accelerator.device) if x.is_sparse else x"),
+    )
 
 
 DTYPES = {
