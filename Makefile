@@ -24,7 +24,7 @@ BENCH ?=
 
 # What the tests of `make coverage` are: those of the parts that it looks at, and whole conversions.
 COVERING := $(addprefix tests/migrate/,analysis edits programs rules test_bad_input.py test_explain_role.py test_fixtures.py \
-	test_likely.py test_outsiders.py test_parts.py test_reviewing.py test_trainer_families.py test_views.py) \
+	test_likely.py test_outsiders.py test_parts.py test_reviewing.py test_trainer_families.py test_unnamed_files.py test_views.py) \
 	$(addprefix tests/runtime/test_,accelerator.py dispatch.py evaluation.py filling.py pieces.py plan.py prefetch.py project.py \
 	replicas.py resume.py seeded.py state.py streams.py training.py uneven.py workers.py)
 

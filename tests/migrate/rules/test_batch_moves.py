@@ -13,6 +13,7 @@ UNCHANGED = {
         "batch": "place = port.to(x)",
     },
     "made on the batch's device": {"batch": "z = torch.zeros(4, 2, device=x.device)"},
+    "made on the CPU": {"ready": 'kept = torch.zeros(4, 2, device="cpu")'},
     "made from the batch": {"batch": "z = x.new_zeros(4, 2)"},
     "a cast": {"batch": "x = x.to(torch.float64)"},
     "to the CPU by name": {"batch": 'kept = x.to("cpu")'},
@@ -94,6 +95,14 @@ REWRITTEN = {
 def test_rewritten(changed, name):
     target, before, after = REWRITTEN[name]
     changed(**CHOSEN, target=target, batch=(before, after))
+
+
+def test_a_choice_that_asks_only_for_a_gpu_is_the_accelerators(changed):
+    made = "noise = torch.ones(2)"
+    changed(
+        setup="use = torch.cuda.is_available()",
+        ready=(f"{made}\nnoise = noise.cuda() if use else noise", f"{made}\nnoise = noise.to(accelerator.device)"),
+    )
 
 
 def test_a_question_about_the_batch_is_no_choice_of_a_device(changed):
