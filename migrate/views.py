@@ -176,8 +176,9 @@ def _loops_once(findings: Iterable[Finding]) -> Iterator[Finding]:
 def _disagreements(views: Sequence[View]) -> Iterator[Finding]:
     """Code that two scripts run, and that would have to become something else for each."""
     for one in views:
+        edits = one.plan.edits()
         for other in views:
-            for edit in one.plan.edits() if other is not one else ():
+            for edit in edits if other is not one else ():
                 if not _is_made(edit, other) and _is_met(edit, other.facts):
                     yield _refused(edit, one, other)
 

@@ -272,8 +272,10 @@ class Plan:
 
     def edits(self, path: str | None = None) -> tuple[Edit, ...]:
         """The edits that will be made, of one file or of all, in the order of planning."""
-        files = [file for file in self.files if path in (None, file.path)]
-        return tuple(edit for file in files for edit in self.settled(file).made)
+        if path is None:
+            return tuple(edit for file in self.files for edit in self.settled(file).made)
+        file = self._by_path.get(path)
+        return self.settled(file).made if file is not None else ()
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
@@ -302,6 +304,10 @@ class Plan:
         if file.path not in self._settled:
             self._settled[file.path] = settle(file.index, edits, self.pure_calls, self._local)
         return self._settled[file.path]
+
+    @cached_property
+    def _by_path(self) -> dict[str, EditableFile]:
+        return {file.path: file for file in self.files}
 
     @cached_property
     def _local(self) -> frozenset[str]:
