@@ -1,4 +1,4 @@
-"""Pictures of a page that `migrate --report` writes, for docs/report.md. `python docs/screenshots.py` makes them anew.
+"""Pictures of the pages of `migrate --report`, for README.md and docs. `python docs/screenshots.py` makes them anew.
 
 It needs Debian's `chromium` and `chromium-driver`, and selenium of the dev extra.
 """
@@ -16,43 +16,51 @@ from selenium.webdriver.chrome.service import Service
 from migrate.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLE = ROOT / "fixtures/plateau/before.py"
+IMAGES = ROOT / "docs" / "images"
 WIDTH, HEIGHT = 1180, 1080
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 
 
 def main() -> int:
-    """Write one picture for each theme; 2 where there is no browser."""
+    """Write one picture of the page for each theme, and one of its curves; 2 where there is no browser."""
     driver = shutil.which("chromedriver")
     if driver is None:
         print("screenshots: no chromedriver; apt-get install chromium chromium-driver")
         return 2
     with tempfile.TemporaryDirectory(prefix="migrate-report-") as name:
-        page = Path(name) / "report.html"
-        script = Path(name) / "train.py"
-        shutil.copyfile(EXAMPLE, script)
-        app([str(script), "--quiet", "--diff", "--report", str(page)], standalone_mode=False)
-        page.write_text(page.read_text(encoding="utf-8").replace(f"{name}/", ""), encoding="utf-8")
         options = webdriver.ChromeOptions()
         for flag in (*FLAGS, f"--user-data-dir={name}/profile"):
             options.add_argument(flag)
         browser = webdriver.Chrome(options=options, service=Service(driver))
         try:
+            page = reported(Path(name, "plateau"), "plateau", "--diff")
             for theme in ("light", "dark"):
-                take(browser, page, theme)
+                show(browser, page, theme)
+                browser.save_screenshot(str(IMAGES / f"report-{theme}.png"))
+            show(browser, reported(Path(name, "classifier"), "classifier", "--verify"), "light")
+            browser.find_element("css selector", ".verification .curves").screenshot(str(IMAGES / "curves.png"))
         finally:
             browser.quit()
     return 0
 
 
-def take(browser: webdriver.Chrome, page: Path, theme: str) -> None:
-    """One picture, as a system with that theme shows the page."""
+def reported(folder: Path, fixture: str, *flags: str) -> Path:
+    """The page about a fixture, with paths as if it were the current folder."""
+    folder.mkdir()
+    script, page = folder / "train.py", folder / "report.html"
+    shutil.copyfile(ROOT / "fixtures" / fixture / "before.py", script)
+    app([str(script), "--quiet", *flags, "--report", str(page)], standalone_mode=False)
+    page.write_text(page.read_text(encoding="utf-8").replace(f"{folder}/", ""), encoding="utf-8")
+    return page
+
+
+def show(browser: webdriver.Chrome, page: Path, theme: str) -> None:
+    """Open a page as a system with that theme shows it."""
     features = [{"name": "prefers-color-scheme", "value": theme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(page.as_uri())
-    browser.save_screenshot(str(ROOT / f"docs/images/report-{theme}.png"))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ class Curve(Protocol):
     @property
     def is_frozen(self) -> bool: ...
     @property
+    def splits(self) -> bool: ...
+    @property
     def losses(self) -> Sequence[float]: ...
 
 
@@ -122,9 +124,15 @@ def text_of(one: Curve, other: Curve) -> str:
     largest = max(apart)
     at = apart.index(largest)
     size = "one of them is no number" if math.isinf(largest) else f"{largest:.3g}"
-    return (
-        f"{names}: the largest difference is {size}, at loss {at + 1} ({pairs[at][0]:g} and {pairs[at][1]:g}; {steps})"
-    )
+    where = f"at loss {at + 1} ({pairs[at][0]:g} and {pairs[at][1]:g}; {steps})"
+    return f"{names}: the largest difference is {size}, {where}{_because(one, other)}"
+
+
+def _because(one: Curve, other: Curve) -> str:
+    """Why losses may differ though nothing is wrong."""
+    if other.processes == one.processes or other.splits:
+        return ""
+    return f"; where the data are shared out, a step of {other.processes} processes sees {other.processes} batches"
 
 
 def _apart(one: float, other: float) -> float:

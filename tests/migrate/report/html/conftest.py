@@ -86,7 +86,7 @@ def curve():
 
 
 def _curve(name, losses, processes=1, frozen=False):
-    return types.SimpleNamespace(name=name, processes=processes, is_frozen=frozen, losses=tuple(losses))
+    return types.SimpleNamespace(name=name, processes=processes, is_frozen=frozen, splits=False, losses=tuple(losses))
 
 
 @pytest.fixture

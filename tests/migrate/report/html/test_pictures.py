@@ -95,6 +95,8 @@ def test_differences_are_told(curve):
     assert "no number" in text_of(one, curve("converted", [1.0, math.nan]))
     assert "the same" in text_of(curve("a", [math.nan]), curve("b", [math.nan]))
     assert "no step" in text_of(one, curve("converted", []))
+    assert "2 batches" not in told
+    assert "a step of 2 processes sees 2 batches" in text_of(one, curve("converted on 2", [1.0, 0.75], processes=2))
 
 
 def test_curves_lie_in_the_drawing(curve):
