@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import UsageError
+from migrate.source.above import TOP_MARKS
 
 LARGE_BYTES = 4 << 20  # a larger file is linked
 MANY_FILES = 5000  # a folder with more, and no Python among them, is linked as a whole
@@ -59,6 +60,34 @@ class Scratch:
                 (target / path).unlink(missing_ok=True)  # a link leads to the original
                 (target / path).write_bytes(content)
         return snapshot(target)
+
+
+def place_for(folder: Path, work: Path) -> Path:
+    """Where the copy of a folder goes below `work`: as deep below it as the folder lies in its project.
+
+    What lies beside and above the folder, up to the project's top, is there as links, so that `../data` is found.
+    """
+    above: list[Path] = []
+    for each in (folder, *folder.parents):
+        above.append(each)
+        if any((each / mark).exists() for mark in TOP_MARKS):
+            break
+    else:  # no project: what is above is somebody's home
+        del above[1:]
+    here = work / above[-1].name
+    for outer, inner in zip(above[:0:-1], above[-2::-1], strict=True):
+        _link_all(outer, here, inner.name)
+        here /= inner.name
+    return here
+
+
+def _link_all(folder: Path, here: Path, but: str) -> None:
+    if here.exists():
+        return
+    here.mkdir(parents=True)
+    for entry in os.scandir(folder):
+        if entry.name != but and entry.name not in LEFT_OUT:
+            (here / entry.name).symlink_to(entry.path)
 
 
 def snapshot(folder: Path) -> Snapshot:

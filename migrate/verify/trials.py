@@ -12,7 +12,7 @@ from migrate.verify import launching, records
 from migrate.verify.launching import Exit, Start
 from migrate.verify.order import Order
 from migrate.verify.run import Run
-from migrate.verify.scratch import Scratch, written
+from migrate.verify.scratch import Scratch, place_for, written
 from migrate.verify.wish import Wish
 
 SEED = 20  # any
@@ -60,7 +60,7 @@ class Trials:
         left = self._began + TOTAL * wish.limit_s - time.monotonic()
         if left <= 1:
             raise VerifyError(f"the time for all runs is over ({TOTAL * wish.limit_s:g} s)", "Give --time-limit more.")
-        copy = self.work / wish.folder.name
+        copy = place_for(wish.folder, self.work / "copy")
         before = Scratch(wish.folder, wish.changed).make(copy, converted=kind.converted)
         order = self._order(kind, copy, min(wish.limit_s, left))
         path = Path(order.records) / "order.json"

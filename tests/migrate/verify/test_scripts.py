@@ -175,6 +175,53 @@ print(len(open("log").read()))
     assert sorted(path.name for path in prove.folder.iterdir()) == ["data", "link", "log", "train.py", "weights"]
 
 
+@pytest.fixture
+def above(prove):
+    """The folder above that of the program, the top of its project, with data and a module in it."""
+    top = prove.folder.parent
+    for folder in (".git", "data"):
+        (top / folder).mkdir()
+    (top / "data" / "names").write_text("names")
+    (top / "shared.py").write_text("NUMBER = 17\n")
+    return top
+
+
+def test_what_lies_above_the_folder_in_its_project_is_found(prove, above):
+    found = prove(
+        TRAIN
+        + """
+step()
+sys.path.append("..")
+import shared
+print(open("../data/names").read(), shared.NUMBER, os.path.exists("../.git"))
+"""
+    )
+
+    assert outcome(found, "E1").outcome is Outcome.PASS
+    assert found.runs[0].files == ()
+    assert {path.name for path in above.iterdir()} == {".git", "data", "project", "shared.py"}
+
+
+@pytest.mark.parametrize("path", ["../data/new", "../new"])
+def test_what_lies_above_the_folder_is_not_written(prove, above, path):
+    with pytest.raises(VerifyError, match=r"new at train\.py:8, which is outside of its folder"):
+        prove(TRAIN + f"step()\nopen({path!r}, 'w')\n")
+
+    assert not list(above.rglob("new"))
+
+
+def test_a_copy_lies_as_deep_as_the_folder(tmp_path):
+    folder = tmp_path / "project" / "all" / "one"
+    for each in (folder, tmp_path / "project" / ".git", tmp_path / "project" / "data", tmp_path / "beside"):
+        each.mkdir(parents=True)
+    copy = scratch.place_for(folder, tmp_path / "work")
+
+    assert copy == tmp_path / "work" / "project" / "all" / "one"
+    assert (copy / "../../data").resolve() == tmp_path / "project" / "data"
+    assert not (copy / "../../../beside").exists()
+    assert scratch.place_for(tmp_path / "beside", tmp_path / "work") == tmp_path / "work" / "beside"
+
+
 def test_a_folder_of_data_is_not_written(prove, monkeypatch):
     monkeypatch.setattr(scratch, "MANY_FILES", 2)
     data = prove.folder / "data"
