@@ -82,6 +82,7 @@ class Programs:
     def _laid_out(self, entry: Entry, work: Path) -> Place:
         top = work / entry["dir"]
         shutil.copytree(self._tree / entry["dir"], top)
+        (top / ".git").mkdir(exist_ok=True)  # as in a clone: here the project begins, whose other folders can be read
         for make in entry.get("prep", ()):
             into = top / entry.get("prep_dir", "")
             subprocess.run([sys.executable, str(self._corpus / "make_data.py"), make, str(into)], check=True)
