@@ -69,7 +69,7 @@ coverage: $(VENV)/.dev
 	@$(PY) tests/branches.py .coverage/branches.json
 
 test-xla: $(VENV)/.dev $(XLA_VENV)/.ready
-	TORCH_XLA_PYTHON=$(abspath $(XLA_VENV))/bin/python $(PY) -m pytest tests/xla
+	TORCH_XLA_PYTHON=$(abspath $(XLA_VENV))/bin/python $(PY) -m pytest -n $(WORKERS) --dist worksteal tests/xla
 
 test-tpu-contract: $(VENV)/.dev $(TPU_VENV)/.ready
 	TORCH_TPU_PYTHON=$(abspath $(TPU_VENV))/bin/python $(PY) -m pytest tests/tpu_contract

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 from pathlib import Path
 
@@ -15,12 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = os.environ.get("TORCH_XLA_PYTHON")
-NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 #: One process on the CPU, one XLA device, four of them.
 CPU, ONE, FOUR = {"ACCELERATE_USE_CPU": "true"}, {"PJRT_DEVICE": "CPU"}, {"PJRT_DEVICE": "CPU", "CPU_NUM_DEVICES": "4"}
-#: Converted programs: a convolution, windows of micro-steps, batches that are dictionaries, a recurrent layer that is
-#: clipped. The last not on four devices: torch_xla 2.9 asks for jax there, to compute a recurrent layer's backward.
-FIXTURES = ("classifier", "accumulation", "dict-batches", "clipping")
 
 pytestmark = pytest.mark.skipif(PYTHON is None, reason="needs torch_xla: make test-xla")
 
@@ -54,18 +49,6 @@ def test_a_training_is_that_of_the_cpu(tmp_path, variables):
 def test_bf16_runs(tmp_path):
     expected, own = computed(tmp_path / "cpu", CPU, "bf16"), computed(tmp_path / "xla", ONE, "bf16")
     assert own["losses"] == pytest.approx(expected["losses"], rel=0, abs=5e-2)  # of two ways to round to 8 bits
-
-
-@pytest.mark.parametrize(
-    ("variables", "name"), [*((ONE, name) for name in FIXTURES), *((FOUR, name) for name in FIXTURES[:-1])]
-)
-def test_a_converted_program_prints_what_it_prints_on_the_cpu(tmp_path, name, variables):
-    script = ROOT / "fixtures" / name / "after.py"
-    expected, own = (run(tmp_path / kind, given, script) for kind, given in (("cpu", CPU), ("xla", variables)))
-    assert (expected.returncode, own.returncode) == (0, 0), own.stderr
-    assert NUMBER.sub("#", own.stdout) == NUMBER.sub("#", expected.stdout)
-    numbers = [[float(number) for number in NUMBER.findall(done.stdout)] for done in (own, expected)]
-    assert numbers[0] == pytest.approx(numbers[1], rel=2e-3, abs=2e-3)  # sums in another order, over whole epochs
 
 
 def test_several_processes_are_refused(tmp_path):

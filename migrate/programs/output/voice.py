@@ -184,8 +184,24 @@ class Voice:
         if unit not in self._guarded:
             self._guarded[unit] = False  # while it is being asked
             is_for_one = self.only_speaks(unit) and not self._tells_name(unit)
-            self._guarded[unit] = is_for_one and all(map(self._is_guarded_call, self._facts.callers(unit)))
+            calls = self._facts.callers(unit)
+            is_open = any(self._is_chosen(call.node, unit) for call in calls) or self._chooses(unit)
+            self._guarded[unit] = is_for_one and not is_open and all(map(self._is_guarded_call, calls))
         return self._guarded[unit] and self._is_called(unit)
+
+    def _is_chosen(self, call: ast.Call, unit: Function) -> bool:
+        """Whether a function that can ask for itself is called by another name, `callback(trainer)`.
+
+        What else is called there, today or later, may be for all processes: no guard stands around it.
+        """
+        func = call.func
+        is_other = isinstance(func, ast.Subscript) or (isinstance(func, ast.Name) and func.id != unit.name)
+        return is_other and unit in self._facts.targets(call) and self.can_speak(unit)
+
+    def _chooses(self, unit: Function) -> bool:
+        """Whether a function calls others in that way."""
+        calls = (node for node in self._facts.own(unit) if isinstance(node, ast.Call))
+        return any(self._is_chosen(call, target) for call in calls for target in self._facts.targets(call))
 
     def _tells_name(self, unit: Function) -> bool:
         """Whether a function makes up a name and gives something back: other scripts may go on with it, on all."""
