@@ -169,6 +169,30 @@ def test_a_function_that_only_writes_is_left_and_its_calls_are_guarded(changed):
     changed(setup=SHOWING, epoch=("show(epoch, loss.item())", guarded("show(epoch, loss.item())")))
 
 
+CALLBACKS = """
+def told(step):
+    print("step", step)
+
+callbacks = [told]
+
+def trigger(step):
+    for callback in callbacks:
+        callback(step)
+"""
+
+
+def test_a_callback_asks_for_itself_so_that_others_may_be_for_all_processes(changed):
+    asks = CALLBACKS.replace("    print(", "    accelerator.print(")
+    changed(setup=(CALLBACKS, asks), step=("trigger(1)", "trigger(1)"))
+
+
+def test_a_function_that_is_called_by_its_name_is_left_and_its_calls_are_guarded(changed):
+    direct = CALLBACKS.replace("for callback in callbacks:\n        callback(step)", "told(step)").replace(
+        'print("step", step)', 'print("step", step, file=open("log", "a"))'
+    )
+    changed(setup=(direct, direct), step=("trigger(1)", guarded("trigger(1)")))
+
+
 def test_a_function_whose_result_is_used_speaks_with_one_voice_inside(changed):
     function = "def show(value):\n    {}(value)\n    return value"
     changed(
