@@ -7,6 +7,8 @@
 #               a part of it: make torture INPUTS=1000)
 #   make test-xla, make test-tpu-contract   in environments of their own (1 to 2 GB each): torch_xla on XLA's CPU client,
 #               and whether the real torch_tpu is what the stand-in for it imitates; neither needs a TPU
+#   make test-wheel PYTHON=python3.13 WITH='libcst==1.8.0 typer==0.24.2 torch==2.6.0'   the tests on the wheel, in a fresh
+#               environment of that Python, with these versions; without WITH the newest that are allowed
 #   make coverage   which branches of analysis, edits, rules and the runtime's data the tests go through (half an hour)
 #   make docs   the documentation as a site, in site/: opens from the disk
 #   make bench  run the benchmarks and write docs/performance.md (takes long; pip install accelerate lightning to compare)
@@ -19,6 +21,9 @@ WORKERS ?= 2
 # How many programs `make torture` makes up; which ones follows from the seed.
 INPUTS ?= 20000
 SEED ?= 0
+# What `make test-wheel` installs beside the wheel, and the tests that it runs: those that do not read our sources.
+WITH ?=
+ON_WHEEL ?= $(addprefix tests/,migrate runtime end_to_end compat)
 # Only some benchmarks: make bench BENCH="step start"
 BENCH ?=
 
@@ -31,6 +36,8 @@ COVERING := $(addprefix tests/migrate/,analysis edits programs rules test_bad_in
 # torch_xla and torch_tpu want versions of torch of their own.
 XLA_VENV ?= .venv-xla
 TPU_VENV ?= .venv-tpu
+# The wheel, an environment for it, and the tests.
+WHEEL := .wheel
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -39,7 +46,7 @@ INSTALL := $(PY) -m pip --disable-pip-version-check install --quiet
 LOCKED ?=
 PIP := $(INSTALL) $(if $(LOCKED),--no-build-isolation) -c constraints.txt
 
-.PHONY: demo docs bench coverage test test-long torture test-xla test-tpu-contract lint types unit format clean help
+.PHONY: demo docs bench coverage test test-long torture test-xla test-tpu-contract test-wheel lint types unit format clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -77,6 +84,16 @@ test-tpu-contract: $(VENV)/.dev $(TPU_VENV)/.ready
 test-long: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) -m long
 
+# The tests and what they read lie in a folder without the packages: only the wheel has these.
+test-wheel:
+	@rm -rf $(WHEEL) && mkdir -p $(WHEEL)/tree
+	$(PYTHON) -m venv $(WHEEL)/venv
+	$(WHEEL)/venv/bin/python -m pip --disable-pip-version-check wheel --quiet --no-deps --wheel-dir $(WHEEL) .
+	$(WHEEL)/venv/bin/python -m pip --disable-pip-version-check install --quiet "$$(ls -d $(abspath $(WHEEL))/*.whl)[runtime,dev]" $(WITH)
+	git archive HEAD | tar -x -C $(WHEEL)/tree
+	rm -r $(WHEEL)/tree/migrate $(WHEEL)/tree/runtime
+	cd $(WHEEL)/tree && OMP_NUM_THREADS=1 ../venv/bin/pytest -n $(WORKERS) $(ON_WHEEL)
+
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 	@echo "site/index.html"
@@ -96,7 +113,7 @@ format: $(VENV)/.dev
 	$(PY) -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) $(XLA_VENV) $(TPU_VENV) .demo build dist site *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(XLA_VENV) $(TPU_VENV) $(WHEEL) .demo build dist site *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed, and $(PYTHON) is %d.%d; try: make PYTHON=python3.12" % sys.version_info[:2])'
