@@ -114,6 +114,7 @@ class _Touched:
 
     def __init__(self, file: EditableFile, edits: tuple[Edit, ...], plan: Plan) -> None:
         self._file = file
+        self._rows = _split(file.content)
         self._statements = plan.settled(file).statements
         self.lines: set[int] = set()
         self.moved: set[int] = set()
@@ -148,8 +149,20 @@ class _Touched:
                 self.lines.add(kept[0].lineno)  # `elif` becomes `if`
         elif isinstance(operation, (Remove, Replace)):
             self.lines.update(range(first_line(stmt), last_line(stmt) + 1))
+            self.lines.update(self._behind(stmt))
         else:
             self.lines.update(_header(stmt))
+
+    def _behind(self, stmt: ast.stmt) -> Iterator[int]:
+        """The comments at the end of a block's last statement, which are deeper than the block's own and go with it."""
+        if not any(blocks(stmt)):
+            return
+        for number, line in enumerate(self._rows[last_line(stmt) :], last_line(stmt) + 1):
+            text = line.lstrip()
+            if text.strip():
+                if not text.startswith(b"#") or len(line) - len(text) <= stmt.col_offset:
+                    return
+                yield number
 
     def _add_shared(self, stmt: ast.stmt) -> None:
         """A statement that does not have its lines for itself: they are taken apart when something comes beside it."""

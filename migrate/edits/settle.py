@@ -77,8 +77,8 @@ def settle(index: Index, edits: Sequence[Edit], pure: Collection[str | ast.Call]
     imports = _imports([edit for edit in remaining if isinstance(edit.operation, AddImport)], index, local)
     present = {edit for edit, operations in imports.items() if not operations}
     made = tuple(edit for edit in edits if edit in remaining or edit in agreed if edit not in present)
-    placed = [(e.address, e.operation) for e in remaining if not isinstance(e.operation, AddImport)]
-    placed += [pair for pairs in imports.values() for pair in pairs]
+    placed = [pair for pairs in imports.values() for pair in pairs]  # first: what stands beside one may need its name
+    placed += [(e.address, e.operation) for e in remaining if not isinstance(e.operation, AddImport)]
     statements = _statements(placed, dropped)
     _clean(statements, index, pure)
     nodes, wraps = _nodes(placed, dropped), _wraps(placed)

@@ -10,6 +10,7 @@ from migrate.analysis.known import distributed
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import gives_up
+from migrate.analysis.units import Module
 from migrate.programs.device.defaults import hidden_defaults
 from migrate.programs.device.devices import is_unknown_move
 from migrate.programs.device.lambdas import hidden_moves
@@ -92,7 +93,7 @@ def _names_taken(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
         return  # it is the thing
     for module in {loop.unit.module for loop in program.training}:
         for node in facts.tree(module.tree).nodes:
-            name = bound(node)
+            name = _behind_star(node, module) or bound(node)
             if name in (NAME, "Accelerator"):
                 yield Refusal(
                     node,
@@ -113,6 +114,13 @@ def bound(node: ast.AST) -> str | None:
         return node.name
     if isinstance(node, ast.ImportFrom) and node.module not in ("runtime", "accelerate"):
         return next((n for alias in node.names if (n := alias.asname or alias.name) in (NAME, "Accelerator")), None)
+    return None
+
+
+def _behind_star(node: ast.AST, module: Module) -> str | None:
+    """One of the two names, where `from data import *` brings it from another file of the project."""
+    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+        return next((name for name in (NAME, "Accelerator") if name in module.names), None)
     return None
 
 

@@ -237,7 +237,8 @@ def _accelerator_spot(
                 where = "instead" if choice.above is None else "before"
                 return Spot(top[at], where, spaced=False), True
             _check_later(choice, arguments, top[at + 1 : earliest])
-            return Spot(top[earliest - 1], "after", spaced=False), True
+            above = top[earliest - 1]
+            return Spot(above, "after", spaced=isinstance(above, (ast.Import, ast.ImportFrom))), True
     if earliest < len(top):
         return Spot(top[earliest], "before", spaced=in_module or bool(arguments)), False
     return Spot(top[-1], "after", spaced=True), False

@@ -57,8 +57,22 @@ def guarded(facts: Facts) -> list[Guarded]:
         tree = facts.tree_of(module)
         for node in tree.nodes:
             for one in check.at(node, tree):
-                found.setdefault(one.joint.node, one)
+                if not _is_replaced(node, tree):
+                    found.setdefault(one.joint.node, one)
     return _without_paired(facts, list(found.values()))
+
+
+def _is_replaced(node: ast.AST, tree: Tree) -> bool:
+    """Whether a node is in a function of which another one takes the name before anything reads it."""
+    for above in (node, *tree.up(node)):
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)) and not above.decorator_list:
+            block = tree.block(above)
+            for below in block[block.index(above) + 1 :]:
+                if isinstance(below, type(above)) and below.name == above.name and not below.decorator_list:
+                    return True
+                if any(getattr(inner, "id", getattr(inner, "attr", None)) == above.name for inner in ast.walk(below)):
+                    break
+    return False
 
 
 def _without_paired(facts: Facts, found: list[Guarded]) -> list[Guarded]:

@@ -104,6 +104,13 @@ def test_a_second_run_adds_nothing(edit, name):
     assert e.plan.touched == ()
 
 
+def test_what_is_put_beside_it_stands_below_it(edit):
+    e = edit("import torch\nx = 1\n")
+    e.do("insert_after", e.stmt("import torch"), "accelerator = Accelerator()")
+    e.do("add_import", "train.py", "runtime", "Accelerator")
+    assert e.text() == "import torch\nfrom runtime import Accelerator\naccelerator = Accelerator()\nx = 1\n"
+
+
 def test_several_names_share_a_statement(edit):
     e = edit("import torch\n\nx\n")
     e.do("add_import", "train.py", "runtime", "set_seed", rule="A").do(

@@ -70,6 +70,10 @@ FOUND = {
         "def end():\n    if not accelerator.is_main_process:\n        return\n    both(loss)\nend()",
         "leaves by the `return`",
     ),
+    "a function that was called before another one took its name": (
+        f"def end():\n    {MAIN}    both(loss)\nend()\ndef end():\n    both(loss)\nend()",
+        "only the main process",
+    ),
     "a decorator": (
         "@accelerator.on_main_process\ndef end():\n    both(loss)\nend()",
         "only the main process",
@@ -113,6 +117,9 @@ FINE = {
     "a jump inside": ("both(loss)\nif accelerator.is_main_process:\n    for i in range(3):\n        break\nboth(loss)"),
     "in turns without a meeting": "with accelerator.main_process_first():\n    print(epoch)",
     "a function that is only defined": MAIN + "def end():\n        both(loss)",
+    "a function whose name another one takes": (
+        f"def end():\n    {MAIN}    both(loss)\ndef end():\n    both(loss)\nend()"
+    ),
 }
 
 

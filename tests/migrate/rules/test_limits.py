@@ -5,6 +5,8 @@ from typer.testing import CliRunner
 
 from migrate.analysis import analyse
 from migrate.cli import app
+from migrate.options import Options
+from migrate.pipeline import run
 from migrate.programs.limits import CHECKS, limits
 from migrate.programs.loops import Loops
 from migrate.programs.program import programs as programs_of
@@ -353,3 +355,21 @@ def test_a_lambda_that_keeps_what_a_function_has_made_keeps_its_calls_from_being
     report, result = convert_text(source)
     assert result == source
     assert {finding.code for finding in report.of(Kind.LEFT)} == {"MIG104"}
+
+
+@pytest.mark.parametrize("name", ["Accelerator", "accelerator"])
+def test_a_name_that_everything_of_a_file_brings(tmp_path, name):
+    script = "import torch\nfrom torch import nn\n\nfrom data import *\n\nmodel = nn.Linear(2, 1)\n"
+    script += (
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor x, y in loader:\n    optimizer.zero_grad()\n"
+        "    nn.functional.mse_loss(model(x), y).backward()\n    optimizer.step()\n"
+    )
+    data = "import torch\nrows = torch.utils.data.TensorDataset(torch.ones(8, 2), torch.ones(8, 1))\n"
+    data += "loader = torch.utils.data.DataLoader(rows, batch_size=2)\n"
+    (tmp_path / "train.py").write_text(script)
+    for content, converts in ((data, True), (f"{data}{name} = 3\n", False)):
+        (tmp_path / "data.py").write_text(content)
+        report = run([str(tmp_path)], Options())
+        assert [loop.converts for loop in report.of(Kind.LOOP)] == [converts]
+        said = [(f.code, f.line) for f in report.of(Kind.LEFT)]
+        assert said == ([] if converts else [("MIG100", 4)])
