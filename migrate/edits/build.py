@@ -52,7 +52,9 @@ class Builder:
 
     def expression(self, template: str, parts: Mapping[str, Piece]) -> cst.BaseExpression:
         """The template with its holes filled, with no more parentheses than it takes."""
-        return cst.parse_expression(assemble(template, parts), config=self.module.config_for_parsing)
+        # not the module's own configuration: libcst does not take its indentation where that holds a form feed
+        config = cst.PartialParserConfig(encoding=self.module.encoding, default_newline=self.module.default_newline)
+        return cst.parse_expression(assemble(template, parts), config=config)
 
     def piece(self, node: cst.BaseExpression) -> Piece:
         """An expression as a part of a template."""

@@ -656,3 +656,9 @@ def test_a_deep_expression(edit):
     e.do("rewrite", e.file.tree.body[0].targets[0], "y")
     assert apply(e.file, e.plan).content.startswith(b"y = a + a")
     assert threading.stack_size() == before
+
+
+def test_blocks_that_are_indented_by_a_form_feed_and_a_blank(edit):
+    e = edit(b"class A:\n\x0c pass\nx = f(\n    1,\n)\n")
+    e.do("rewrite", e.expr("f(1)"), "g({call})", call=e.expr("f(1)"))
+    assert e.bytes() == b"class A:\n\x0c pass\nx = g(f(\n    1,\n))\n"
