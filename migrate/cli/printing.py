@@ -82,7 +82,7 @@ class Printing:
         elif mode is not Mode.CHECK and self.format is Format.TEXT:
             parts.append(text.findings(report.only(OUR_BUG), Kind, style))
         if not self.quiet:
-            parts.append("".join(f"{remark}\n" for remark in report.remarks))
+            parts.append("".join(f"{text.one_line(remark)}\n" for remark in report.remarks))
         parts.append(text.problems(report))
         if not self.quiet:
             parts.append(text.summary(report, mode))

@@ -58,7 +58,7 @@ def _group(findings: Iterable[Finding], report: Report | None, style: Style) -> 
     last = None
     for finding in findings:
         code = style.paint(finding.code, COLOUR_OF[finding.kind])
-        place = style.paint(finding.place, BOLD)
+        place = style.paint(one_line(finding.place), BOLD)
         yield f"{place} {code} {one_line(finding.message)}"
         if report is not None and finding.place != last:
             yield from excerpt(region(finding, report), style)
@@ -124,7 +124,7 @@ def width_of(stream: TextIO) -> int:
 def lost_comments(changes: Iterable[Change]) -> str:
     """The comments that went away with their statement, so that nothing disappears unseen."""
     return "".join(
-        f"{change.path}:{one_line(c)} (dropped with its statement)\n"
+        f"{one_line(change.path)}:{one_line(c)} (dropped with its statement)\n"
         for change in changes
         for c in change.lost_comments
     )

@@ -158,10 +158,14 @@ def test_killed_while_it_is_analysing(tmp_path, record):
     chance = random.Random(f"{SEED} early kills")  # noqa: S311
     for number in range(8):
         (tmp_path / f"train{number}.py").write_bytes(OLD)
+    command = [sys.executable, "-m", "migrate", "--no-cache", "--quiet", str(tmp_path)]
+    quiet = {"env": ENVIRONMENT, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    start = time.monotonic()
+    assert subprocess.run([*command, "--check"], check=False, **quiet).returncode == 1
+    seconds = time.monotonic() - start  # a check edits nothing: what writes takes longer
     for _ in range(10):
-        command = [sys.executable, "-m", "migrate", "--write", "--quiet", str(tmp_path)]
-        process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(chance.uniform(0, 1.5))
+        process = subprocess.Popen([*command, "--write"], **quiet)
+        time.sleep(chance.uniform(0, 0.8 * seconds))
         process.kill()
         process.wait()
         contents = [file.read_bytes() for file in tmp_path.glob("*.py")]

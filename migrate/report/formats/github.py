@@ -7,6 +7,7 @@ the log.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from migrate.report.formats.about import TOOL, About
 from migrate.report.model import Finding, Kind
 from migrate.report.place import region_in_file
 from migrate.report.severity import Severity, severity
+from migrate.report.text import one_line
 
 if TYPE_CHECKING:
     from migrate.errors import MigrateError
@@ -43,15 +45,20 @@ class _Annotation:
             properties |= {"line": str(self.line), "endLine": str(self.line)}
         if self.columns:
             properties |= {"col": str(self.columns[0]), "endColumn": str(self.columns[1])}
-        listed = ",".join(f"{name}={value.translate(PROPERTY)}" for name, value in properties.items() if value)
-        return f"::{WORDS[self.severity]} {listed}::{self.message.translate(DATA)}"
+        listed = ",".join(f"{name}={_shown(value, PROPERTY)}" for name, value in properties.items() if value)
+        return f"::{WORDS[self.severity]} {listed}::{_shown(self.message, DATA)}"
 
     @property
     def plain(self) -> str:
         """The same as a line of the log."""
         place = f"{self.path}:{self.line}" if self.line else self.path
         # Two colons at the beginning of a line would make it a command, whatever a file is called.
-        return f"{place} {self.title} {self.message}".replace("\n", " ").replace("\r", " ").lstrip(": ")
+        return one_line(f"{place} {self.title} {self.message}").lstrip(": ")
+
+
+def _shown(value: str, table: dict[int, str]) -> str:
+    """A value as a command has it; what could drive a terminal is spelled out."""
+    return re.sub(r"[^\r\n]+", lambda line: one_line(line[0]), value).translate(table)
 
 
 def rendered(report: Report, about: About) -> str:
