@@ -281,8 +281,30 @@ def _second_run(
     there = Counter(fault.path for fault in planned.conversion.outcome.faults)
     for path in Counter(fault.path for fault in second.outcome.faults) - there:
         fault = next(fault for fault in second.outcome.faults if fault.path == path)
-        failures.setdefault(path, _Failure(f"in line {fault.line} of the result {fault.message}"))
+        failures.setdefault(path, _as_refusal(fault, changes[path]) if path in changes else _Failure(fault.message))
     return {path: failure for path, failure in failures.items() if path in changes}
+
+
+def _as_refusal(fault: Finding, change: Change) -> _Failure:
+    """A mistake that is seen in the result only: what it comes from stands in the file as it was."""
+    return _Failure(
+        f"in line {fault.line} of the result {fault.message}",
+        f"{fault.hint}; then run migrate again",
+        is_our_bug=False,
+        code=fault.code,
+        line=_line_before(change, fault.line),
+    )
+
+
+def _line_before(change: Change, line: int) -> int:
+    """The line of a file from which a line of its new content comes, or the nearest before it."""
+    from difflib import SequenceMatcher  # hardly ever needed
+
+    olds, news = change.old.splitlines(), change.new.splitlines()
+    for _, first, end, new_first, new_end in SequenceMatcher(None, olds, news, autojunk=False).get_opcodes():
+        if new_first < line <= new_end:
+            return min(first + line - new_first, max(end, 1))
+    return 1
 
 
 def _loops(conversion: Conversion) -> Iterator[Finding]:

@@ -70,7 +70,8 @@ def test_hostile_names_are_told(named, form, record):
         json.loads(text)
     if form == "github":
         commands = [line for line in text.splitlines() if line.lstrip().startswith("::")]
-        assert len(commands) == 10 and all(line.startswith("::warning title=migrate ") for line in commands)
+        assert len(commands) == 10
+        assert all(line.startswith("::warning title=migrate ") for line in commands)
     record("writing", "hostile names", runs=1, broken=0)
 
 

@@ -176,5 +176,7 @@ def test_a_result_of_ours_with_such_a_place_is_dropped(ignore):
     report = run_text(PLAIN.encode(), "train.py", Options(ignore=ignore), engine)
 
     assert not report.changes
-    (bug,) = [finding for finding in report.findings if finding.code == "MIG999"]
-    assert "accelerator.wait_for_everyone()" in bug.message
+    (left,) = report.of(Kind.LEFT)
+    assert (left.code, left.line) == ("MIG002", PLAIN.count("\n"))
+    assert "accelerator.wait_for_everyone()" in left.message
+    assert "The file stays as it was" in left.message
