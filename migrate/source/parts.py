@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from migrate.source.by_name import imported_by_name
 from migrate.source.memory import uncollected
 from migrate.source.reach import BY_NAME, CONVERTED, TRAINS, import_statements
 
@@ -63,15 +64,16 @@ def _links(project: Project) -> Mapping[SourceFile, set[SourceFile]]:
 
 
 def _imported(project: Project, file: SourceFile) -> Iterator[SourceFile]:
-    """The files of the project that a file imports; all, where it imports by a name that it makes."""
-    for module, level in dict.fromkeys(imports_of(file.content)):
+    """The files of the project that a file imports; all, where it imports by a name that it computes."""
+    by_name = imported_by_name(file)
+    if by_name is None:
+        top = project.top(file)
+        yield from (other for other in project.named if other.real is not None and top in other.real.parents)
+    for module, level in dict.fromkeys((*imports_of(file.content), *((name, 0) for name in by_name or ()))):
         names = module.split(".")
         for end in range(1, len(names) + 1):  # a package runs before what lies in it
             if (found := project.resolve(".".join(names[:end]), level, file)) is not None:
                 yield found
-    if any(word in file.content for word in BY_NAME):
-        top = project.top(file)
-        yield from (other for other in project.named if other.real is not None and top in other.real.parents)
 
 
 def imports_of(content: bytes) -> Iterator[tuple[str, int]]:
