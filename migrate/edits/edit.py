@@ -135,7 +135,7 @@ class AddParameter(Operation):
 
     kind = "parameter"
     name: str
-    after: str | None  # None: after the last one that can be given by position
+    after: str | None  # None: after the last one that can be given by position; the empty string: before all
     default: str | None
 
     @property

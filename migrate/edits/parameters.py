@@ -62,11 +62,15 @@ def add_parameter(function: cst.FunctionDef, original: cst.FunctionDef, operatio
         new = new.with_changes(default=cst.parse_expression(operation.default), equal=tight())
     params = function.params
     opening = function.whitespace_before_params
-    names = [name_of(param.name) for param in original.params.posonly_params]
-    if operation.after in names:
-        place = names.index(operation.after) + 1
+    front = [name_of(param.name) for param in original.params.posonly_params]
+    if operation.after in front or (front and operation.after == ""):
+        place = _behind(operation.after, front)
         return function.with_deep_changes(params, posonly_params=inserted(params.posonly_params, place, new, opening))
-    old = [name_of(param.name) for param in original.params.params]
-    added = len(params.params) - len(old)  # by edits before this one
-    place = old.index(operation.after) + 1 if operation.after in old else len(old) + added
+    names = [name_of(param.name) for param in original.params.params]
+    place = len(params.params) if operation.after is None else _behind(operation.after, names)
     return function.with_deep_changes(params, params=inserted(params.params, place, new, opening))
+
+
+def _behind(name: str | None, names: list[str]) -> int:
+    """The place behind a name; the first one for the empty string."""
+    return names.index(name) + 1 if name else 0

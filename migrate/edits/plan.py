@@ -208,7 +208,10 @@ class Plan:
         reason: str = "",
         group: str = "",
     ) -> None:
-        """Give a function one more parameter: after the one called `after`, or after the last positional one."""
+        """Give a function one more parameter: after the one called `after`, or after the last positional one.
+
+        Where `after` is the empty string it is the first.
+        """
         if default is not None:
             check_expression(default)
         check_parameter(function, name, after, has_default=default is not None)

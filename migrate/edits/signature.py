@@ -18,9 +18,9 @@ def check_parameter(
     if any(name == parameter.arg for parameter in ast.walk(function.args) if isinstance(parameter, ast.arg)):
         raise ValueError(f"{function.name}() already has a parameter called {name}.")
     names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
-    if after is not None and after not in names:
+    if after and after not in names:
         raise ValueError(f"{function.name}() has no positional parameter {after!r}. It has: {', '.join(names)}.")
-    place = len(names) if after is None else names.index(after) + 1
+    place = len(names) if after is None else names.index(after) + 1 if after else 0
     required = len(names) - len(function.args.defaults)
     if not has_default and place > required:
         raise ValueError(

@@ -117,7 +117,7 @@ class Draft:
 
     def add_parameter(self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, after: str | None) -> None:
         """Add a parameter after another one (None: as the first)."""
-        self.plan.add_parameter(function, name, after=after, default=None, rule=self.code, group=self.group)
+        self.plan.add_parameter(function, name, after=after or "", default=None, rule=self.code, group=self.group)
 
     def quoted(self, node: ast.AST, code: str) -> str:
         """The code with the quotes that the file of a node uses most; code is written with single quotes."""

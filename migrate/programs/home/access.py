@@ -195,8 +195,6 @@ class Access:
             )
         replaced = self._replaced(units)
         for other in units:
-            if replaced is None:
-                _check_defaults(other)
             argument = next((p for p in other.positional if p.arg == replaced), None)
             self.parameters[other] = Parameter(other, argument)
         for other in units:
@@ -230,15 +228,6 @@ class Access:
         missing = unnamed(self.facts, paths)
         why = f"{unit.name}() in {unit.module.path} needs the accelerator: the program needs {listed(missing)}"
         return OutOfReach(unit.node, why, way_out(paths, missing), missing)
-
-
-def _check_defaults(unit: Function) -> None:
-    if unit.node.args.defaults and len(unit.node.args.defaults) == len(unit.positional):
-        raise OutOfReach(
-            unit.node,
-            f"{unit.name}() needs the accelerator, and all of its parameters have defaults",
-            f"give {unit.name}() a first parameter `accelerator` and pass it where {unit.name}() is called",
-        )
 
 
 def device_parameter(facts: Facts, unit: Function) -> ast.arg | None:

@@ -312,6 +312,11 @@ def test_argument_edits_come_before_the_rewriting_of_the_call(edit):
             "def f(\n    a: int,  # one\n    NEW,\n    b\n): pass",
         ),
         ("async def f(a) -> b: pass", {}, "async def f(a, NEW) -> b: pass"),
+        ("def f(a=1): pass", {"after": ""}, "def f(NEW, a=1): pass"),
+        ("def f(a=1, /, b=2): pass", {"after": ""}, "def f(NEW, a=1, /, b=2): pass"),
+        ("def f(\n    a=1,  # one\n): pass", {"after": ""}, "def f(\n    NEW,\n    a=1,  # one\n): pass"),
+        ("def f(): pass", {"after": ""}, "def f(NEW): pass"),
+        ("def f(*a, b=1): pass", {"after": ""}, "def f(NEW, *a, b=1): pass"),
     ],
 )
 def test_add_parameter(edit, source, where, result):

@@ -237,16 +237,36 @@ def test_refused(refused_text, name):
     assert finding.hint
 
 
-def test_a_function_whose_parameters_all_have_defaults_is_refused(refused_text):
+def test_a_function_whose_parameters_all_have_defaults_gets_it_first(convert_text):
     source = (
         HEAD
         + TRAIN.replace("model, {first}loader, optimizer{last}", "model=None, loader=None, optimizer=None").format(
             backward=BACKWARD
         )
         + SETUP[1:]
-        + "    train(model, loader, optimizer)\n\n\nmain()\n"
+        + "    train(model, loader=loader, optimizer=optimizer)\n\n\nmain()\n"
     )
-    refused_text(source, "MIG904", "def train", ["all of its parameters have defaults"])
+    _, result = convert_text(source)
+
+    assert "def train(accelerator, model=None, loader=None, optimizer=None):" in result
+    assert "train(accelerator, model, loader=loader, optimizer=optimizer)" in result
+
+
+def test_a_helper_whose_parameters_all_have_defaults_speaks_with_one_voice(convert_text):
+    source = (
+        "import torch\n\n\ndef load(path='data', /, size=2, *rest, more=1):\n    print('loading', path)\n"
+        "    return torch.utils.data.DataLoader(torch.ones(8, size), batch_size=2)\n\n\n"
+        "def main():\n    model = torch.nn.Linear(2, 1)\n"
+        "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n    loader = load()\n    for x in loader:\n"
+        "        optimizer.zero_grad()\n        model(x).mean().backward()\n        optimizer.step()\n"
+        "    load('other', 2)\n    load(size=2)\n\n\nmain()\n"
+    )
+    _, result = convert_text(source)
+
+    assert "def load(accelerator, path='data', /, size=2, *rest, more=1):" in result
+    assert "accelerator.print('loading', path)" in result
+    for call in ("load(accelerator)", "load(accelerator, 'other', 2)", "load(accelerator, size=2)"):
+        assert f"{call}\n" in result
 
 
 def test_what_is_printed_above_the_imports_does_not_draw_the_accelerator_up(convert_text):
