@@ -227,7 +227,9 @@ def table(results: Sequence[Result]) -> Iterator[str]:
     yield "original against converted, to the last bit. On two processes (gloo): both have the same parameters after"
     yield "each step; and, with every step undone and sizes that two does not divide, the evaluation prints what the"
     yield "original prints on one, and the files that are saved are as many and hold the same: keys, classes, shapes,"
-    yield "dtypes and weights (of an optimizer's state the values go by the gradients and are not compared)."
+    yield "dtypes and weights (of an optimizer's state the values go by the gradients and are not compared). A program"
+    yield "whose model draws random numbers in its evaluation, too (informer-ett: which keys its attention looks at)"
+    yield "differs here, since two processes have drawn half as much before; under `--verify`, below, it does not."
     yield ""
     converted = [result for result in results if result.converts]
     yield f"{len(converted)} of {len(results)} convert; {sum(bool(r.is_same) for r in converted)} compute the same."
