@@ -221,7 +221,7 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
         (program.doubts if review else program.refusals).append(_unseen(facts, first, likely))
         if not review:
             return
-    is_bare = all(is_alone(facts, facts.source(origin)) for origin in optimizers) and not program.training_loaders
+    is_bare = all(is_alone(facts, origin) for origin in optimizers) and not program.training_loaders
     if not models and not is_bare:
         program.refusals.append(_unknown_model(facts, program, optimizers))
         return

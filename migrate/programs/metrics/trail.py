@@ -155,10 +155,23 @@ class Trail:
                 yield Decision(statement, "the loop" if isinstance(statement, ast.While) else what, name)
         yield from self._bind(statement)
         yield from self._given_back(statement)
-        for block in blocks(statement):
-            yield from self._block(block)
+        yield from self._inside(statement)
         if name is not None and not (self.in_step and what is not None):  # all leave a step together, or none does
             self.own |= {text for block in blocks(statement) for inner in block for text in set_in(inner)}
+
+    def _inside(self, statement: ast.stmt) -> Iterator[Decision]:
+        """Through the blocks of a statement; of those of which one runs, what any of them leaves counts afterwards."""
+        if not isinstance(statement, (ast.If, ast.Try, ast.Match)):
+            for block in blocks(statement):
+                yield from self._block(block)
+            return
+        entry, left = set(self.own), set[str]()
+        for block in blocks(statement):
+            self.own = entry | left if isinstance(statement, ast.Try) else set(entry)
+            yield from self._block(block)
+            left |= self.own
+        is_one = isinstance(statement, ast.Try) or (isinstance(statement, ast.If) and bool(statement.orelse))
+        self.own = left if is_one else left | entry
 
     def _decides(self, statement: ast.stmt) -> str | None:
         """The name by which a statement decides what becomes of the blocks in it."""

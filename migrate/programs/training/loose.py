@@ -26,12 +26,13 @@ _SEEN = frozenset({Role.MODEL, Role.PARAMETERS, Role.ITERATOR, Role.CONTAINER})
 
 def strangers(facts: Facts, optimizer: ast.AST) -> list[ast.expr]:
     """What an optimizer trains and is no parameter of a model, as far as is seen, in the expression that gives it."""
-    given = _given(optimizer)
+    source = facts.source(optimizer)  # a function that makes several has one expression for all
+    given = _given(source)
     if given is None:
         return []
     found = list(_among(facts, given))
     is_unknown = _holds_tensor(facts, facts.over(optimizer), 4) or not (
-        facts.models_of.get(optimizer) or around(facts, optimizer)
+        facts.models_of.get(optimizer) or around(facts, source)
     )
     return found or ([given] if is_unknown else [])
 
@@ -45,14 +46,14 @@ def _given(optimizer: ast.AST) -> ast.expr | None:
 
 def is_alone(facts: Facts, optimizer: ast.AST) -> bool:
     """Whether an optimizer trains nothing else; what nothing is known of as a whole may be a model's."""
-    given = _given(optimizer)
+    given = _given(facts.source(optimizer))
     return given is not None and any(_among(facts, given)) and not facts.models_of.get(optimizer)
 
 
 def trained_alone(facts: Facts, program: Program) -> list[ast.expr]:
     """What the optimizers of a program train beside models."""
     origins = [origin for named in program.optimizers for origin in named.origins]
-    return [stranger for origin in origins for stranger in strangers(facts, facts.source(origin))]
+    return [stranger for origin in origins for stranger in strangers(facts, origin)]
 
 
 def _among(facts: Facts, given: ast.expr, depth: int = 4) -> Iterator[ast.expr]:

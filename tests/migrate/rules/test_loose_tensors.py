@@ -130,3 +130,15 @@ def test_what_may_be_something_else_is_no_model(refused_text, name):
     run = "net(a)" if name != "never run" else "(net.scale * a)"
     body = f"optimizer = optim.SGD(net.parameters(), lr=0.1)\nfor a, b in loader:\n    loss = {run}.mean()"
     refused_text(program(NO_MODELS[name] + body), "MIG902", "", ["not known"])
+
+
+def test_an_optimizer_that_a_function_makes_of_whatever_it_is_handed(convert_text):
+    making = (
+        "def made(module, kind, *args, **given):\n    return getattr(module, kind)(*args, **given)\n\n\n"
+        'scale = made(nn, "LayerNorm", 2)\nkind = "SGD" if build() else "Adam"\n'
+        "optimizer = made(optim, kind, model.parameters(), lr=0.1)\n"
+    )
+    report, text = convert_text(program(making + OVER.format("model(a.to(device))").replace("b in", "_ in")))
+
+    assert not report.of(Kind.LEFT)
+    assert "accelerator.prepare(loader, model, optimizer)" in " ".join(text.split())

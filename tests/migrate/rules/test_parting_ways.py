@@ -17,6 +17,24 @@ LAST = {
         **PLATEAU,
         "epoch": ("schedule.step(loss.item())", MEAN + "schedule.step(loss.item())"),
     },
+    "what may fail": {
+        "epoch": (
+            "try:\n    done = loss.item() < 0.3\nexcept ValueError:\n    done = False\nif done:\n    break",
+            MEAN + "try:\n    done = loss.item() < 0.3\nexcept ValueError:\n    done = False\nif done:\n    break",
+        )
+    },
+    "one of two branches": {
+        "epoch": (
+            "if len(x) > 1:\n    last = loss.item()\nelse:\n    last = 9.0\nif last < 0.3:\n    break",
+            MEAN + "if len(x) > 1:\n    last = loss.item()\nelse:\n    last = 9.0\nif last < 0.3:\n    break",
+        )
+    },
+    "a branch that may not be taken": {
+        "epoch": (
+            "last = loss.item()\nif len(x) > 1:\n    last = 9.0\nif last < 0.3:\n    break",
+            MEAN + "last = loss.item()\nif len(x) > 1:\n    last = 9.0\nif last < 0.3:\n    break",
+        )
+    },
     "stopping early": {"epoch": ("if loss.item() < 0.3:\n    break", MEAN + "if loss.item() < 0.3:\n    break")},
     "saving the best": {
         "made": "best = 9.0",
