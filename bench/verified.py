@@ -73,8 +73,9 @@ def lay_out(case: Any, folder: Path) -> str:
     if before.is_dir():
         shutil.copytree(before, folder, dirs_exist_ok=True)
         return case.script("before").name
-    shutil.copy(case.script("before"), folder / "train.py")
-    return "train.py"
+    name = f"train{case.script('before').suffix}"
+    shutil.copy(case.script("before"), folder / name)
+    return name
 
 
 def table(documents: Mapping[str, Document]) -> Iterator[str]:

@@ -36,6 +36,11 @@ class Proof:
 
     def __post_init__(self) -> None:
         processes(self.asked.processes)  # before anything else is done
+        if self.options.notebook_launcher:
+            raise UsageError(
+                "--verify starts the processes itself, and --notebook-launcher makes the notebook start them",
+                "Verify without --notebook-launcher first, then convert with it.",
+            )
 
     def kept(self, report: Report) -> Report:
         """The report with what may be written: all of it, or nothing if a contract is broken. Shows the verdicts."""

@@ -15,7 +15,7 @@ PASSES = 4  # how many passes over the training data the steps are divided among
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """The script, how it is run, and what its conversion changes."""
+    """The script (a notebook is run as one), how it is run, and what its conversion changes."""
 
     script: Path
     folder: Path  # where it is run from; what lies below is copied
@@ -53,13 +53,12 @@ def wish(
         changes: converted content by the path of the file, as it was named.
 
     Raises:
-        UsageError: the script is no file of Python, or a converted file lies outside of the folder.
+        UsageError: the script is no file of Python and no notebook, or a converted file lies outside of the folder.
     """
     path = Path(script).resolve()
-    if path.suffix != ".py" or not path.is_file():
-        kind = "a notebook" if path.suffix == ".ipynb" else "not a Python script"
+    if path.suffix not in {".py", ".ipynb"} or not path.is_file():
         raise UsageError(
-            f"--verify runs the first path, and {script} is {kind}",
+            f"--verify runs the first path, and {script} is neither a Python script nor a notebook",
             "Name the script first: migrate train.py src/ --verify.",
         )
     here = Path.cwd().resolve()

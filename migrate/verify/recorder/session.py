@@ -48,6 +48,11 @@ class Session:
         Checkpoints(self._journal, order, fence).watch()
         if order.is_frozen:
             make_neutral(self._journal)
+        self._cells = None
+        if order.script.endswith(".ipynb"):
+            from migrate.verify.recorder import cells
+
+            self._cells = cells.script
         if order.package:
             from migrate.verify.recorder import parallel
 
@@ -71,7 +76,11 @@ class Session:
         self._limit()
         try:
             with io.open_code(order.script) as file:
-                code = compile(file.read(), order.script, "exec", dont_inherit=True)
+                source, names = file.read(), dict[str, object]()
+            if self._cells is not None:
+                source, names = self._cells(source, order.script)
+            module.__dict__.update(names)
+            code = compile(source, order.script, "exec", dont_inherit=True)
             exec(code, module.__dict__)  # noqa: S102 - running the user's program is what this file is for
         except SystemExit as error:
             self._ended("exit", _status(error.code), "" if isinstance(error.code, int) else str(error.code or ""))

@@ -236,11 +236,10 @@ def test_a_folder_of_data_is_not_written(prove, monkeypatch):
 
 def test_what_is_no_script_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.ipynb").touch()
-    with pytest.raises(UsageError, match=r"a\.ipynb is a notebook"):
-        wish("a.ipynb", {})
-    with pytest.raises(UsageError, match="is not a Python script"):
-        wish("missing.py", {})
+    (tmp_path / "a.txt").touch()
+    for name in ("a.txt", "missing.py", "missing.ipynb"):
+        with pytest.raises(UsageError, match="is neither a Python script nor a notebook"):
+            wish(name, {})
 
 
 def test_a_folder_that_is_no_project_is_refused(prove, monkeypatch):
