@@ -152,6 +152,8 @@ class Watch:
         """Let all others know how this process ends; `report` says so from now on."""
         self._failures[self._world.rank] = failure
         give_up = time.monotonic() + 2.0
+        while self._world.size > 1 and not (self._others or self._is_closed) and time.monotonic() < give_up:
+            time.sleep(0.01)  # an error right after the start comes before it is known where the others are
         for address in self._others.values():
             if time.monotonic() < give_up:
                 ask(address, rank=failure.rank, failure=failure.failure, place=failure.place)
