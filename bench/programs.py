@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpus import joined
-
 from migrate import pipeline
 from migrate.errors import MigrateError
 from migrate.options import Options
@@ -87,10 +85,6 @@ class Programs:
             into = top / entry.get("prep_dir", "")
             subprocess.run([sys.executable, str(self._corpus / "make_data.py"), make, str(into)], check=True)
         path = top / entry["script"]
-        if path.suffix == ".ipynb":
-            exported = path.with_name(path.stem.replace("-", "_") + "_exported.py")
-            exported.write_text(joined(path.read_text(encoding="utf-8")), encoding="utf-8")
-            path = exported
         folder = top if entry["id"] in FROM_THE_TOP else top / entry.get("cwd", str(Path(entry["script"]).parent))
         is_small = sum(1 for _ in folder.rglob("*.py")) < MANY
         return Place(folder, str(path.relative_to(folder)), (".",) if is_small else ())
