@@ -279,9 +279,9 @@ def _second_run(
     for path in flagged - allowed:
         failures.setdefault(path, _Failure("a second run still finds a plain training loop that was to be converted"))
     there = Counter(fault.path for fault in planned.conversion.outcome.faults)
-    for path in Counter(fault.path for fault in second.outcome.faults) - there:
+    for path in Counter(fault.path for fault in second.outcome.faults if fault.path in changes) - there:
         fault = next(fault for fault in second.outcome.faults if fault.path == path)
-        failures.setdefault(path, _as_refusal(fault, changes[path]) if path in changes else _Failure(fault.message))
+        failures.setdefault(path, _as_refusal(fault, changes[path]))
     return {path: failure for path, failure in failures.items() if path in changes}
 
 

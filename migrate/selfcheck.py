@@ -114,7 +114,6 @@ class _Touched:
 
     def __init__(self, file: EditableFile, edits: tuple[Edit, ...], plan: Plan) -> None:
         self._file = file
-        self._rows = _split(file.content)
         self._statements = plan.settled(file).statements
         self.lines: set[int] = set()
         self.moved: set[int] = set()
@@ -157,7 +156,7 @@ class _Touched:
         """The comments at the end of a block's last statement, which are deeper than the block's own and go with it."""
         if not any(blocks(stmt)):
             return
-        for number, line in enumerate(self._rows[last_line(stmt) :], last_line(stmt) + 1):
+        for number, line in enumerate(_split(self._file.content)[last_line(stmt) :], last_line(stmt) + 1):
             text = line.lstrip()
             if text.strip():
                 if not text.startswith(b"#") or len(line) - len(text) <= stmt.col_offset:

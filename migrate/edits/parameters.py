@@ -9,6 +9,7 @@ import libcst as cst
 from migrate.edits.build import inserted, tight, without
 from migrate.edits.edit import AddParameter, RemoveParameter, RenameParameter
 from migrate.edits.join import name_of
+from migrate.edits.signature import behind
 
 if TYPE_CHECKING:
     from migrate.edits.edit import Operation
@@ -63,14 +64,9 @@ def add_parameter(function: cst.FunctionDef, original: cst.FunctionDef, operatio
     params = function.params
     opening = function.whitespace_before_params
     front = [name_of(param.name) for param in original.params.posonly_params]
-    if operation.after in front or (front and operation.after == ""):
-        place = _behind(operation.after, front)
+    if operation.after is not None and (operation.after in front or (front and not operation.after)):
+        place = behind(operation.after, front)
         return function.with_deep_changes(params, posonly_params=inserted(params.posonly_params, place, new, opening))
     names = [name_of(param.name) for param in original.params.params]
-    place = len(params.params) if operation.after is None else _behind(operation.after, names)
+    place = len(params.params) if operation.after is None else behind(operation.after, names)
     return function.with_deep_changes(params, params=inserted(params.params, place, new, opening))
-
-
-def _behind(name: str | None, names: list[str]) -> int:
-    """The place behind a name; the first one for the empty string."""
-    return names.index(name) + 1 if name else 0

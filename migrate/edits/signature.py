@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def behind(name: str, names: Sequence[str]) -> int:
+    """The place behind a name; the first one for the empty string."""
+    return names.index(name) + 1 if name else 0
 
 
 def check_parameter(
@@ -20,7 +29,7 @@ def check_parameter(
     names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
     if after and after not in names:
         raise ValueError(f"{function.name}() has no positional parameter {after!r}. It has: {', '.join(names)}.")
-    place = len(names) if after is None else names.index(after) + 1 if after else 0
+    place = len(names) if after is None else behind(after, names)
     required = len(names) - len(function.args.defaults)
     if not has_default and place > required:
         raise ValueError(

@@ -90,6 +90,7 @@ def _hand_over(conversion: Conversion, draft: Draft, parameter: Parameter, passe
             hand_on(draft, parameter, site, conversion.access.of(site.call.caller))
 
 
-def _last_required(unit: Function) -> str | None:
+def _last_required(unit: Function) -> str:
+    """The last parameter without a default; empty where there is none."""
     needed = required(unit)
-    return needed[-1].arg if needed else None
+    return needed[-1].arg if needed else ""

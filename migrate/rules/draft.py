@@ -115,9 +115,9 @@ class Draft:
         """Give a parameter another name, in the signature only; what was said of its type no longer holds."""
         self.plan.rename_parameter(parameter, name, annotation="", rule=self.code, group=self.group)
 
-    def add_parameter(self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, after: str | None) -> None:
-        """Add a parameter after another one (None: as the first)."""
-        self.plan.add_parameter(function, name, after=after or "", default=None, rule=self.code, group=self.group)
+    def add_parameter(self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, after: str) -> None:
+        """Add a parameter after another one (the empty string: as the first)."""
+        self.plan.add_parameter(function, name, after=after, default=None, rule=self.code, group=self.group)
 
     def quoted(self, node: ast.AST, code: str) -> str:
         """The code with the quotes that the file of a node uses most; code is written with single quotes."""

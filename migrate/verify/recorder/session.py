@@ -9,6 +9,7 @@ import sys
 import threading
 import traceback
 import types
+from collections.abc import Callable
 from types import TracebackType
 
 from migrate.verify.order import Order
@@ -48,11 +49,11 @@ class Session:
         Checkpoints(self._journal, order, fence).watch()
         if order.is_frozen:
             make_neutral(self._journal)
-        self._cells = None
+        self._read: Callable[[bytes, str], tuple[bytes, dict[str, object]]] = _as_it_is
         if order.script.endswith(".ipynb"):
             from migrate.verify.recorder import cells
 
-            self._cells = cells.script
+            self._read = cells.script
         if order.package:
             from migrate.verify.recorder import parallel
 
@@ -76,9 +77,7 @@ class Session:
         self._limit()
         try:
             with io.open_code(order.script) as file:
-                source, names = file.read(), dict[str, object]()
-            if self._cells is not None:
-                source, names = self._cells(source, order.script)
+                source, names = self._read(file.read(), order.script)
             module.__dict__.update(names)
             code = compile(source, order.script, "exec", dont_inherit=True)
             exec(code, module.__dict__)  # noqa: S102 - running the user's program is what this file is for
@@ -138,3 +137,8 @@ class Session:
 
 def _status(code: object) -> int:
     return code & 0xFF if isinstance(code, int) else int(code is not None)
+
+
+def _as_it_is(source: bytes, _path: str) -> tuple[bytes, dict[str, object]]:
+    """A script, which finds no names but Python's."""
+    return source, {}
