@@ -5,6 +5,7 @@
     getattr(model, "module", model)     ->   accelerator.unwrap_model(model)
 
 Of `if torch.cuda.device_count() > 1:` the part for one GPU stays, and one of two branches that differ by `.module`.
+What `if isinstance(model, nn.DataParallel): model = model.module` took out of its wrapper is taken out in any case.
 Launch one process for each GPU instead: `runtime launch --num_processes 8 train.py`.
 Left alone, with the reason: DistributedDataParallel and process groups in a branch of their own, DataParallel over
 another dimension than the first.
@@ -114,12 +115,20 @@ def _module_access(conversion: Conversion, draft: Draft) -> None:
         if asked_for_module(facts, use.node, conversion.program.model_origins):
             _ask_inside(conversion, draft, use.node, use.node.args[0])
     for branch in alike(facts, accesses):
-        draft.fold(branch, keep="body" if any(a in ast.walk(s) for a in accesses for s in branch.body) else "orelse")
+        inside = [a for a in accesses for s in branch.body if a in ast.walk(s)]
+        if not branch.orelse and not any(_is_prepared(conversion, access, access.value) for access in inside):
+            draft.remove(branch)  # `model = model`
+        else:
+            draft.fold(branch, keep="body" if inside else "orelse")
 
 
 def _ask_inside(conversion: Conversion, draft: Draft, node: ast.expr, model: ast.expr) -> None:
     """Replace an expression by the model inside, which before prepare is the model."""
     text = ast.unparse(model)
-    if conversion.is_prepared_at(node, origins(conversion.facts.values(model), Role.MODEL)):
+    if _is_prepared(conversion, node, model):
         text = f"{conversion.access.name(node)}.unwrap_model({text})"
     draft.rewrite(node, text)
+
+
+def _is_prepared(conversion: Conversion, node: ast.AST, model: ast.expr) -> bool:
+    return conversion.is_prepared_at(node, origins(conversion.facts.values(model), Role.MODEL))

@@ -7,6 +7,8 @@ import copy
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.units import Function
 from migrate.programs.processes.branches import Branches, Side
 
 if TYPE_CHECKING:
@@ -33,16 +35,35 @@ def for_one_device(facts: Facts, wrappers: Collection[ast.Call]) -> Iterator[tup
 
 
 def alike(facts: Facts, accesses: Collection[ast.Attribute]) -> Iterator[ast.If]:
-    """`if several: model.module.state_dict(); else: model.state_dict()`: the same once `.module` is gone."""
+    """`if several: model.module.state_dict(); else: model.state_dict()`: the same once `.module` is gone.
+
+    So is `if isinstance(model, DataParallel): model = model.module`, without which the name keeps what it has.
+    """
     places = {_place(node) for node in accesses}
     told: set[ast.AST] = set()
     for access in accesses:
         for node in facts.tree(access).up(access):
-            if not isinstance(node, ast.If) or node in told or not node.orelse or _is_elif(facts, node):
+            if not isinstance(node, ast.If) or node in told or _is_elif(facts, node):
                 continue
             told.add(node)
-            if _is_asking(facts, node.test) and _without(node.body, places) == _without(node.orelse, places):
+            is_alike = _takes_out(node, access) or (
+                bool(node.orelse) and _without(node.body, places) == _without(node.orelse, places)
+            )
+            if is_alike and _is_asking(facts, node.test):
                 yield node
+
+
+def _takes_out(node: ast.If, access: ast.Attribute) -> bool:
+    """`if ...: model = model.module`, and nothing else."""
+    statement = node.body[0]
+    return (
+        not node.orelse
+        and len(node.body) == 1
+        and isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and statement.value is access
+        and ast.unparse(statement.targets[0]) == ast.unparse(access.value)
+    )
 
 
 def alike_values(facts: Facts, accesses: Collection[ast.Attribute]) -> Iterator[tuple[ast.IfExp, ast.expr]]:
@@ -71,13 +92,30 @@ def asked_for_module(facts: Facts, node: ast.AST, models: Collection[ast.AST]) -
 
 
 def is_bare(facts: Facts, name: ast.expr, models: Collection[ast.AST]) -> bool:
-    """Whether a name is given nothing but the model inside: `inner = getattr(model, "module", model)`."""
+    """Whether a name is given nothing but the model inside: `inner = getattr(model, "module", model)`.
+
+    A name that is given it only under a condition, or that held the model itself before, may be either: to take the
+    model out of its wrapper once more does no harm.
+    """
     if not isinstance(name, ast.Name):
         return False
-    given = [b.statement for b in facts.bindings_in(facts.unit(name)) if b.target == name.id]
+    unit = facts.unit(name)
+    given = [b.statement for b in facts.bindings_in(unit) if b.target == name.id]
+    if isinstance(unit, Function) and name.id in unit.parameter_names:
+        if not any(each.lineno < name.lineno and _is_always_run(facts, each, models) for each in given):
+            return False
     return bool(given) and all(
         isinstance(statement, ast.Assign) and _gives_inner(facts, statement.value, models) for statement in given
     )
+
+
+def _is_always_run(facts: Facts, statement: ast.AST, models: Collection[ast.AST]) -> bool:
+    """Whether a statement stands in its function under no condition that stays."""
+    above = facts.tree(statement).parents[statement]
+    accesses = [n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and module_accesses(facts, n, models)]
+    if isinstance(above, ast.If) and any(branch is above for branch in alike(facts, accesses)):
+        above = facts.tree(above).parents[above]
+    return isinstance(above, FUNCTIONS)
 
 
 def _gives_inner(facts: Facts, node: ast.expr, models: Collection[ast.AST]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -22,13 +23,34 @@ DECIDERS: tuple[Decider, ...] = (of_distribution, averages_after_backward, witho
 
 
 def arguments(facts: Facts, loops: Loops, program: Program) -> tuple[Argument, ...]:
-    """The arguments that a program asks for, beside `cpu`; the first of each name counts."""
+    """The arguments that a program asks for, beside `cpu`; the first of each name counts.
+
+    Of each kind there is one handler, as the constructor wants it: what the program's own wrapper was made with, and
+    what its gradients need.
+    """
     found: dict[str, Argument] = {}
     for decide in DECIDERS:
         for argument in decide(facts, loops, program):
-            key = argument.expression if argument.name == HANDLERS else argument.name
-            found.setdefault(key, argument)
+            if argument.name != HANDLERS:
+                found.setdefault(argument.name, argument)
+                continue
+            kind = argument.expression.partition("(")[0]
+            found[kind] = _together(found[kind], argument) if kind in found else argument
     return tuple(found.values())
+
+
+def _together(one: Argument, other: Argument) -> Argument:
+    """One handler for two of a kind; where both name a field, the second counts."""
+    calls = [ast.parse(each.expression, mode="eval").body for each in (one, other)]
+    fields = {
+        keyword.arg: ast.unparse(keyword.value)
+        for call in calls
+        if isinstance(call, ast.Call)
+        for keyword in call.keywords
+    }
+    kind = one.expression.partition("(")[0]
+    expression = f"{kind}({', '.join(f'{name}={value}' for name, value in fields.items())})"
+    return Argument(HANDLERS, expression, one.needs | other.needs, tuple(dict.fromkeys(one.imports + other.imports)))
 
 
 def written(given: Iterable[Argument]) -> str:

@@ -211,3 +211,70 @@ def test_what_else_asks_for_the_wrapper_is_told_that_there_is_none(changed):
             f"prefix = 'module.' if hasattr({INSIDE}, 'module') else ''\n{LINEAR.format(INSIDE)}",
         )
     )
+
+
+AVERAGED = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Average:
+    def __init__(self):
+        self.shadow = {{}}
+
+    def register(self, module):
+        self.shadow = {{name: value.detach().clone() for name, value in module.named_parameters()}}
+
+    def update(self, module):
+        {first}
+        if isinstance(module, nn.DataParallel):
+            {inside}
+        for name, value in module.named_parameters():
+            self.shadow[name].mul_(0.9).add_(value.detach(), alpha=0.1)
+
+
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
+loader = DataLoader(data, batch_size=4)
+model = nn.DataParallel(nn.Linear(2, 1))
+average = Average()
+average.register(model.module)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    average.update(model)
+"""
+TAKEN_OUT = "        module = accelerator.unwrap_model(module)\n        for name, value in module.named_parameters():"
+
+
+def test_a_model_that_is_taken_out_of_its_wrapper_where_it_has_one_is_taken_out_of_the_new_one(convert_text):
+    _, result = convert_text(AVERAGED.format(first="", inside="module = module.module"))
+
+    assert TAKEN_OUT in result
+    assert "isinstance" not in result
+
+
+def test_what_is_asked_before_it_is_taken_out_is_asked_of_the_model_inside(convert_text):
+    _, result = convert_text(AVERAGED.format(first="print(module.weight)", inside="module = module.module"))
+
+    assert "print(accelerator.unwrap_model(module).weight)" in result
+    assert TAKEN_OUT in result
+
+
+def test_a_branch_that_does_more_stays_and_the_model_is_taken_out_behind_it(convert_text):
+    _, result = convert_text(AVERAGED.format(first="", inside="module = module.module\n            print(1)"))
+
+    assert "if isinstance(module, nn.DataParallel):\n" in result
+    assert "in accelerator.unwrap_model(module).named_parameters()" in result
+
+
+def test_before_prepare_nothing_is_left_to_take_out(changed):
+    changed(
+        made=(
+            "model = nn.DataParallel(model)\nif isinstance(model, nn.DataParallel):\n    model = model.module",
+            "",
+        )
+    )

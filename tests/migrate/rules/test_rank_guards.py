@@ -245,6 +245,24 @@ def test_a_sampler_and_what_the_wrapper_was_told(convert_text):
     assert "sampler." not in result.replace("_sampler", "")
 
 
+def test_the_wrapper_and_irregular_gradients_ask_for_one_handler(convert_text):
+    source = SAMPLER.format(epoch="pass").replace("find_unused_parameters=True", "broadcast_buffers=False")
+    source = source.replace("loss.backward()", "loss.backward(retain_graph=True)\n        (loss * 2).backward()")
+    _, result = convert_text(source)
+
+    asked = "kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False, find_unused_parameters=True)]"
+    assert asked in result
+
+
+def test_a_handler_that_the_wrapper_had_is_overruled_by_what_the_gradients_need(convert_text):
+    source = SAMPLER.format(epoch="pass").replace("find_unused_parameters=True", "find_unused_parameters=False")
+    source = source.replace("loss.backward()", "loss.backward(retain_graph=True)\n        (loss * 2).backward()")
+    _, result = convert_text(source)
+
+    assert result.count("DistributedDataParallelKwargs(") == 1
+    assert "DistributedDataParallelKwargs(find_unused_parameters=True)" in result
+
+
 def test_a_sampler_that_is_not_told_the_epoch_keeps_its_order(convert_text):
     _, result = convert_text(SAMPLER.format(epoch="pass"))
 
