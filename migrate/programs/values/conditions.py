@@ -25,25 +25,28 @@ def needs(node: ast.expr) -> Iterator[str]:
             yield ast.unparse(inner)
 
 
-def flag(facts: Facts, test: ast.expr) -> ast.expr | None:
-    """A condition without what only asks for availability; None if nothing else is left."""
+def flag(facts: Facts, test: ast.expr, within: frozenset[str] = frozenset()) -> ast.expr | None:
+    """A condition without what only asks for availability; None if nothing else is left.
+
+    `within` names what is being asked about already: `args.cuda = args.cuda and torch.cuda.is_available()`.
+    """
     if isinstance(test, ast.Call) and (only(facts.values(test), Role.AVAILABLE) or _asks_torch(facts, test)):
         return None
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        parts = [rest for value in test.values if (rest := flag(facts, value)) is not None]
+        parts = [rest for value in test.values if (rest := flag(facts, value, within)) is not None]
         if not parts:
             return None
         return parts[0] if len(parts) == 1 else ast.BoolOp(ast.And(), parts)
     if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitAnd):  # `torch.cuda.is_available() & args.cuda`
-        sides = [rest for value in (test.left, test.right) if (rest := flag(facts, value)) is not None]
+        sides = [rest for value in (test.left, test.right) if (rest := flag(facts, value, within)) is not None]
         return test if len(sides) == 2 else next(iter(sides), None)
     if isinstance(test, ast.BoolOp):
-        rests = [flag(facts, value) for value in test.values]
+        rests = [flag(facts, value, within) for value in test.values]
         return None if None in rests else test
     if isinstance(test, ast.IfExp) and _is_yes_or_no(test):  # `True if torch.cuda.is_available() else False`
-        return flag(facts, test.test)
+        return flag(facts, test.test, within)
     if isinstance(test, (ast.Name, ast.Attribute)):
-        return None if _only_availability(facts, test) else test
+        return None if _only_availability(facts, test, within) else test
     return test
 
 
@@ -106,12 +109,15 @@ def _asks_torch(facts: Facts, test: ast.Call) -> bool:
     )
 
 
-def _only_availability(facts: Facts, name: ast.expr) -> bool:
+def _only_availability(facts: Facts, name: ast.expr, within: frozenset[str]) -> bool:
     """Whether a flag was set to nothing but the answer of is_available()."""
     text = ast.unparse(name)
+    if text in within:
+        return False  # what it was before has a say in what it is
     assigned = [b.statement.value for b in bindings_of(facts, name) if isinstance(b.statement, ast.Assign)]
     asks = Role.AVAILABLE in roles(facts.values(name)) or all(isinstance(value, ast.IfExp) for value in assigned)
-    return bool(assigned) and asks and all(flag(facts, v) is None for v in assigned if not same_name(v, text))
+    others = [value for value in assigned if not same_name(value, text)]
+    return bool(assigned) and asks and all(flag(facts, value, within | {text}) is None for value in others)
 
 
 def bindings_of(facts: Facts, name: ast.expr) -> list[Binding]:

@@ -62,3 +62,44 @@ def test_the_accelerator_stands_below_all_imports(decide, between):
     spot = conversion.placement.accelerator
     assert spot.where == "before"
     assert spot.statement.lineno == text.split("\n").index("args = argparse.ArgumentParser().parse_args()") + 1
+
+
+NARROWED = """
+import argparse
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cuda", action="store_true")
+    return parser.parse_args()
+
+class Trainer:
+    def __init__(self, net, opt, device):
+        self.net, self.opt, self.device = net, opt, device
+
+    def train(self, loader):
+        for x, y in loader:
+            loss = (self.net(x.to(self.device)) - y.to(self.device)).sum()
+            loss.backward()
+            self.opt.step()
+
+def main():
+    args = options()
+    args.cuda = args.cuda and torch.cuda.is_available()
+    device = torch.device("cuda" if args.cuda else "cpu")
+    loader = DataLoader(data)
+    net = nn.Linear(1, 1).to(device)
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    Trainer(net, opt, device).train(loader)
+
+main()
+"""
+
+
+def test_a_flag_that_is_narrowed_by_what_there_is_goes_on_deciding(decide):
+    """What a flag is told of itself is no end of asking: the function's options are one object with what is set."""
+    _, conversion = decide(NARROWED)
+
+    assert conversion.placement.cpu == "not args.cuda"
