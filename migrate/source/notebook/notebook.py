@@ -111,13 +111,15 @@ class Notebook:
     # --- places -----------------------------------------------------------------------------------------------------
 
     def place(self, line: int) -> tuple[int, int]:
-        """The number of the cell, and the line in it, of a line of the module; (0, 0) where there is no cell."""
-        at = bisect_right([one.line for one in self.joined], line) - 1
-        if at < 0:
+        """The number of the cell, and the line in it, of a line of the module; (0, 0) where there is no cell.
+
+        What is about the whole module stands in its first line, a border: that is the first line of the first cell.
+        """
+        if not self.joined:
             return (0, 0)
-        one = self.joined[at]
+        one = self.joined[max(bisect_right([one.line for one in self.joined], line) - 1, 0)]
         last = len(LINE_END.findall(one.cell.source)) + 1
-        return one.cell.number, min(line - one.line + 1, last)
+        return one.cell.number, min(max(line - one.line + 1, 1), last)
 
     def column(self, line: int, column: int) -> int:
         """The column in the cell for a column of a line of the module: `%time` is shorter than what stands for it."""

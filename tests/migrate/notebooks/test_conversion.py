@@ -3,17 +3,24 @@
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from migrate import cli
+from migrate.engine import ENGINE
 from migrate.options import Mode, Options, question
 from migrate.pipeline import explain_role, run, run_text
+from migrate.report import text
 from migrate.report.model import Kind
 
 GIT = shutil.which("git")
+
+
+def _text(source):
+    return {"cell_type": "markdown", "metadata": {}, "source": [source]}
 
 
 def _sources(content):
@@ -132,6 +139,20 @@ def test_cell_that_is_no_python_costs_the_notebook(book, training):
         "train.ipynb:cell 4:1: syntax error: invalid syntax. Mend the cell, or leave the notebook out."
     ]
     assert report.exit_status(Mode.WRITE) == 2
+
+
+def test_what_is_about_the_whole_notebook_stands_in_its_first_cell(here, book, training):
+    """A bug of ours is told with the file's first line, which no cell has: between the texts of cells are borders."""
+
+    def fails(project, options):
+        raise ZeroDivisionError("oh")
+
+    (here / "train.ipynb").write_bytes(book(_text("# A title"), *training))
+    report = run(["."], Options(), engine=replace(ENGINE, plan=fails))
+
+    (finding,) = report.findings
+    assert (finding.code, finding.cell, finding.line) == ("MIG999", 2, 1)
+    assert "import torch" in text.findings(report, [finding.kind], text.Style(), excerpts=True)
 
 
 def test_unfinished_cell_where_nothing_trains_is_no_trouble(book):
