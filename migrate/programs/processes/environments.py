@@ -42,7 +42,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def plays(facts: Facts, modules: set[Module], uses: list[Use]) -> bool:
     """Whether a program plays with a library of environments, and does not only import it."""
-    libraries = _libraries(modules)
+    libraries = _libraries(facts, modules)
     if not libraries <= _MADE_BY_NAME:
         return True
     called = {name for use in uses for name in facts.called(use.node)} if libraries else set()
@@ -50,9 +50,21 @@ def plays(facts: Facts, modules: set[Module], uses: list[Use]) -> bool:
     return bool(played & libraries) or (bool(libraries) and _has_own(facts, modules))
 
 
-def _libraries(modules: Iterable[Module]) -> set[str]:
-    names = (name for module in modules for node in ast.walk(module.tree) for name in _imported(node))
-    return {name.partition(".")[0] for name in names} & known.ENVIRONMENTS
+def _libraries(facts: Facts, modules: Iterable[Module]) -> set[str]:
+    return set().union(*map(facts.once(_Libraries).of, modules))
+
+
+class _Libraries:
+    """The libraries of environments that a file imports."""
+
+    def __init__(self, _: Facts) -> None:
+        self._known: dict[Module, frozenset[str]] = {}
+
+    def of(self, module: Module) -> frozenset[str]:
+        if module not in self._known:
+            names = (name for node in ast.walk(module.tree) for name in _imported(node))
+            self._known[module] = frozenset(name.partition(".")[0] for name in names) & known.ENVIRONMENTS
+        return self._known[module]
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
@@ -75,7 +87,7 @@ def environments(facts: Facts, start: Unit, modules: set[Module], uses: list[Use
 
     `start` is where the accelerator is made: that runs once.
     """
-    if not _libraries(modules) <= _MADE_BY_NAME or _has_own(facts, modules):
+    if not _libraries(facts, modules) <= _MADE_BY_NAME or _has_own(facts, modules):
         return None
     if any(ast.unparse(use.node.func).endswith("observation_space.sample") for use in uses):
         return None
@@ -163,7 +175,7 @@ def _is_made_once(facts: Facts, node: ast.AST, start: Unit, seen: frozenset[int]
 def _is_new(facts: Facts, modules: set[Module], uses: list[Use]) -> bool | None:
     """Whether `reset` takes the seed, as the program uses its environments; None where that does not show."""
     found = {is_new for use in uses for is_new in _shown(facts, use)}
-    if not found and "gymnasium" in _libraries(modules):
+    if not found and "gymnasium" in _libraries(facts, modules):
         return True
     return found.pop() if len(found) == 1 else None
 

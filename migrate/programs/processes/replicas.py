@@ -76,8 +76,20 @@ def differs(facts: Facts, loops: Loops, program: Program) -> bool:
 
 def chance(facts: Facts, loops: Loops, program: Program) -> list[str]:
     """What a program draws without having seeded it."""
-    sameness, clocks = (sameness_of(facts, program, trusting=trusting) for trusting in (False, True))
-    return unseeded(facts, loops, program, sameness, clocks)
+    known = facts.once(_Chances).known
+    loops_of = tuple(loop.node for loop in program.training)
+    key = (program.models, program.home, program.start, program.module, loops_of)
+    if key not in known:
+        sameness, clocks = (sameness_of(facts, program, trusting=trusting) for trusting in (False, True))
+        known[key] = tuple(unseeded(facts, loops, program, sameness, clocks))
+    return [*known[key]]
+
+
+class _Chances:
+    """What programs draw, as they are now: many ask, and all calls of a program's files are looked at for it."""
+
+    def __init__(self, _: Facts) -> None:
+        self.known: dict[tuple[object, ...], tuple[str, ...]] = {}
 
 
 ON_CPU = "True"

@@ -11,11 +11,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
+from migrate.analysis.syntax import is_main_guard
+from migrate.programs.reach.entered import entered_from
 from migrate.programs.reach.reached import uses_reached
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Module
     from migrate.programs.conversion import Conversion
 
 _DEEPEST = 5
@@ -31,34 +36,41 @@ class Told:
 
 def told_names(conversion: Conversion, covered: set[int]) -> Told:
     """What must be told by the main process; `covered` is what only that one comes to."""
-    names = _Names(conversion.facts)
+    facts, start = conversion.facts, conversion.program.start
+    names = _Names(facts)
     found = Told()
-    for use in uses_reached(conversion.facts, conversion.uses):
+    begins = entered_from(facts, start) if start is not None else frozenset()
+    for use in uses_reached(facts, conversion.uses):
         if id(use.node) in covered:
             continue
-        path = _shared_path(conversion.facts, use.node)
-        made = names.made_up(path, _DEEPEST) if path is not None else None
-        if made is None:
-            continue
-        statement = conversion.facts.tree(made).statement(made)
-        whole = getattr(statement, "value", None)
-        is_simple = isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(whole, ast.expr)
-        if (
-            is_simple
-            and conversion.has_accelerator_at(statement)
-            and conversion.access.has(conversion.facts.unit(made))
-        ):
-            assert isinstance(whole, ast.expr)
-            if whole not in found.told:
-                found.told.append(whole)
-        else:
+        path = _shared_path(facts, use.node)
+        made = names.made_up(path, _DEEPEST) if path is not None else ()
+        mine = [call for call in dict.fromkeys(made) if not _is_of_another(facts, call, begins)]
+        wholes = [_told_at(conversion, call) for call in mine]
+        if None in wholes:
             found.apart.append(use.node)
+        else:
+            found.told += [whole for whole in wholes if whole is not None and whole not in found.told]
     return found
+
+
+def _is_of_another(facts: Facts, call: ast.Call, begins: frozenset[Module]) -> bool:
+    """Whether a call is made by another script, which also hands its names to a function of both."""
+    return facts.module(call) not in begins and any(map(is_main_guard, facts.tree(call).up(call)))
+
+
+def _told_at(conversion: Conversion, made: ast.Call) -> ast.expr | None:
+    """What the name is given where it is made up, if there is an accelerator to tell it."""
+    statement = conversion.facts.tree(made).statement(made)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    is_there = conversion.has_accelerator_at(statement) and conversion.access.has(conversion.facts.unit(made))
+    return statement.value if is_there else None
 
 
 def is_made_up(facts: Facts, path: ast.expr) -> bool:
     """Whether every process makes up a path by itself."""
-    return _Names(facts).made_up(path, _DEEPEST) is not None
+    return next(_Names(facts).made_up(path, _DEEPEST), None) is not None
 
 
 def _shared_path(facts: Facts, call: ast.Call) -> ast.expr | None:
@@ -85,15 +97,14 @@ class _Names:
         self._facts = facts
         self._sources = facts.once(Sources)
 
-    def made_up(self, node: ast.expr, depth: int) -> ast.Call | None:
-        """The call that gives an expression another value on each process."""
+    def made_up(self, node: ast.expr, depth: int) -> Iterator[ast.Call]:
+        """The calls that give an expression another value on each process."""
         for inner in ast.walk(node):
             if isinstance(inner, ast.Call) and self._facts.called(inner) & output.MADE_UP:
-                return inner
+                yield inner
         for inner in ast.walk(node) if depth else ():
             is_read = isinstance(getattr(inner, "ctx", ast.Load()), ast.Load)
             if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and is_read:
                 for given in self._sources.given(inner).expressions:
-                    if given is not node and (made := self.made_up(given, depth - 1)) is not None:
-                        return made
-        return None
+                    if given is not node:
+                        yield from self.made_up(given, depth - 1)
