@@ -6,8 +6,10 @@
     (a lambda onto the gpu)                   ->   torch.load(path, map_location=accelerator.device)
 
 Keys stay plain; where the original loaded into a wrapped model, a `module.` prefix is taken off first, and within the
-keys of a layer that was wrapped (`model.features = DataParallel(model.features)`). Without map_location every process
-would load onto the GPU that the file was written from.
+keys of a layer that was wrapped (`model.features = DataParallel(model.features)`). Code beside the training that still
+wraps a model of the same class loads into the model inside, `model.module.load_state_dict(...)`. Without map_location
+every process would load onto the GPU that the file was written from. Where an object of the project keeps what it is
+given of a checkpoint (an average of the weights), that is loaded onto the GPU of the process, and the rest with it.
 Safe: load_state_dict copies into the parameters where they are.
 """
 
@@ -16,6 +18,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.training import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins, roles
 from migrate.programs.device.lambdas import is_location
 from migrate.programs.output.guards import has_accelerator
@@ -27,7 +30,7 @@ from migrate.rules.rule import rule
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from migrate.analysis.facts import Facts
+    from migrate.analysis.facts import Facts, Use
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -54,11 +57,40 @@ def loading(conversion: Conversion, draft: Draft) -> None:
         if len(use.node.args) > 1 or any(keyword.arg in ("map_location", None) for keyword in use.node.keywords):
             continue
         if Role.CHECKPOINT in roles(facts.values(use.node)):
-            draft.add_keyword(use.node, "map_location", draft.quoted(use.node, "'cpu'"))
+            is_there = has_accelerator(conversion, use.node) and _is_kept(conversion, use.node)
+            own = f"{{'cuda:0': str({conversion.access.name(use.node)}.device)}}" if is_there else "'cpu'"
+            draft.add_keyword(use.node, "map_location", draft.quoted(use.node, own))
     _onto_the_device(conversion, draft)
     _strip_prefixes(conversion, draft)
+    _load_inside(conversion, draft)
     _pickled(conversion, draft)
     _wait_for_the_file(conversion, draft)
+
+
+def _is_kept(conversion: Conversion, load: ast.Call) -> bool:
+    """Whether an object of the project keeps a part of a checkpoint as it is: `self.shadow = state`, in an average.
+
+    What PyTorch's own load_state_dict copies into may be anywhere; this must lie where the program goes on with it.
+    """
+    facts = conversion.facts
+    for use in conversion.uses:
+        for unit in facts.targets(use.node):
+            bound = int(unit.owner is not None)
+            for given, parameter in zip(use.node.args, unit.positional[bound:], strict=False):
+                if any(v.role is Role.CHECKPOINT and v.origin is load for v in facts.values(given)):
+                    if any(_keeps(node, parameter.arg) for node in facts.own(unit)):
+                        return True
+    return False
+
+
+def _keeps(node: ast.AST, name: str) -> bool:
+    """`self.shadow = name`, or a part of it."""
+    if not isinstance(node, ast.Assign) or not any(isinstance(target, ast.Attribute) for target in node.targets):
+        return False
+    part = node.value
+    while isinstance(part, ast.Subscript):
+        part = part.value
+    return isinstance(part, ast.Name) and part.id == name
 
 
 def _onto_the_device(conversion: Conversion, draft: Draft) -> None:
@@ -89,23 +121,88 @@ def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:
         inside = sorted({path for origin, path in layers if origin in made})
         if use.unit not in conversion.units or not use.node.args or not (inside or made & wrapped):
             continue
-        state, statement = use.node.args[0], facts.tree(use.node).statement(use.node)
-        if isinstance(state, (ast.Name, ast.Subscript, ast.Attribute)) and "torch" in use.unit.module.names:
-            text = ast.unparse(state)
-            lines = [_renamed(facts, statement, text, path) for path in inside]
-            lines += [f"{_STRIP}({text}, 'module.')"] if made & wrapped else []
-            for line in lines:
-                if not _is_said(facts, statement, line):
-                    draft.before(statement, draft.quoted(use.node, line))
-        else:
+        _take_off(conversion, draft, use, inside, whole=bool(made & wrapped))
+
+
+def _take_off(conversion: Conversion, draft: Draft, use: Use, inside: list[str], *, whole: bool) -> None:
+    """Above a call that loads, take the prefixes off the keys; say what to do where they have no name."""
+    facts = conversion.facts
+    state, statement = use.node.args[0], facts.tree(use.node).statement(use.node)
+    if isinstance(state, (ast.Name, ast.Subscript, ast.Attribute)) and "torch" in use.unit.module.names:
+        text = ast.unparse(state)
+        lines = [_renamed(facts, statement, text, path) for path in inside]
+        lines += [f"{_STRIP}({text}, 'module.')"] if whole else []
+        for line in lines:
+            if not _is_said(facts, statement, line):
+                draft.before(statement, draft.quoted(use.node, line))
+    else:
+        draft.note(
+            use.node,
+            "files that the original wrote on GPUs have keys "
+            + (f"with `{inside[0]}.module.`" if inside else "that begin with `module.`"),
+            "strip them: "
+            + (f"{{{_KEY.format(path=inside[0])}: ..." if inside else "{key.removeprefix('module.'): value")
+            + " for key, value in state.items()}",
+        )
+
+
+def _load_inside(conversion: Conversion, draft: Draft) -> None:
+    """Code that does not train goes on wrapping its model, and loads what the training saves: plain keys now."""
+    facts = conversion.facts
+    if not wrappers(conversion):
+        return
+    trained = {made for origin in conversion.program.model_origins for made in _made_by(facts, origin)}
+    for use in facts.method_calls("load_state_dict"):
+        model = use.node.func.value if isinstance(use.node.func, ast.Attribute) else None
+        if use.unit in conversion.units or not facts.is_editable(use.unit) or model is None or not use.node.args:
+            continue
+        made = {each for origin in origins(facts.values(model), Role.MODEL) for each in _made_by(facts, origin)}
+        is_loaded = any(value.role is Role.CHECKPOINT for value in facts.values(use.node.args[0]))
+        if not (made & trained and is_loaded):
+            continue
+        is_wrapped = _is_wrapped(facts, use.node, model)
+        if is_wrapped:
+            draft.wrap(model, "{it}.module")
+            _take_off(conversion, draft, use, [], whole=True)
+        elif is_wrapped is None:
             draft.note(
                 use.node,
-                "files that the original wrote on GPUs have keys "
-                + (f"with `{inside[0]}.module.`" if inside else "that begin with `module.`"),
-                "strip them: "
-                + (f"{{{_KEY.format(path=inside[0])}: ..." if inside else "{key.removeprefix('module.'): value")
-                + " for key, value in state.items()}",
+                "the keys of what is saved do not begin with `module.` any more",
+                f"load before {ast.unparse(model)} is wrapped, or into {ast.unparse(model)}.module",
             )
+
+
+def _made_by(facts: Facts, origin: ast.AST) -> set[object]:
+    """The classes that a model is made an object of."""
+    called = facts.values(origin.func) if isinstance(origin, ast.Call) else ()
+    return {value.unit for value in called if value.role is Role.CLASS and value.unit is not None}
+
+
+def _is_wrapped(facts: Facts, call: ast.Call, model: ast.expr) -> bool | None:
+    """Whether a name holds a DataParallel where a method of it is called; None: it may."""
+    tree, text = facts.tree(call), ast.unparse(model)
+    before = [
+        b.statement
+        for b in facts.bindings_in(facts.unit(call))
+        if b.target == text and b.statement.lineno < call.lineno and not _is_other_side(facts, b.statement, call)
+    ]
+    wrapping = [s for s in before if any(_wraps(facts, node) for node in ast.walk(s))]
+    if not wrapping:
+        return False
+    last = max(before, key=lambda statement: statement.lineno)
+    is_certain = last is wrapping[-1] and tree.in_block(call, tree.block(last)) is not None
+    return True if is_certain else None
+
+
+def _is_other_side(facts: Facts, statement: ast.AST, call: ast.Call) -> bool:
+    """Whether a statement stands in a branch that is not taken where a call is made."""
+    tree = facts.tree(call)
+    above = (node for node in tree.up(statement) if isinstance(node, ast.If))
+    return any(tree.in_block(statement, n.body) and tree.in_block(call, n.orelse) for n in above)
+
+
+def _wraps(facts: Facts, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and bool(facts.called(node) & DATA_PARALLEL)
 
 
 def _renamed(facts: Facts, statement: ast.stmt, text: str, path: str) -> str:

@@ -242,3 +242,112 @@ def test_a_wrapped_model_that_was_saved_as_a_whole_is_said(convert_text):
     report, _ = convert_text(source.replace("model = nn.Data", f"{loaded}model = nn.Data"))
     (note,) = [finding for finding in report.findings if "hold the model in DataParallel" in finding.message]
     assert note.hint == "take it out: model = getattr(model, 'module', model)"
+
+
+BESIDE = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Linear):
+    pass
+
+
+def show(many):
+    model = Net(2, 1)
+    {made}
+    {load}
+    print(model(torch.ones(1, 2)))
+
+
+def train():
+    loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+    model = {trained}
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+    torch.save(model.state_dict(), "m.pt")
+
+
+train()
+show(True)
+"""
+WRAP, TRAINED = "model = nn.DataParallel(model)", "nn.DataParallel(Net(2, 1))"
+FROM_FILE = 'state = torch.load("m.pt", map_location="cpu")\n    model.load_state_dict(state)'
+
+
+def test_code_beside_the_training_loads_into_the_model_that_it_wraps(convert_text):
+    _, result = convert_text(BESIDE.format(made=WRAP, load=FROM_FILE, trained=TRAINED))
+
+    assert (
+        f'consume_prefix_in_state_dict_if_present(state, "module.")\n    {"model.module.load_state_dict(state)"}'
+        in result
+    )
+
+
+def test_keys_that_have_no_name_are_told(convert_text):
+    load = 'model.load_state_dict(torch.load("m.pt", map_location="cpu"))'
+    report, result = convert_text(BESIDE.format(made=WRAP, load=load, trained=TRAINED))
+
+    assert 'model.module.load_state_dict(torch.load("m.pt", map_location="cpu"))' in result
+    assert [f.code for f in report.of(Kind.NOTE) if "begin with `module.`" in f.message] == ["MIG116"]
+
+
+def test_a_model_that_may_be_wrapped_is_told(convert_text):
+    made = f"if many:\n        {WRAP}"
+    report, result = convert_text(BESIDE.format(made=made, load=FROM_FILE, trained=TRAINED))
+
+    assert "    model.load_state_dict(state)" in result
+    assert [f.code for f in report.of(Kind.NOTE) if "any more" in f.message] == ["MIG116"]
+
+
+STAYS = {
+    "a plain model": {"made": "", "trained": TRAINED},
+    "a checkpoint that had plain keys before": {"made": WRAP, "trained": "Net(2, 1)"},
+    "a model of another class": {"made": "model = nn.DataParallel(nn.Linear(2, 1))", "trained": TRAINED},
+    "a branch that is not taken": {
+        "made": f"if many:\n        {WRAP}\n    else:\n        {FROM_FILE}".replace("\n    model", "\n        model"),
+        "trained": TRAINED,
+    },
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_what_else_loads_beside_the_training_stays(convert_text, name):
+    load = "pass" if "branch" in name else FROM_FILE
+    report, result = convert_text(BESIDE.format(load=load, **STAYS[name]))
+
+    assert "    model.load_state_dict(state)" in result
+    assert "consume" not in result
+    assert not [f for f in report.of(Kind.NOTE) if f.code == "MIG116"]
+
+
+AVERAGE = """
+class Average:
+    def __init__(self):
+        self.shadow = {{}}
+
+    def load_state_dict(self, state):
+        {keeps}
+"""
+RESUMED = (
+    'state = torch.load("m.pt"{})\nmodel.load_state_dict(state["model"])\nAverage().load_state_dict(state["mean"])'
+)
+KEPT = {
+    "as it is": ("self.shadow = state", ', map_location={"cuda:0": str(accelerator.device)}'),
+    "a part of it": ('self.shadow = state["shadow"]', ', map_location={"cuda:0": str(accelerator.device)}'),
+    "a copy where the average lies": ("self.shadow[0].copy_(state)", ', map_location="cpu"'),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_an_object_of_the_project_keeps_lies_where_it_was(changed, name):
+    keeps, location = KEPT[name]
+    changed(
+        setup=AVERAGE.format(keeps=keeps),
+        made=(RESUMED.format(""), RESUMED.format(location)),
+    )
