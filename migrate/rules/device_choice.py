@@ -7,8 +7,9 @@
 A `device` variable goes away with its last use; where other tensors still need it, it is the accelerator's device.
 A flag such as --no-cuda goes on deciding: it becomes Accelerator(cpu=...). In a function that keeps a device of its
 own "cuda:0" becomes "cuda", the GPU of the process; so it does in a file of settings, for whatever reads it besides
-moves. `with torch.cuda.device(0):` gives way to its block. Several statements that come to one choice (the same again,
-one in each branch of an `if`, a default and then another one) are one, which stands above the `if`.
+moves. Where tensors are put on it before there is an accelerator, it is the GPU that LOCAL_RANK names. `with
+torch.cuda.device(0):` gives way to its block. Several statements that come to one choice (the same again, one in each
+branch of an `if`, a default and then another one) are one, which stands above the `if`.
 A GPU that is chosen by its number is said: the launcher chooses now, `runtime launch --gpu_ids 1 train.py`.
 Safe: with the same flags the same kind of device is chosen.
 """
@@ -30,6 +31,7 @@ from migrate.programs.device.moves import is_in_left_branch
 from migrate.programs.values.conditions import same_name
 from migrate.rules.chosen_gpus import say_chosen, say_kept
 from migrate.rules.idle import drop_idle_flags, drop_idle_functions
+from migrate.rules.own_gpu import name_own
 from migrate.rules.placing import dropped_arguments, kept_moves
 from migrate.rules.rule import rule
 
@@ -65,8 +67,10 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
                 staying.append(choice)
     for unit in (*conversion.program.outsiders, *conversion.access.around):
         staying += choices(conversion.facts, unit) if conversion.facts.is_editable(unit) else ()
+    named = name_own(conversion, draft, staying)
     for choice in staying:
-        _follow_current(conversion, draft, choice)
+        if choice not in named:
+            _follow_current(conversion, draft, choice)
     _follow_fields(conversion, draft)
     staying += _redirect_globals(conversion, draft)
     say_kept(conversion, draft, [choice for choice in staying if any(_unmoved(conversion, choice))])

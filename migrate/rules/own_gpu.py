@@ -1,0 +1,59 @@
+"""Devices that are used before there is an accelerator, which makes one GPU the current one of its process."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.programs.device.before import before
+from migrate.programs.device.choices import Choice, choices
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
+
+_OWN = "'cuda:' + os.environ.get('LOCAL_RANK', '0')"
+_FIRST = ("cuda", "cuda:0")
+
+
+def name_own(conversion: Conversion, draft: Draft, staying: Collection[Choice]) -> list[Choice]:
+    """Let each process put its tensors on its own GPU, which the launcher tells it; the choices that this was done to.
+
+    `staying` are choices that no accelerator takes the place of.
+    """
+    found = before(conversion.facts, conversion.program, conversion.placement)
+    others = (unit for unit in found.units if unit not in conversion.units and conversion.facts.is_editable(unit))
+    known = [*staying, *(choice for unit in others for choice in choices(conversion.facts, unit))]
+    done: list[Choice] = []
+    for choice in known:
+        nodes = [node for each in (choice.statement, *choice.others) for node in ast.walk(each)]
+        if choice in done or (found.devices.isdisjoint(nodes) and choice.target not in found.names):
+            continue
+        if _is_compared(conversion, choice, nodes):
+            draft.left(
+                choice.statement,
+                f"every process puts tensors on the first GPU by {choice.target}, before there is an accelerator",
+                "put them there in the function that trains, or below",
+            )
+        elif _name(draft, nodes):
+            done.append(choice)
+    return done
+
+
+def _is_compared(conversion: Conversion, choice: Choice, nodes: Collection[ast.AST]) -> bool:
+    """Whether the program asks for the device by its name, which would be another one."""
+    compared = (n for n in conversion.facts.tree(choice.statement).nodes if isinstance(n, ast.Compare))
+    own = {id(node) for node in nodes}
+    inside = (node for each in compared for node in ast.walk(each) if id(node) not in own)
+    return any(isinstance(node, ast.Constant) and node.value in _FIRST for node in inside)
+
+
+def _name(draft: Draft, nodes: Collection[ast.AST]) -> bool:
+    numbered = {id(node.args[0]) for node in nodes if isinstance(node, ast.Call) and len(node.args) > 1}
+    first = [n for n in nodes if isinstance(n, ast.Constant) and n.value in _FIRST and id(n) not in numbered]
+    for node in first:
+        draft.rewrite(node, draft.quoted(node, _OWN))
+        draft.add_import(node, "os")
+    return bool(first)

@@ -1,0 +1,87 @@
+"""Devices that tensors are put on before there is an accelerator: every process would take the first GPU."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+SOURCE = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Runner:
+    def __init__(self, device=None):
+        {choice}
+        {early}
+
+    def train(self):
+        loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+        model = nn.Linear(2, 1).to(self.device)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        for x, y in loader:
+            x, y = x.to(self.device), y.to(self.device)
+            loss = nn.functional.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+{run}
+"""
+CHOICE = 'self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+OWN = '"cuda:" + os.environ.get("LOCAL_RANK", "0")'
+EARLY = "self.betas = torch.linspace(0, 1, 10).to(self.device)"
+RUN = "runner = Runner()\nrunner.train()"
+NAMED = {
+    "a move": (CHOICE, EARLY, RUN),
+    "in one line": (CHOICE, EARLY, "Runner().train()"),
+    "where it is made": (CHOICE, "self.betas = torch.ones(3, device=self.device)", RUN),
+    "by its name": ('self.device = "cuda"', EARLY, RUN),
+    "the first GPU": (CHOICE.replace("cuda", "cuda:0", 1), EARLY, RUN),
+    "in a function that is called there": (
+        CHOICE,
+        "self.prepare()\n\n    def prepare(self):\n        " + EARLY,
+        RUN,
+    ),
+    "a default": (
+        'if device is None:\n            device = torch.device("cuda")\n        self.device = device',
+        EARLY,
+        RUN,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_each_process_names_its_own_gpu(convert_text, name):
+    choice, early, run = NAMED[name]
+    report, result = convert_text(SOURCE.format(choice=choice, early=early, run=run))
+
+    assert OWN in result
+    assert "import os\n" in result
+    assert not report.of(Kind.LEFT)
+
+
+STAYS = {
+    "nothing is put there": (CHOICE, "", RUN),
+    "it is put there in the training": (CHOICE, "\n    def show(self):\n        " + EARLY, RUN),
+    "only the trained model's device": (CHOICE, "self.steps = 3", RUN),
+    "on the CPU": (CHOICE, 'self.betas = torch.ones(3).to("cpu")', RUN),
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_a_device_that_is_used_later_is_the_current_one(convert_text, name):
+    choice, early, run = STAYS[name]
+    _, result = convert_text(SOURCE.format(choice=choice, early=early, run=run))
+
+    assert "LOCAL_RANK" not in result
+
+
+def test_a_device_that_is_asked_for_by_its_name_is_left(convert_text):
+    choice = 'self.device = "cuda"'
+    early = EARLY + '\n        if self.device == "cuda":\n            print("a GPU")'
+    report, result = convert_text(SOURCE.format(choice=choice, early=early, run=RUN))
+
+    assert "LOCAL_RANK" not in result
+    assert [f.code for f in report.of(Kind.LEFT)] == ["MIG101"]
