@@ -115,9 +115,13 @@ class Access:
 
     def can_reach(self, node: ast.AST) -> bool:
         """Whether the accelerator is, or can be, at hand at a node."""
+        return self.can_have(self.facts.unit(node))
+
+    def can_have(self, unit: Unit) -> bool:
+        """Whether a unit has the accelerator, or can be given it."""
         before = dict(self.parameters)
         try:
-            self.name(node)
+            self.of(unit)
         except OutOfReach:
             self.parameters = before
             return False

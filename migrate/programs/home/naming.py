@@ -121,7 +121,7 @@ def reachable(
     """
     named = [each for each in bound(facts, unit, role, wanted) if not each.origins & keys.keys()]
     seen = {origin for each in named for origin in each.origins}
-    for other in _further(facts, unit, role, keys):
+    for other in _further(facts, unit, role, keys) if keys else facts.once(_Further).of(unit, role):
         mine = other.origins if wanted is None else other.origins & wanted
         if mine and not mine & seen:
             seen |= mine
@@ -154,6 +154,20 @@ def _further(facts: Facts, unit: Unit, role: Role, keys: Mapping[ast.AST, str]) 
     yield from _items(facts, unit, role, keys)
     if role is Role.LOADER:
         yield from _of_modules(facts, unit, role)
+
+
+class _Further:
+    """What `_further` finds: every unit is asked for each program, and what it can name does not go by the program."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._found: dict[tuple[Unit, Role], tuple[Named, ...]] = {}
+
+    def of(self, unit: Unit, role: Role) -> tuple[Named, ...]:
+        """The names of objects that a unit does not bind itself."""
+        if (unit, role) not in self._found:
+            self._found[unit, role] = tuple(_further(self._facts, unit, role, _NO_KEYS))
+        return self._found[unit, role]
 
 
 def covers(named: tuple[Named, ...], wanted: set[ast.AST]) -> bool:
@@ -294,7 +308,7 @@ def _with_their_own(facts: Facts, found: Iterable[ast.AST], key: str) -> Iterato
 def _of_modules(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
     """The names that a module imports or a function finds in its module, and those of modules that it knows."""
     module = unit.module
-    own = {binding.target for binding in facts.bindings_in(unit)}
+    own = {binding.target for binding in facts.bindings_in(unit)} | _locals(unit)
     for name, values in module.names.items():
         for value in values:
             if isinstance(value.unit, Module) and value.role is Role.MODULE and value.unit is not module:
@@ -302,7 +316,7 @@ def _of_modules(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
                     found = origins(held, role)
                     if found and is_name_there(facts, inner, role, found):
                         yield Named(f"{name}.{inner}", role, frozenset(found), (), value.unit)
-        if name not in own and not is_local(unit, name):
+        if name not in own:
             found = origins(values, role)
             if found and is_name_there(facts, name, role, found):
                 yield Named(name, role, frozenset(found), (), module)
@@ -310,12 +324,17 @@ def _of_modules(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
 
 def is_local(unit: Unit, name: str) -> bool:
     """Whether a function, or one around it, has a name of its own."""
+    return name in _locals(unit)
+
+
+def _locals(unit: Unit) -> set[str]:
+    """The names that a function, and those around it, have of their own."""
     above = unit if isinstance(unit, Function) else None
+    found: set[str] = set()
     while above is not None:
-        if name in above.names or name in above.parameter_names:
-            return True
+        found.update(above.names, above.parameter_names)
         above = above.parent
-    return False
+    return found
 
 
 def _owners(facts: Facts, unit: Unit) -> Iterator[tuple[str, Values, tuple[ast.stmt, ...], Module | None]]:
@@ -338,6 +357,7 @@ def _owners(facts: Facts, unit: Unit) -> Iterator[tuple[str, Values, tuple[ast.s
             yield parameter.arg, unit.parameters.get(parameter.arg, frozenset()), (), None
     if own is not None and unit.name != "__init__":
         yield "self", unit.parameters.get(own, frozenset()), (), None
+    known = _locals(unit)
     for name, values in unit.module.names.items():
-        if not is_local(unit, name):
+        if name not in known:
             yield name, values, (), unit.module

@@ -200,7 +200,7 @@ def _listen_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Fun
         said.folders += may_be_there(conversion.facts, unit)
     else:
         before, edits = dict(access.parameters), said.edits
-        if not access.can_reach(unit.body[0]):
+        if not access.can_have(unit):
             folders = may_be_there(conversion.facts, unit)
             said.folders += folders
             if not folders or voice.speaks_besides(unit, folders):

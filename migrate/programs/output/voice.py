@@ -269,7 +269,7 @@ class Voice:
         """Whether the accelerator is at hand in a unit, or can be brought there."""
         access = self.conversion.access
         before = dict(access.parameters)
-        reached = access.has(unit) or (isinstance(unit, Function) and access.can_reach(unit.body[0]))
+        reached = access.has(unit) or (isinstance(unit, Function) and access.can_have(unit))
         access.parameters = before
         return reached
 

@@ -72,8 +72,9 @@ def _is_never_called(facts: Facts, unit: Function) -> bool:
 
 def _library(facts: Facts, use: Use, each: set[Unit]) -> str | None:
     """What a call draws from, unless it has a generator of its own, runs for each sample or never does."""
-    if isinstance(use.unit, Function) and (use.unit in each or _is_never_called(facts, use.unit)):
-        return None
     given = {keyword.arg for keyword in use.node.keywords}
     known = (_CHOOSING[name] for name in facts.called(use.node) & _CHOOSING.keys())
-    return next((library for library, own in known if not given & {own, None}), None)
+    library = next((library for library, own in known if not given & {own, None}), None)
+    if library is None or not isinstance(use.unit, Function):
+        return library
+    return None if use.unit in each or _is_never_called(facts, use.unit) else library

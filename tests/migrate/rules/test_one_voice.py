@@ -381,3 +381,41 @@ def test_a_writer_at_the_top_of_the_file_is_told_and_used_by_one(convert_text):
     _, result = convert_text(text.replace("torch.utils.tensorboard", "tensorboard"))
 
     assert "if accelerator.is_main_process:\n                BOARD.add_scalar('loss', loss)" in result
+
+
+CHOSEN = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+from torchvision import datasets
+
+
+class Digits:
+    def __init__(self, root):
+        self.root = root
+
+    def get(self, name):
+        kinds = {"digits": lambda: datasets.MNIST(self.root, download=True)}
+        make = kinds[name]
+        return make()
+
+
+def main():
+    loader = DataLoader(Digits("data").get("digits"), batch_size=4)
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_a_data_set_that_is_chosen_of_lambdas(convert_text):
+    report, _ = convert_text(CHOSEN)
+    assert [finding.converts for finding in report.of(Kind.LOOP)] == [True]
