@@ -14,7 +14,7 @@ from migrate.analysis.units import Module
 from migrate.programs.device.defaults import hidden_defaults
 from migrate.programs.device.devices import is_unknown_move
 from migrate.programs.device.lambdas import hidden_moves
-from migrate.programs.device.spread import foreign_devices, several_devices
+from migrate.programs.device.spread import devices_in_turn, foreign_devices, several_devices
 from migrate.programs.device.tensor_types import hidden_types
 from migrate.programs.home.access import NAME
 from migrate.programs.loops import Loops, is_scaling
@@ -257,6 +257,7 @@ CHECKS: tuple[Check, ...] = (
     started,
     several_devices,
     foreign_devices,
+    devices_in_turn,
     hidden_defaults,
     hidden_types,
     hidden_moves,

@@ -77,6 +77,21 @@ def foreign_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
             yield Refusal(use.node, "MIG101", why, "train on the CPU or a GPU, or convert by hand")
 
 
+def devices_in_turn(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """`for device in ["cpu", "cuda"]:` around a training: each device is meant, and the accelerator has one."""
+    modules = {loop.unit.module for loop in program.training}
+    for binding in facts.bindings:
+        loop = binding.statement
+        if not isinstance(loop, (ast.For, ast.AsyncFor)) or binding.unit.module not in modules:
+            continue
+        named = {value.name for value in binding.values if value.role is Role.TEXT}
+        kinds = {name.partition(":")[0] for name in named}
+        if len(kinds) > 1 and kinds <= _TYPES and loops.trains(loop):
+            why = f"the program trains on {' and on '.join(sorted(kinds))} by turns, and an accelerator has one device"
+            yield Refusal(loop, "MIG101", why, "take this loop out: `runtime launch --cpu` trains on the CPU")
+            return
+
+
 def _devices(facts: Facts, program: Program, call: ast.Call) -> Iterator[ast.expr]:
     """What a call names as the device of a tensor or a part of a model; a whole model may go from one to another."""
     whole = origins(facts.receiver(call), Role.MODEL)

@@ -373,3 +373,38 @@ def test_a_name_that_everything_of_a_file_brings(tmp_path, name):
         assert [loop.converts for loop in report.of(Kind.LOOP)] == [converts]
         said = [(f.code, f.line) for f in report.of(Kind.LEFT)]
         assert said == ([] if converts else [("MIG100", 4)])
+
+
+BY_TURNS = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+for device in {devices}:
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    model.to({to})
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = (model(x.to({to})) - y.to({to})).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("devices", "to", "converts"),
+    [
+        ('["cpu", "cuda"]', "device", False),
+        ('("cuda:0", "cpu")', "torch.device(device)", False),
+        ('["cuda"]', "device", True),
+        ('["first", "second"]', '"cuda"', True),
+    ],
+)
+def test_a_training_on_several_devices_by_turns_is_refused(convert_text, devices, to, converts):
+    report, _ = convert_text(BY_TURNS.format(devices=devices, to=to))
+
+    (loop,) = report.of(Kind.LOOP)
+    assert loop.converts is converts
+    assert converts or "MIG101" in {finding.code for finding in report.of(Kind.LEFT)}
