@@ -34,6 +34,7 @@ FACTORIES = frozenset(
 OLD_FACTORIES = frozenset(f"torch.{name}Tensor" for name in ("", "Float", "Long", "Double", "Int", "Byte", "Bool"))
 _OF_NUMPY = frozenset({"torch.from_numpy", "torch.as_tensor"})
 _PLACED = frozenset({Where.RAW, Where.DEVICE})
+_TENSORS = _PLACED | {Where.HOST, Where.NUMPY}
 #: Metrics of these count in tensors of their own, where they were made.
 _COUNTING = ("torchmetrics.", "torcheval.")
 _KEPT_BY_MODEL = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"})
@@ -149,7 +150,7 @@ class Tour(Walk):
     def _given(self, node: ast.Call) -> None:
         """What a model or a loss function is given must be known to be on the device."""
         given = elements([*node.args, *(keyword.value for keyword in node.keywords)])
-        if {Where.HOST, Where.UNKNOWN} & {self.of(each) for each in given}:
+        if {Where.HOST, Where.UNKNOWN, Where.NUMPY} & {self.of(each) for each in given}:
             self.needs.append(Need(node, Reason.MIXED))
 
     def _of_library(self, node: ast.Call, names: frozenset[str], given: list[ast.expr]) -> Where:
@@ -163,6 +164,8 @@ class Tour(Walk):
 
     def _of_another(self, node: ast.Call, names: frozenset[str], places: list[Where]) -> Where:
         place = super(Tour, self)._of_another(node, names, places)
+        if any(name.startswith(tensors.HOST_PREFIXES) for name in names) and _TENSORS & set(places):
+            return Where.NUMPY  # also `np.clip(x, 0, 1)` of a tensor, which is one again, on the CPU
         is_plain = all(name.startswith(("builtins.", *tensors.HOST_PREFIXES)) for name in names)
         return outside(self.facts, node) if place is Where.NOWHERE and not is_plain else place
 

@@ -356,6 +356,14 @@ MET = {
         "imports": "import numpy as np",
         "step": "other = model(torch.from_numpy(np.zeros((4, 2), dtype=np.float32)))",
     },
+    "a tensor that NumPy gives back": {
+        "imports": "import numpy as np",
+        "step": "noisy = np.clip(x, 0.0, 1.0)\nother = model(noisy)",
+    },
+    "an output that NumPy gives back": {
+        "imports": "import numpy as np",
+        "step": "noisy = np.clip(output.detach(), 0.0, 1.0)\nother = criterion(noisy, y)",
+    },
     "not seen": {
         "imports": "import pickle",
         "setup": "kept = pickle.load(open('x', 'rb'))",
