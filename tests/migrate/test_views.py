@@ -627,3 +627,42 @@ def test_one_that_seeds_each_process_itself_takes_no_seed_of_another(converted):
 
     assert [code for _, code in reasons(report)] == ["MIG901"]
     assert all("ccelerator" not in text for text in files.values())
+
+
+FETCHING = """
+    import torch
+    from torch.utils.data import DataLoader
+    from torchvision import datasets
+
+
+    def loaders():
+        return DataLoader(datasets.MNIST("data", download=True), batch_size=10, shuffle=True)
+
+
+    def train(net, loader, optimizer):
+        for x, y in loader:
+            loss = torch.nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+    def main():
+        loader = loaders()
+        net = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        train(net, loader, optimizer)
+
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+def test_a_download_in_a_function_of_another_script_is_left_to_one_at_the_call(converted):
+    head, _, rest = textwrap.dedent(FETCHING).partition("def loaders")
+    other = f"{head}from first import loaders\n\n\ndef train{rest.partition('def train')[2]}"
+    report, files = converted(first=FETCHING, second=other)
+    assert reasons(report) == []
+    for name in ("first", "second"):
+        assert "    with accelerator.main_process_first():\n        loader = loaders()" in files[name]

@@ -33,8 +33,10 @@ def downloads(conversion: Conversion) -> Downloads:
     """The downloads of a program."""
     found = Downloads()
     statements: dict[ast.stmt, None] = {}
+    shared = conversion.program.outsiders  # of another program, too: turns are taken at this one's calls
     for use in conversion.facts.calls:
-        if use.unit.module in conversion.modules and is_download(conversion.facts, use.node):
+        is_mine = use.unit.module in conversion.modules or use.unit in shared
+        if is_mine and is_download(conversion.facts, use.node):
             places = _places(conversion, use.node, use.unit, _DEEPEST)
             if places:
                 statements.update(dict.fromkeys(places))
