@@ -134,13 +134,15 @@ def _trains_above(conversion: Conversion, unit: Unit, statement: ast.stmt) -> bo
 
 
 def _outside_of_tests(conversion: Conversion, statement: ast.stmt) -> ast.stmt:
-    """Above `if os.path.exists(path):`, which asks for the file, too."""
+    """Above `if os.path.exists(path):` and `with open(path) as f:`, which ask for the file, too."""
+    called = conversion.facts.called
     for above in conversion.facts.tree(statement).up(statement):
         if isinstance(above, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             break
-        if isinstance(above, ast.If) and any(
-            isinstance(node, ast.Call) and conversion.facts.called(node) & _EXISTS for node in ast.walk(above.test)
-        ):
+        asking = [above.test] if isinstance(above, ast.If) else []
+        asking += [item.context_expr for item in above.items] if isinstance(above, (ast.With, ast.AsyncWith)) else []
+        calls = (node for part in asking for node in ast.walk(part) if isinstance(node, ast.Call))
+        if any(called(call) & (_EXISTS if isinstance(above, ast.If) else output.OPENS) for call in calls):
             statement = above
     return statement
 

@@ -116,6 +116,10 @@ def test_it_can_be_left_out(programs, convert_text):
 
 WAIT = "accelerator.wait_for_everyone()\n"
 REREAD = {
+    "a file that is open": (
+        "with open('state.pt', 'wb') as f:\n    torch.save(torch.ones(2), f)",
+        "with open('state.pt', 'rb') as f:\n    seen = torch.load(f)",
+    ),
     "rows": ("np.save('rows.npy', [1])", "rows = np.load('rows.npy')"),
     "text": ("with open('log.txt', 'w') as file:\n    file.write('done')", "text = open('log.txt').read()"),
 }
