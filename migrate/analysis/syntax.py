@@ -173,6 +173,14 @@ def writes(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
+def binds(node: ast.AST) -> set[str]:
+    """Names that are bound in a node for what follows it: not those that a comprehension has for itself."""
+    loops = (inner.target for inner in ast.walk(node) if isinstance(inner, ast.comprehension))
+    own = {id(name) for target in loops for name in ast.walk(target)}
+    found = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store))
+    return {name.id for name in found if id(name) not in own}
+
+
 def statements(root: ast.AST) -> Iterator[ast.AST]:
     """A statement or module and the statements in it, in functions and classes, too; in no order."""
     waiting = [root]

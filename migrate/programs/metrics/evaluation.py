@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
-from migrate.analysis.syntax import blocks, is_docstring, own_expressions, writes
+from migrate.analysis.syntax import binds, blocks, is_docstring, own_expressions
 from migrate.analysis.units import Class, Function
+from migrate.programs.metrics.beside import beside
+from migrate.programs.metrics.chance import draws, draws_in_evaluation
 from migrate.programs.training.modes import Mode
 from migrate.programs.training.unsteady import unsteady
 from migrate.programs.values.accumulators import statements_after
@@ -73,6 +75,7 @@ def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shar
         _check_mode(facts, program, modes, loop)
         forward = _forward(facts, loop)
         _check_before(facts, forward.before)
+        _check_beside(facts, loop, forward)
         names = _names(facts, loop, forward)
     except NotShared as reason:
         return InFull(loop, str(reason))
@@ -141,42 +144,8 @@ def _check_models(facts: Facts, program: Program) -> None:
     for origin in program.model_origins:
         for value in facts.values(origin) if isinstance(origin, ast.expr) else ():
             for member in value.unit.lookup("forward") if isinstance(value.unit, Class) else ():
-                if isinstance(member.unit, Function) and _draws_in_evaluation(facts, member.unit, frozenset()):
+                if isinstance(member.unit, Function) and draws_in_evaluation(facts, member.unit, frozenset()):
                     raise NotShared(f"{value.name.rpartition('.')[2]}.forward draws random numbers")
-
-
-def _draws_in_evaluation(facts: Facts, unit: Function, seen: frozenset[int]) -> bool:
-    """Whether a function, or one of the project that it calls, draws outside of `if self.training:`."""
-    skipped: set[int] = set()
-    for node in ast.walk(unit.node):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Attribute) and node.test.attr == "training":
-            skipped |= {id(inner) for statement in node.body for inner in ast.walk(statement)}
-    for node in ast.walk(unit.node):
-        if not isinstance(node, ast.Call) or id(node) in skipped:
-            continue
-        if is_draw(facts, node):
-            return True
-        for target in facts.targets(node):
-            if id(target) not in seen and _draws_in_evaluation(facts, target, seen | {id(unit)}):
-                return True
-    return False
-
-
-def draws(facts: Facts, cls: Class) -> bool:
-    """Whether getting a sample of a project data set draws random numbers, as far as its own methods tell."""
-    names = {name for name in cls.names if not name.startswith("__") or name == "__getitem__"}
-    for name in names:
-        for member in cls.lookup(name):
-            if isinstance(member.unit, Function) and any(
-                isinstance(node, ast.Call) and is_draw(facts, node) for node in ast.walk(member.unit.node)
-            ):
-                return True
-    return False
-
-
-def is_draw(facts: Facts, call: ast.Call) -> bool:
-    """Whether a call of a library draws random numbers."""
-    return any(name.startswith(data.RANDOM_PREFIXES) and name not in data.RANDOM_SEEDS for name in facts.called(call))
 
 
 def _check_mode(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> None:
@@ -278,6 +247,16 @@ def _check_before(facts: Facts, before: list[ast.stmt]) -> None:
             raise NotShared(f"line {statement.lineno} looks at the batch before the model's result is there")
 
 
+def _check_beside(facts: Facts, loop: LoopFact, forward: _Forward) -> None:
+    """Nothing that was made for the whole batch may meet a share of it."""
+    assert isinstance(loop.node, (ast.For, ast.AsyncFor))
+    targets = {name.id for name in _names_of(loop.node.target)}
+    if state := carried(forward.statement, forward.before, targets):
+        raise NotShared(f"{state} is carried from batch to batch")
+    if why := beside(facts, (*forward.before, forward.statement)):
+        raise NotShared(why)
+
+
 def _looks_at_batch(facts: Facts, node: ast.AST) -> bool:
     return any(
         roles(facts.values(inner)) & FROM_LOADER
@@ -292,10 +271,7 @@ def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
     inside = {id(node) for node in ast.walk(forward.unnamed)} if forward.unnamed is not None else set()
     results = [] if inside else [n.id for n in _names_of(forward.statement) if isinstance(n.ctx, ast.Store)]
     given = [n.id for n in _names_of(loop.node.target)]
-    for statement in forward.before:
-        given += sorted(writes(statement))
-    if state := carried(forward.statement, set(given)):
-        raise NotShared(f"{state} is carried from batch to batch")
+    given += [name for statement in forward.before for name in sorted(binds(statement))]
     defined = [*results, *given]
     names: list[str] = [_new_name(facts, loop)] if inside else []
     for name in dict.fromkeys(defined):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Class, Function
 from migrate.programs.home.places import evaluated_beside
+from migrate.programs.loops import taken
 from migrate.programs.metrics.evaluation import InFull, Shared, decide, gathered_first
 from migrate.programs.metrics.gradients import needed
 from migrate.programs.program import Program, Refusal
@@ -122,6 +123,8 @@ def handed_out_loaders(facts: Facts) -> set[ast.AST]:
     found: set[ast.AST] = set()
     for use in facts.calls:
         names = facts.called(use.node)
+        if not names and not facts.targets(use.node):
+            found |= taken(facts, use.node)  # `batches.next()`
         if any(name.startswith(_HARMLESS) and name not in _TAKING for name in names):
             continue
         if any(isinstance(value.unit, (Function, Class)) for value in facts.values(use.node.func)):

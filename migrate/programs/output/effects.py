@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.metrics.evaluation import is_draw
+from migrate.programs.metrics.chance import is_draw
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts

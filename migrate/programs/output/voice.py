@@ -12,7 +12,7 @@ from migrate.analysis.syntax import FUNCTIONS, own_nodes, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import is_marked
-from migrate.programs.metrics.evaluation import is_draw
+from migrate.programs.metrics.chance import is_draw
 from migrate.programs.output.effects import Effects
 from migrate.programs.output.figures import Figures
 from migrate.programs.output.folders import may_be_there

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import own_nodes, reads, writes
+from migrate.analysis.syntax import binds, own_nodes, reads
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
@@ -38,13 +38,24 @@ def folded(facts: Facts, statement: ast.stmt, name: str, reading: Sequence[ast.N
     return None
 
 
-def carried(statement: ast.stmt, bound: set[str]) -> str | None:
-    """A state that the model is given, and gives back for the next batch: `out, hidden = model(x, hidden)`."""
+def carried(statement: ast.stmt, before: Sequence[ast.stmt], targets: set[str]) -> str | None:
+    """A state that the model is given, and gives back for the next batch: `out, hidden = model(x, hidden)`.
+
+    Also where it is made something else of first, `hidden = hidden.detach()`, in the statements of the loop before.
+    """
     value = getattr(statement, "value", None)
     if not isinstance(value, ast.expr):
         return None
-    again = (reads(value) & writes(statement)) - bound
-    return min(again) if again else None
+    fresh, again = set(targets), binds(statement)
+    for each in before:
+        names = binds(each)
+        if (reads(each) & again) - fresh:
+            fresh -= names
+            again |= names
+        else:
+            fresh |= names
+    state = (reads(value) & again) - fresh
+    return min(state) if state else None
 
 
 def is_tuple_of_more(facts: Facts, result: ast.expr, reading: Sequence[ast.expr]) -> bool:

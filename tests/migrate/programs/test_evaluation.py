@@ -220,3 +220,74 @@ def test_whole_batches_where_another_loop_runs_over_the_trained_loader_too(decid
     _, conversion = decide(f"{text}\nfor x, y in test:\n    print(x)")
 
     assert [bool(shared.before) for shared in conversion.shared] == [False, True]
+
+
+STATES = """
+def state(size):
+    return torch.zeros(1, size), torch.zeros(1, size)
+"""
+BESIDE = {
+    "a state that is made something else of first": (
+        "h = tuple([each.data for each in h])\nout, h = net(x, h)\nfound.append((out, y))",
+        "h = state(4)",
+        "h is carried from batch to batch",
+    ),
+    "a state under another name": (
+        "old = h\nout, h = net(x, old)\nfound.append((out, y))",
+        "h = state(4)",
+        "old is carried from batch to batch",
+    ),
+    "a state that is handed on at the end": (
+        "out, after = net(x, h)\nfound.append((out, y))\nh = after",
+        "h = state(4)",
+        "may go by the batch's size",
+    ),
+    "a state for each batch": (
+        "h = state(4)\nout, _ = net(x, h)\nfound.append((out, y))",
+        "",
+        "may go by the batch's size",
+    ),
+    "one state for all": ("out, _ = net(x, h)\nfound.append((out, y))", "h = state(4)", "may go by the batch's size"),
+    "a mask for all": ("out = net(x, mask)\nfound.append((out, y))", "mask = torch.ones(4, 1)", "by the batch's size"),
+    "noise": ("x = x + torch.randn_like(x)\nout = net(x)\nfound.append((out, y))", "", "random numbers are drawn"),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_in_full_where_what_meets_the_batch_was_made_for_the_whole_of_it(decide, name):
+    body, made, why = BESIDE[name]
+    _, conversion = decide(source(body, data=STATES).replace("found = []", f"found = []\n{made}"))
+
+    (whole,) = conversion.in_full
+    assert why in whole.why
+
+
+def test_shared_where_a_state_is_made_for_the_rows_that_are_there(decide):
+    made = "h = state(x.size(0))\nout, _ = net(x, h)\nfound.append((out, y))"
+    _, conversion = decide(source(made, data=STATES))
+
+    assert [shared.names for shared in conversion.shared] == [("out", "y")]
+
+
+@pytest.mark.parametrize("given", ["x, 3", "x, (x, y)", "x, {'mask': y, 'scale': 2}", "**{'input': x}", "*[x, y]"])
+def test_shared_where_the_model_is_given_the_batch_and_plain_values(decide, given):
+    _, conversion = decide(source(f"out = net({given})\nfound.append(out)"))
+
+    assert [shared.names for shared in conversion.shared] == [("out",)]
+
+
+def test_the_names_of_a_comprehension_are_not_gathered(decide):
+    body = "parts = [each.float() for each in (x, y)]\nout = net(parts[0])\nfound.append([each for each in (out, y)])"
+    _, conversion = decide(source(body))
+
+    assert all("each" not in shared.names for shared in conversion.shared)
+
+
+@pytest.mark.parametrize("taken", ["next(batches)", "batches.next()", "batches.__next__()"])
+def test_in_full_where_a_batch_is_taken_by_hand_too(decide, taken):
+    """An evaluation pass gives each process a share of a batch, of which some code may want all rows."""
+    shown = f"batches = iter(test)\nx, y = {taken}\nfor row in range(4):\n    show(x[row], net(x)[row])\n"
+    _, conversion = decide(source("out = net(x)\nfound.append((out, y))") + shown)
+
+    assert len(conversion.in_full) == 1
+    assert [loader.target for loader in conversion.loaders] == ["train"]

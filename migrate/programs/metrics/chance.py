@@ -1,0 +1,47 @@
+"""What draws random numbers while a program evaluates: a share of a batch would draw others than the whole of it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known import data
+from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Class
+
+
+def draws_in_evaluation(facts: Facts, unit: Function, seen: frozenset[int]) -> bool:
+    """Whether a function, or one of the project that it calls, draws outside of `if self.training:`."""
+    skipped: set[int] = set()
+    for node in ast.walk(unit.node):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Attribute) and node.test.attr == "training":
+            skipped |= {id(inner) for statement in node.body for inner in ast.walk(statement)}
+    for node in ast.walk(unit.node):
+        if not isinstance(node, ast.Call) or id(node) in skipped:
+            continue
+        if is_draw(facts, node):
+            return True
+        for target in facts.targets(node):
+            if id(target) not in seen and draws_in_evaluation(facts, target, seen | {id(unit)}):
+                return True
+    return False
+
+
+def draws(facts: Facts, cls: Class) -> bool:
+    """Whether getting a sample of a project data set draws random numbers, as far as its own methods tell."""
+    names = {name for name in cls.names if not name.startswith("__") or name == "__getitem__"}
+    for name in names:
+        for member in cls.lookup(name):
+            if isinstance(member.unit, Function) and any(
+                isinstance(node, ast.Call) and is_draw(facts, node) for node in ast.walk(member.unit.node)
+            ):
+                return True
+    return False
+
+
+def is_draw(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call of a library draws random numbers."""
+    return any(name.startswith(data.RANDOM_PREFIXES) and name not in data.RANDOM_SEEDS for name in facts.called(call))
