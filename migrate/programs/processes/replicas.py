@@ -22,7 +22,16 @@ from migrate.programs.processes.draws import Draws
 from migrate.programs.processes.first_batch import first_runs, set_by_batch
 from migrate.programs.processes.one_seed import OneSeed, possible, seed_of_splits
 from migrate.programs.processes.sameness import Sameness
-from migrate.programs.processes.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, is_too_late, unseeded
+from migrate.programs.processes.seeds import (
+    BESIDE,
+    ENVIRONMENT,
+    GENERATOR,
+    NUMBER,
+    OWN_SEED,
+    is_seeded_above,
+    is_too_late,
+    unseeded,
+)
 from migrate.programs.processes.splits import Choice, chosen_data
 from migrate.programs.program import Program, Refusal
 from migrate.programs.schedule.schedulers import schedules
@@ -63,7 +72,8 @@ def splits_apart(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call,
     return {
         call: choice
         for call, choice in chosen.items()
-        if choice.library in missing or is_too_late(facts, program, call, choice.library)
+        if (choice.library in missing or is_too_late(facts, program, call, choice.library))
+        and not is_seeded_above(facts, call, choice.library)
     }
 
 

@@ -64,6 +64,24 @@ def is_too_late(facts: Facts, program: Program, call: ast.Call, library: str) ->
     return bool(drawn) and min(node.lineno for node in drawn) < min(use.node.lineno for use in seeding)
 
 
+def is_seeded_above(facts: Facts, call: ast.Call, library: str) -> bool:
+    """`random.seed(1234)` stands above a draw, and nothing is called in between: all draw alike there.
+
+    The number must be written out: then it does not matter what came before, and where the function is called.
+    """
+    wanted = known.SEEDS.get(library, frozenset()) | known.SEEDS_ALL
+    tree = facts.tree(call)
+    statement = tree.statement(call)
+    block = tree.block(statement)
+    for above in reversed(block[: next(index for index, each in enumerate(block) if each is statement)]):
+        calls = [node for node in ast.walk(above) if isinstance(node, ast.Call)]
+        if isinstance(above, ast.Expr) and above.value in calls and facts.called(calls[0]) & wanted:
+            return is_given(calls[0]) and all(isinstance(each, ast.Constant) for each in calls[0].args)
+        if calls or not isinstance(above, (ast.Assign, ast.AnnAssign, ast.Expr)):
+            return False
+    return False
+
+
 def _places(facts: Facts, call: ast.Call, unit: Unit, depth: int = 4) -> Iterator[ast.Call]:
     """The calls of a unit that lead to a call, or that call itself."""
     own = facts.unit(call)

@@ -80,6 +80,24 @@ def test_it_is_seeded_or_not_at_random(convert_text, name):
     assert "set_seed" not in result
 
 
+UNDER_TEST = BY_INDEX.format("if len(data) > 9:\n        {}random.shuffle(chosen)")
+ABOVE = {
+    "a number": ("random.seed(1234)\n        ", False),
+    "with a name between": ("random.seed(1234)\n        size = 3\n        ", False),
+    "a number that is not written out": ("random.seed(len(data))\n        ", True),
+    "something that is called in between": ("random.seed(1234)\n        data[0]\n        print(data)\n        ", True),
+    "another library": ("np.random.seed(1234)\n        ", True),
+}
+
+
+@pytest.mark.parametrize("name", ABOVE)
+def test_a_seed_right_above_a_draw_counts_under_any_condition(convert_text, name):
+    above, is_seeded = ABOVE[name]
+    _, result = convert_text(program(UNDER_TEST.format(above)))
+
+    assert (SEED in result) is is_seeded
+
+
 EACH = {
     "for a sample": {"each": "index = random.sample(range(32), 1)[0]"},
     "for a batch": {"batch": "x = x + 0.1 * x[torch.randperm(len(x))]"},
