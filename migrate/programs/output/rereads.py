@@ -135,16 +135,21 @@ def _trains_above(conversion: Conversion, unit: Unit, statement: ast.stmt) -> bo
 
 def _outside_of_tests(conversion: Conversion, statement: ast.stmt) -> ast.stmt:
     """Above `if os.path.exists(path):` and `with open(path) as f:`, which ask for the file, too."""
-    called = conversion.facts.called
     for above in conversion.facts.tree(statement).up(statement):
         if isinstance(above, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             break
-        asking = [above.test] if isinstance(above, ast.If) else []
-        asking += [item.context_expr for item in above.items] if isinstance(above, (ast.With, ast.AsyncWith)) else []
-        calls = (node for part in asking for node in ast.walk(part) if isinstance(node, ast.Call))
-        if any(called(call) & (_EXISTS if isinstance(above, ast.If) else output.OPENS) for call in calls):
+        if isinstance(above, ast.If) and _calls(conversion, [above.test], _EXISTS):
             statement = above
+        elif isinstance(above, (ast.With, ast.AsyncWith)):
+            opened = [item.context_expr for item in above.items]
+            statement = above if _calls(conversion, opened, output.OPENS) else statement
     return statement
+
+
+def _calls(conversion: Conversion, parts: Iterable[ast.expr], names: frozenset[str]) -> bool:
+    """Whether expressions call one of some functions."""
+    calls = (node for part in parts for node in ast.walk(part) if isinstance(node, ast.Call))
+    return any(conversion.facts.called(call) & names for call in calls)
 
 
 def _above_loops(conversion: Conversion, statement: ast.stmt) -> ast.stmt:
