@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from migrate.source.address import Index
 
 T = TypeVar("T")
+SUITES = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
 STACK_BYTES = 512 * 2**20  # address space, not memory: pages are taken as they are used
 FRAMES = 120_000  # Python frames for the deepest trees: some forty a level
 
@@ -189,7 +190,7 @@ class _Apply(Join):
 
     def met(self, node: cst.CSTNode, address: Address) -> None:
         """Remember what is to be done here, and that this is the right node."""
-        if isinstance(node, cst.If):
+        if type(node) is cst.If:
             self._numbers[id(node)] = address.stmt
         if address in self._left:
             if not is_same(node, self._index.node_at(address)):
@@ -199,7 +200,7 @@ class _Apply(Join):
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         """As `Join`, and notes what the way up needs."""
-        if isinstance(node, (cst.IndentedBlock, cst.SimpleStatementSuite)):
+        if type(node) in SUITES:
             self._first[id(node)] = self.next
         enters = super().on_visit(node)
         if enters:

@@ -6,14 +6,15 @@ import ast
 import re
 import unicodedata
 from collections import Counter
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, cast
 
 import libcst as cst
 
 from migrate.source.address import Address, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 CST_KINDS: dict[type[cst.CSTNode], Kind] = {
     cst.Name: Kind.NAME,
@@ -72,6 +73,37 @@ PLAIN: dict[type[cst.CSTNode], tuple[str, ...]] = {
 CONSTANTS = frozenset({"None", "True", "False"})  # Name in libcst, Constant in `ast`
 CLOSED = (cst.Import, cst.ImportFrom)  # nothing inside is an expression
 STATEMENT = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
+#: No expression stands inside of these. Entered, each would be built and checked anew, and they are most of a tree.
+BARE = (
+    cst.Name,
+    cst.BaseNumber,
+    cst.SimpleString,
+    cst.BaseParenthesizableWhitespace,
+    cst.TrailingWhitespace,
+    cst.EmptyLine,
+    cst.LeftParen,
+    cst.RightParen,
+    cst.LeftSquareBracket,
+    cst.RightSquareBracket,
+    cst.Comma,
+    cst.Dot,
+    cst.AssignEqual,
+    cst.BaseBinaryOp,
+    cst.BaseUnaryOp,
+    cst.BaseBooleanOp,
+    cst.BaseCompOp,
+)
+
+
+@cache
+def _is_statement(kind: type[cst.CSTNode]) -> bool:
+    """Whether nodes of a type are statements; libcst's types are abstract base classes, which are slow to ask."""
+    return issubclass(kind, STATEMENT)
+
+
+@cache
+def _is_bare(kind: type[cst.CSTNode]) -> bool:
+    return issubclass(kind, BARE)
 
 
 class Join(cst.CSTTransformer):
@@ -99,17 +131,24 @@ class Join(cst.CSTTransformer):
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         """Numbers the node; False for what need not be entered."""
-        if isinstance(node, cst.SimpleStatementLine):
-            past = self.next + len(node.body)
+        kind = type(node)
+        if kind is cst.SimpleStatementLine:
+            past = self.next + len(cast("cst.SimpleStatementLine", node).body)
             if self.idle(self.next, past):
                 self.next = past
                 return False
             return True
-        if isinstance(node, STATEMENT):
+        if _is_statement(kind):
             return self._enter(node)
         if self._open:
             self._count(node)
-        return True
+        return not _is_bare(kind)
+
+    def on_visit_attribute(self, node: cst.CSTNode, attribute: str) -> None:
+        """Nothing: `CSTTransformer` looks for a method for each attribute of each node."""
+
+    def on_leave_attribute(self, original_node: cst.CSTNode, attribute: str) -> None:
+        """Nothing, likewise."""
 
     def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
         """The node as it is now."""
@@ -141,23 +180,29 @@ class Join(cst.CSTTransformer):
         for name in PLAIN.get(type(node), ()):
             value = getattr(node, name)
             self._plain.add(id(value.name if isinstance(value, cst.AsName) else value))
-        apart: cst.CSTNode | None = None
-        if isinstance(node, cst.BooleanOperation):  # `a and b and c` is one node in `ast`, two here
-            left = node.left
-            if isinstance(left, cst.BooleanOperation) and not left.lpar and type(left.operator) is type(node.operator):
-                apart = left
-        elif isinstance(node, cst.Subscript):
-            apart = _tuple_inside(node)
-        elif isinstance(node, cst.Del) and isinstance(node.target, cst.Tuple) and not node.target.lpar:
-            apart = node.target  # `del a, b` has two targets in `ast`, a tuple here
+        inside = APART.get(type(node))
+        apart = inside(node) if inside else None
         if apart is not None:
             self._plain.add(id(apart))
 
 
 def _kind(node: cst.CSTNode) -> Kind | None:
-    if isinstance(node, cst.Name) and node.value in CONSTANTS:
+    if type(node) is cst.Name and node.value in CONSTANTS:
         return Kind.LITERAL
     return CST_KINDS.get(type(node))
+
+
+def _same_operation(node: cst.BooleanOperation) -> cst.CSTNode | None:
+    """The first half of `a and b and c`, which is one node in `ast`, two here."""
+    left = node.left
+    if isinstance(left, cst.BooleanOperation) and not left.lpar and type(left.operator) is type(node.operator):
+        return left
+    return None
+
+
+def _targets(node: cst.Del) -> cst.CSTNode | None:
+    """The targets of `del a, b`: two in `ast`, a tuple here."""
+    return node.target if isinstance(node.target, cst.Tuple) and not node.target.lpar else None
 
 
 def _tuple_inside(node: cst.Subscript) -> cst.CSTNode | None:
@@ -169,6 +214,14 @@ def _tuple_inside(node: cst.Subscript) -> cst.CSTNode | None:
         return None
     value = only.slice.value
     return value if isinstance(value, cst.Tuple) and not only.slice.star else None
+
+
+#: What inside a node is not counted beside it.
+APART: dict[type[cst.CSTNode], Callable[..., cst.CSTNode | None]] = {
+    cst.BooleanOperation: _same_operation,
+    cst.Subscript: _tuple_inside,
+    cst.Del: _targets,
+}
 
 
 # ------------------------------------------------------------------ are they the same?

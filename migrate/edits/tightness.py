@@ -60,9 +60,9 @@ def tightness(node: cst.BaseExpression) -> int:
 
 def rooms(node: cst.CSTNode) -> dict[int, int]:
     """How tight each part of a node has to be, by its id, where less will do than what stands there."""
-    if isinstance(node, cst.Comparison):
+    if type(node) is cst.Comparison:
         return dict.fromkeys(map(id, (node.left, *(each.comparator for each in node.comparisons))), 8)
-    if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.Power):
+    if type(node) is cst.BinaryOperation and not isinstance(node.operator, cst.Power):
         return {id(node.left): tightness_of(node), id(node.right): tightness_of(node) + 1}
     return {id(getattr(node, name)): LOOSEST for name in LOOSE.get(type(node), ())}
 

@@ -48,6 +48,8 @@ class Kind(Enum):
     WALRUS = "assignment expression"
     PARAMETER = "parameter"
 
+    __hash__ = object.__hash__  # each is one object; the hash of `Enum` is a call for each node that is counted
+
 
 KINDS: dict[type[ast.AST], Kind] = {
     ast.Name: Kind.NAME,
@@ -180,8 +182,8 @@ class Index:
         return frozenset(inner for string in strings for inner in ast.walk(string) if inner is not string)
 
 
-def blocks(stmt: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The lists of statements inside a statement, in source order; empty ones are left out."""
+def blocks(stmt: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The lists of statements inside a statement or module, in source order; empty ones are left out."""
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
         part = getattr(stmt, name, None)
         if not part:
