@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from migrate.source.by_name import imported_by_name
+from migrate.source.by_name import Named, imported_by_name
 from migrate.source.memory import uncollected
 from migrate.source.reach import BY_NAME, CONVERTED, TRAINS, import_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from migrate.source.project import Project, SourceFile
 
@@ -64,16 +65,39 @@ def _links(project: Project) -> Mapping[SourceFile, set[SourceFile]]:
 
 
 def _imported(project: Project, file: SourceFile) -> Iterator[SourceFile]:
-    """The files of the project that a file imports; all, where it imports by a name that it computes."""
+    """The files of the project that a file imports; all, where it imports by a name of which nothing is known."""
     by_name = imported_by_name(file)
     if by_name is None:
-        top = project.top(file)
-        yield from (other for other in project.named if other.real is not None and top in other.real.parents)
-    for module, level in dict.fromkeys((*imports_of(file.content), *((name, 0) for name in by_name or ()))):
+        yield from _inside(project, project.top(file))
+        by_name = ()
+    for module, level in dict.fromkeys((*imports_of(file.content), *((each.module, each.level) for each in by_name))):
         names = module.split(".")
         for end in range(1, len(names) + 1):  # a package runs before what lies in it
             if (found := project.resolve(".".join(names[:end]), level, file)) is not None:
                 yield found
+    for each in by_name:
+        yield from _below(project, each, file)
+
+
+def _below(project: Project, named: Named, file: SourceFile) -> Iterator[SourceFile]:
+    """What a file may import of a package, by names of which only the start is known."""
+    if named.start is None:
+        return
+    at = named.module, named.level, file
+    package = project.resolve(*at) or project.folder(*at)
+    if package is None:
+        return
+    modules = (name for name in project.modules_in(package) if name.startswith(named.start))
+    found = (project.resolve(f"{named.module}.{name}".lstrip("."), named.level, file) for name in modules)
+    yield from (other for other in found if other is not None)
+    for other in _inside(project, package.folder):
+        if other.real is not None and other.real.relative_to(package.folder).parts[0].startswith(named.start):
+            yield other
+
+
+def _inside(project: Project, folder: Path) -> Iterator[SourceFile]:
+    """The named files that lie in a folder, or in one below it."""
+    return (other for other in project.named if other.real is not None and folder in other.real.parents)
 
 
 def imports_of(content: bytes) -> Iterator[tuple[str, int]]:

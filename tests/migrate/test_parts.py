@@ -63,11 +63,13 @@ IN_SIGHT = (
     "importlib.import_module('engine')",
     "importlib.import_module('engine' if len(sys.argv) > 1 else 'eng' + 'ine')",
     "__import__('engine')",
+    "importlib.import_module('.engine', __package__)",
 )
 COMPUTED = (
     "importlib.import_module(sys.argv[1])",
     "importlib.import_module(f'{sys.argv[1]}')",
-    "importlib.import_module('.engine', __package__)",
+    "importlib.import_module('.engine', sys.argv[1])",
+    "importlib.import_module('%s.engine' % sys.argv[1])",
     "importlib.import_module(*sys.argv)",
     "importlib.import_module(name=sys.argv[1])",
     "map(importlib.import_module, sys.argv)",
@@ -85,6 +87,46 @@ def test_a_module_that_is_imported_by_name(tmp_path, load):
     apart = [{"engine.py", "train.py"}, {"other.py"}]
 
     assert names(tmp_path, project) == (apart if load in IN_SIGHT else [set.union(*apart)])
+
+
+BEGUN = (
+    "importlib.import_module('models.' + sys.argv[1])",
+    "importlib.import_module(f'models.{sys.argv[1]}')",
+    "importlib.import_module(f'models.{sys.argv[1]}.net')",
+    "importlib.import_module('models.%s' % sys.argv[1])",
+    "importlib.import_module('models.{}'.format(sys.argv[1]))",
+    "importlib.import_module(f'.models.{sys.argv[1]}', package=__package__)",
+    "importlib.import_module('models.net' + sys.argv[1])",
+    "importlib.import_module('models.' + sys.argv[1] if len(sys.argv) > 1 else 'engine')",
+)
+
+
+@pytest.mark.parametrize("load", BEGUN)
+@pytest.mark.parametrize("init", [{}, {"models/__init__.py": ""}])
+def test_a_module_of_which_the_name_begins_in_sight(tmp_path, load, init):
+    """What lies below the package may be meant, and nothing else."""
+    files = {"models/net_a.py": TRAINS, "models/deep/net.py": TRAINS, "engine.py": TRAINS, "other.py": SCRIPT, **init}
+    project = written(tmp_path, {**files, "train.py": f"import importlib, sys, torch\n{load}\n"})
+
+    below = {"models/net_a.py"} | ({"models/deep/net.py"} if "models.net" not in load else set())
+    with_it = next(part for part in names(tmp_path, project) if "train.py" in part)
+    assert with_it == {"train.py", *below, *init} | ({"engine.py"} if "engine" in load else set())
+
+
+def test_a_library_of_which_a_module_is_computed(tmp_path):
+    script = f"import importlib, sys\nimportlib.import_module(f'gym.envs.{{sys.argv[1]}}')\n{SCRIPT}"
+    project = written(tmp_path, {"engine.py": TRAINS, "train.py": script})
+
+    assert names(tmp_path, project) == [{"engine.py"}, {"train.py"}]
+
+
+def test_scripts_stand_together_by_a_computed_module_that_was_not_named(tmp_path):
+    computed = "import importlib, sys, torch\nimportlib.import_module('lib.' + sys.argv[1])\n"
+    files = {"lib/engine.py": TRAINS, "one.py": computed, "two.py": "import torch, lib.engine\n", "other.py": TRAINS}
+    written(tmp_path, files)
+    named = [str(tmp_path / name) for name in ("one.py", "two.py", "other.py")]
+
+    assert names(tmp_path, Project(load(named).files)) == [{"one.py", "two.py"}, {"other.py"}]
 
 
 def test_files_of_one_name_in_two_folders(tmp_path):
