@@ -118,8 +118,9 @@ class Narrator:
         if named:
             return _and(f"`{each.target}` ({self._made(program, each)})" for each in named)
         by_name: dict[str, list[ast.AST]] = {}
-        for origin in sorted(made & self._objects_of.known.keys(), key=lambda each: (self._path(each), _line(each))):
-            by_name.setdefault(self._objects_of.known[origin].target, []).append(origin)
+        known = self._objects_of.known
+        for origin in sorted(made & known.keys(), key=lambda o: (self._path(o), _line(o), known[o].target)):
+            by_name.setdefault(known[origin].target, []).append(origin)
         return _and(
             f"`{target}` ({', '.join(filter(None, [self._objects_of.made(mine, role), self._all_at(program, mine)]))})"
             for target, mine in by_name.items()
