@@ -13,7 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import first_line, last_line
-from migrate.edits.comments import comments
+from migrate.edits.comments import are_kept, comments
 from migrate.edits.edit import Fold, Insert, Remove, Replace, Unwrap, Wrap
 from migrate.source.address import blocks
 
@@ -68,6 +68,8 @@ def _not_compiled(content: bytes) -> str:
 
 
 def _comments(before: bytes, after: bytes, quoted: tuple[str, ...], touched: _Touched) -> Iterator[str]:
+    if are_kept(before, after):
+        return
     try:
         were, there = comments(before), comments(after)
     except (SyntaxError, tokenize.TokenError) as error:

@@ -35,7 +35,7 @@ def comments(source: bytes) -> list[Comment]:
 
 def lost(before: bytes, after: bytes) -> list[Comment]:
     """The comments of `before` that are not in `after`; one that is there twice must be there twice."""
-    if not _tails(before) - _tails(after):  # every line is still there from its first # on: no need to look closer
+    if are_kept(before, after):
         return []
     olds, news = comments(before), comments(after)
     texts, others = [old.text for old in olds], [new.text for new in news]
@@ -48,6 +48,11 @@ def lost(before: bytes, after: bytes) -> list[Comment]:
             missing[texts[number]] -= 1
             found.append(olds[number])
     return sorted(found, key=lambda comment: comment.line)
+
+
+def are_kept(before: bytes, after: bytes) -> bool:
+    """Whether every line is still there from its first # on, and so every comment: no need to look closer."""
+    return not _tails(before) - _tails(after)
 
 
 def _tails(source: bytes) -> Counter[bytes]:
