@@ -104,8 +104,9 @@ class _Walk:
     def _named(self, node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
         yield from self._sources.given(node).expressions
         yield from self._fillings.of(node)
+        target = ast.unparse(node)
         for binding in self._facts.bindings_in(self._facts.unit(node)):
-            if binding.target == ast.unparse(node) and isinstance(binding.statement, (ast.Assign, ast.AugAssign)):
+            if binding.target == target and isinstance(binding.statement, (ast.Assign, ast.AugAssign)):
                 yield from (part for part, _ in parts_given(self._facts, binding.statement, binding.target))
 
     def _made(self, call: ast.Call) -> Iterator[ast.AST]:

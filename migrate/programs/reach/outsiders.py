@@ -106,13 +106,25 @@ def units_from(facts: Facts, *starts: Unit) -> set[Unit]:
 
 
 def _entered(facts: Facts, unit: Unit) -> list[Unit]:
-    found: list[Unit] = [*facts.nested(unit)]
-    for node in facts.own(unit):
-        if isinstance(node, ast.Call):
-            found += [target for target in facts.targets(node) if not _is_model_code(facts, target)]
-            found += [step for step in steps(facts) if node in step.calls and step not in found]
-            found += _closures(facts, node)
-    return found
+    return facts.once(_Entered)[unit]
+
+
+class _Entered(dict[Unit, list[Unit]]):
+    """What each unit calls, or defines: many decisions ask for all that a program reaches."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, unit: Unit) -> list[Unit]:
+        facts, found = self._facts, [*self._facts.nested(unit)]
+        for node in facts.own(unit):
+            if isinstance(node, ast.Call):
+                found += [target for target in facts.targets(node) if not _is_model_code(facts, target)]
+                found += [step for step in steps(facts) if node in step.calls and step not in found]
+                found += _closures(facts, node)
+        self[unit] = list(found)
+        return self[unit]
 
 
 def _closures(facts: Facts, call: ast.Call) -> list[Function]:
