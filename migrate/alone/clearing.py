@@ -12,6 +12,7 @@ from migrate.alone.leftovers import prints, tails
 from migrate.alone.presence import bound, imports_apex
 from migrate.alone.pure import is_pure, stripped
 from migrate.alone.uses import Uses, scopes
+from migrate.analysis.syntax import walk
 from migrate.programs.marker import ACCELERATOR, is_marked
 
 if TYPE_CHECKING:
@@ -282,7 +283,7 @@ class Clearing:
         found = False
         for path, root in self._now.trees.items():
             read = self._now.names(path)
-            for node in ast.walk(root):
+            for node in walk(root):
                 if not isinstance(node, ast.Try) or not imports_apex(node):
                     continue
                 if not any(read.get(name) or self._now.is_mentioned(name, besides=path) for name in bound(node)):
@@ -294,7 +295,7 @@ class Clearing:
         """Names that a package hands on from a file that has them no longer."""
         found = False
         for path, root in self._now.trees.items():
-            for node in (n for n in ast.walk(root) if isinstance(n, ast.ImportFrom) and path.endswith("__init__.py")):
+            for node in (n for n in walk(root) if isinstance(n, ast.ImportFrom) and path.endswith("__init__.py")):
                 for alias in node.names:
                     if self._is_lost(path, node.module, alias):
                         self._pen.drop_import(node, alias.asname or alias.name)
@@ -315,7 +316,7 @@ class Clearing:
     def _imports(self) -> bool:
         found = False
         for path, root in self._now.trees.items():
-            for node in ast.walk(root):
+            for node in walk(root):
                 if not isinstance(node, (ast.Import, ast.ImportFrom)) or path.endswith("__init__.py"):
                     continue
                 for alias in node.names:

@@ -16,6 +16,7 @@ from migrate.alone.told import alike, told
 from migrate.alone.ways import certain
 from migrate.alone.world import RANKS
 from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.program import Refusal
@@ -105,7 +106,7 @@ class Scales:
         """Whether a value is what all processes have summed up or gathered, and no longer do."""
         if self._sums.stay:
             return False
-        inner = [n for n in ast.walk(node) if isinstance(n, ast.expr)]
+        inner = [n for n in walk(node) if isinstance(n, ast.expr)]
         if any(isinstance(n, ast.Call) and self._reduces(n) for n in inner):
             return True
         unit = self._world.facts.tree(node).function(node)
@@ -141,7 +142,7 @@ class Scales:
 
     def _reduced_in(self, unit: ast.AST) -> set[str]:
         found: set[str] = set()
-        for node in ast.walk(unit):
+        for node in walk(unit):
             if isinstance(node, ast.Call) and self._talks(node):
                 for given in (*node.args[:2], *(k.value for k in node.keywords)):
                     found |= self._texts(given)
@@ -156,7 +157,7 @@ class Scales:
         facts = self._world.facts
         return {
             ast.unparse(n)
-            for n in ast.walk(node)
+            for n in walk(node)
             if isinstance(n, (ast.Name, ast.Attribute)) and Role.HOLDER not in roles(facts.values(n))
         } - {"self"}
 
@@ -203,7 +204,7 @@ class Scales:
         gone = _gone(self._world, branch)
         stays = set(self._staying(branch))
         is_elif = _is_elif(self._world, branch)
-        for statement in (inner for outer in gone for inner in ast.walk(outer)):
+        for statement in (inner for outer in gone for inner in walk(outer)):
             if not isinstance(statement, ast.stmt) or not self._counts(statement):
                 continue
             if statement in stays and not is_elif:
@@ -219,15 +220,15 @@ class Scales:
     def _staying(self, branch: ast.If) -> list[ast.stmt]:
         gone = _gone(self._world, branch)
         other = branch.orelse if gone and gone[0] in branch.body else branch.body
-        given = {_target(inner) for statement in other for inner in ast.walk(statement)} - {""}
+        given = {_target(inner) for statement in other for inner in walk(statement)} - {""}
         found = [s for s in gone if self._counts(s) and not isinstance(s, ast.Return) and _target(s) not in given]
         names = {_target(s) for s in found}
         asserted = [
             s
             for s in gone
             if isinstance(s, ast.Assert)
-            and any(self._world.is_size(n) for n in ast.walk(s.test) if isinstance(n, ast.expr))
-            and any(ast.unparse(n) in names for n in ast.walk(s.test) if isinstance(n, (ast.Name, ast.Attribute)))
+            and any(self._world.is_size(n) for n in walk(s.test) if isinstance(n, ast.expr))
+            and any(ast.unparse(n) in names for n in walk(s.test) if isinstance(n, (ast.Name, ast.Attribute)))
         ]
         return [s for s in gone if s in found or s in asserted]
 
@@ -277,7 +278,7 @@ class Scales:
             isinstance(n, ast.BinOp)
             and isinstance(n.op, _ARITHMETIC)
             and (self._is_place(n.left) or self._is_place(n.right))
-            for n in ast.walk(node)
+            for n in walk(node)
         )
 
     def _is_place(self, node: ast.expr) -> bool:
@@ -304,7 +305,7 @@ class Scales:
         function = world.facts.tree(node).function(node)
         reads = [
             n
-            for n in ast.walk(function)
+            for n in walk(function)
             if isinstance(n, ast.Name) and n.id == target and isinstance(n.ctx, ast.Load) and id(n) not in world.dead
         ]
         return any(world.quantity(n) is None for n in reads)

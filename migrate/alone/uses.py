@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from migrate.analysis.syntax import Tree
+from migrate.analysis.syntax import Tree, children, walk
 from migrate.programs.marker import is_marked
+from migrate.source.address import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,7 +25,7 @@ def scopes(root: ast.Module) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _inner(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.AST]]:
-    for child in ast.iter_child_nodes(node):
+    for child in (statement for block in blocks(node) for statement in block):
         if isinstance(child, (*_DEFS, ast.ClassDef)):
             name = f"{prefix}.{child.name}"
             if isinstance(child, _DEFS):
@@ -82,7 +83,7 @@ class Uses:
         """The reads of a name in a function or module, and in what it holds."""
         if tree not in self._reads:
             found = self._reads[tree] = defaultdict(list)
-            for node in ast.walk(tree):
+            for node in walk(tree):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Load, ast.Del)):
                     found[node.id].append(node)
         return self._reads[tree].get(name, [])
@@ -102,7 +103,7 @@ class Uses:
         """Whether a scope gives a name something's `.module`."""
         tree = self._scope(path, scope)
         values = self.assigned(tree).get(name, []) if tree is not None else []
-        return any(isinstance(n, ast.Attribute) and n.attr == "module" for v in values if v for n in ast.walk(v))
+        return any(isinstance(n, ast.Attribute) and n.attr == "module" for v in values if v for n in walk(v))
 
     def orphans(self, before: Uses) -> Iterator[tuple[str, ast.AST, str, ast.Name]]:
         """Reads of names that their scope no longer gives a value: path, scope, its name, the read."""
@@ -115,7 +116,7 @@ class Uses:
 
     def _given(self, tree: ast.AST) -> set[str]:
         """The names that a scope gives a value in any way."""
-        named = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)} if isinstance(tree, _DEFS) else set()
+        named = {a.arg for a in walk(tree.args) if isinstance(a, ast.arg)} if isinstance(tree, _DEFS) else set()
         return named.union(*(_bound(node) for node in _own(tree) if isinstance(node, ast.stmt)))
 
     def read_of(self, path: str, scope: str, name: str, told: str) -> ast.Name | None:
@@ -172,7 +173,7 @@ class Uses:
             target = node.targets[0]
             if isinstance(target, ast.Tuple) and len(target.elts) == len(node.value.elts):
                 names = [e.id for e in target.elts if isinstance(e, ast.Name)]
-                read = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+                read = {n.id for n in walk(node.value) if isinstance(n, ast.Name)}
                 if len(names) == len(target.elts) and not read & set(names):
                     yield node, list(zip(names, node.value.elts, strict=True))
 
@@ -180,7 +181,7 @@ class Uses:
         """Whether a name is given something else below a statement."""
         return any(
             isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) and n.lineno > statement.lineno
-            for n in ast.walk(tree)
+            for n in walk(tree)
         )
 
     def is_mentioned(self, name: str, besides: str) -> bool:
@@ -351,7 +352,7 @@ def _bound(statement: ast.stmt) -> set[str]:
         return {statement.name}
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
-    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return {n.id for n in walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _is_file(module: str | None, path: str) -> bool:
@@ -370,9 +371,9 @@ def _called(call: ast.Call) -> str:
 
 def _own(tree: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a scope that are not those of a function or class in it."""
-    waiting: list[ast.AST] = list(ast.iter_child_nodes(tree))
+    waiting = children(tree)
     while waiting:
         node = waiting.pop()
         yield node
         if not isinstance(node, (*_DEFS, ast.ClassDef, ast.Lambda)):
-            waiting.extend(ast.iter_child_nodes(node))
+            waiting += children(node)

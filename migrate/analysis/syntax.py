@@ -18,18 +18,51 @@ _BLOCKS = ("body", "orelse", "finalbody")
 
 #: `ast` shares the nodes of contexts and operators; they have no place.
 _SHARED = (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
+#: Fields in which no other node ever is.
+_PLAIN = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "level", "module", "asname"})
+
+
+#: The others, of each kind of node.
+_FIELDS = {
+    kind: tuple(name for name in kind._fields if name not in _PLAIN)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node that have a place, in source order. (`ast.iter_child_nodes` takes twice as long.)"""
     found: list[ast.AST] = []
-    for name in node._fields:
+    for name in _FIELDS[node.__class__]:
         value = getattr(node, name, None)
         if value.__class__ is list:
             found += [child for child in value if isinstance(child, ast.AST) and not isinstance(child, _SHARED)]
         elif isinstance(value, ast.AST) and not isinstance(value, _SHARED):
             found.append(value)
     return found
+
+
+class _Walked(tuple[ast.AST, ...]):
+    """A node and all below it, kept with the node. It is not the copy's, which may become something else."""
+
+    __slots__ = ()
+
+    def __deepcopy__(self, memo: object) -> _Walked:
+        return _Walked()
+
+
+def walk(node: ast.AST) -> tuple[ast.AST, ...]:
+    """The nodes of `ast.walk` that have a place, in its order.
+
+    Decisions ask for the same nodes of the same trees over and over, and trees do not change: so they are kept.
+    """
+    kept: _Walked | None = vars(node).get("_walked")
+    if not kept or kept[0] is not node:
+        found = [node]
+        for each in found:  # which grows
+            found += children(each)
+        kept = vars(node)["_walked"] = _Walked(found)
+    return kept
 
 
 class Tree:
@@ -163,14 +196,14 @@ def own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:
 
 def reads(node: ast.AST) -> set[str]:
     """Names that are read in a node, nested functions included."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} | {
-        n.target.id for n in ast.walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+    return {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} | {
+        n.target.id for n in walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
     }
 
 
 def writes(node: ast.AST) -> set[str]:
     """Names that are bound in a node."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def binds(node: ast.AST) -> set[str]:
@@ -195,7 +228,7 @@ def set_attributes(root: ast.stmt) -> Iterator[str]:
     for node in statements(root):
         for target in (*getattr(node, "targets", ()), getattr(node, "target", None), *getattr(node, "items", ())):
             if isinstance(target, (ast.expr, ast.withitem)):
-                yield from (n.attr for n in ast.walk(target) if isinstance(n, ast.Attribute) and is_stored(n))
+                yield from (n.attr for n in walk(target) if isinstance(n, ast.Attribute) and is_stored(n))
 
 
 def is_stored(node: ast.expr) -> bool:

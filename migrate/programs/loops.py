@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import amp
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD, RUN_ELSEWHERE
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import Loop, reads
+from migrate.analysis.syntax import Loop, reads, walk
 from migrate.analysis.units import Class, Function, Unit
 from migrate.programs.metrics.averages import Averages, Averaging
 from migrate.programs.metrics.balances import balances
@@ -210,12 +210,12 @@ class Loops:
     def loaders(self, loop: Loop) -> set[ast.AST]:
         """Where the loaders that a loop itself runs over were made."""
         if isinstance(loop, ast.While):
-            return {o for n in ast.walk(loop) if isinstance(n, ast.Call) for o in taken(self._facts, n)}
+            return {o for n in walk(loop) if isinstance(n, ast.Call) for o in taken(self._facts, n)}
         return self._facts.loaders(self._facts.values(loop.iter))
 
     def fetched(self, loop: Loop) -> set[ast.AST]:
         """Where the loaders were made whose batches a loop takes one by one, with `next()`, to train on them."""
-        nodes = [node for root in self._entered(loop) for node in ast.walk(root)]
+        nodes = [node for root in self._entered(loop) for node in walk(root)]
         calls = {node: taken(self._facts, node) for node in nodes if isinstance(node, ast.Call)}
         trained = {
             n: found
@@ -234,7 +234,7 @@ class Loops:
             if root not in found:
                 found[root] = None
                 waiting += [unit.node for unit in self.updates.functions(root)]
-                waiting += [unit.node for node in ast.walk(root) for unit in _nexts(self._facts, node)]
+                waiting += [unit.node for node in walk(root) for unit in _nexts(self._facts, node)]
         return list(found)
 
     def _is_kept(self, call: ast.Call, loaders: set[ast.AST], loop: Loop) -> bool:
@@ -285,13 +285,12 @@ class Loops:
 
     def trains(self, node: ast.AST) -> bool:
         """Whether code reaches a backward call, itself or through the functions it calls."""
-        return any(inner in self._training_calls for inner in ast.walk(node))
+        return any(inner in self._training_calls for inner in walk(node))
 
     def calls_model(self, node: ast.AST) -> bool:
         """Whether code calls a model."""
         return any(
-            isinstance(inner, ast.Call) and Role.MODEL in roles(self._facts.values(inner.func))
-            for inner in ast.walk(node)
+            isinstance(inner, ast.Call) and Role.MODEL in roles(self._facts.values(inner.func)) for inner in walk(node)
         )
 
     def accumulated(self, loop: LoopFact) -> tuple[Accumulator, ...]:
@@ -376,6 +375,6 @@ def _hands_on(loop: Loop) -> bool:
     """Whether a loop of a generator only passes its batches through: what runs over the generator works with them."""
     if isinstance(loop, ast.While):
         return False
-    batch = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-    given = (node.value for node in ast.walk(loop) if isinstance(node, ast.Yield) and node.value is not None)
+    batch = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
+    given = (node.value for node in walk(loop) if isinstance(node, ast.Yield) and node.value is not None)
     return any(reads(value) & batch for value in given)

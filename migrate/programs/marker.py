@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import walk
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -19,7 +21,7 @@ _MAIN = ("is_main_process", "is_local_main_process")
 
 def marks(node: ast.AST) -> Iterator[ast.Name]:
     """Where the name is read in some code."""
-    return (n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == ACCELERATOR)
+    return (n for n in walk(node) if isinstance(n, ast.Name) and n.id == ACCELERATOR)
 
 
 def is_marked(node: ast.AST) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.devices import IN_DEVICE, SET_DEVICE
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, walk
 from migrate.programs.device.choices import choices
 from migrate.programs.device.devices import is_cpu, is_move, is_users
 from migrate.programs.values.sources import Sources
@@ -42,7 +42,7 @@ def _in_words(facts: Facts, node: ast.expr) -> str:
 def sets_visible(node: ast.stmt) -> bool:
     """`os.environ["CUDA_VISIBLE_DEVICES"] = "0"`."""
     return isinstance(node, (ast.Assign, ast.Expr)) and any(
-        isinstance(inner, ast.Constant) and inner.value == VISIBLE for inner in ast.walk(node)
+        isinstance(inner, ast.Constant) and inner.value == VISIBLE for inner in walk(node)
     )
 
 
@@ -59,7 +59,7 @@ def below_visible(block: list[ast.stmt], first: int, comes_first: Callable[[ast.
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    return (inner for inner in ast.walk(node) if isinstance(inner, ast.stmt))
+    return (inner for inner in walk(node) if isinstance(inner, ast.stmt))
 
 
 class Visible:
@@ -130,7 +130,7 @@ def _is_chosen(facts: Facts, node: ast.expr) -> bool:
     """Whether a number is a choice of the program or its user: no rank, and not the first GPU whatever is said."""
     if isinstance(node, ast.Constant):
         return node.value not in (*_FIRST, "cuda:0", "cuda", "cpu")
-    if is_cpu(facts, node) or any(_is_own(facts, inner) for inner in ast.walk(node)):
+    if is_cpu(facts, node) or any(_is_own(facts, inner) for inner in walk(node)):
         return False
     option = facts.once(Sources).option(node)
     if option is not None and any(k.arg in ("choices", "action") for k in option.keywords):

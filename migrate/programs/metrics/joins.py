@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
-from migrate.analysis.syntax import reads, same
+from migrate.analysis.syntax import reads, same, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.values.accumulators import is_own
 from migrate.programs.values.kept import place_of
@@ -68,7 +68,7 @@ def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]
     Of `meters[key]` only `meters` is known.
     """
     found: dict[str, list[ast.Call]] = {}
-    for node in ast.walk(root):
+    for node in walk(root):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         receiver = node.func.value
@@ -97,7 +97,7 @@ def _classes(facts: Facts, call: ast.Call) -> Iterator[Class]:
 def _changes(method: Function) -> bool:
     """Whether a method changes its object, or what that holds."""
     own = method.positional[0].arg if method.positional else ""
-    for node in ast.walk(method.node):
+    for node in walk(method.node):
         kept: list[ast.expr] = []
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             kept = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -128,7 +128,7 @@ def _set_up_before(facts: Facts, loop: LoopFact, target: str, meter: Meter) -> a
 
 def _sets_up(statement: ast.stmt, target: str, meter: Meter) -> bool:
     if isinstance(statement, ast.Assign):
-        return any(ast.unparse(node) == target for to in statement.targets for node in ast.walk(to))
+        return any(ast.unparse(node) == target for to in statement.targets for node in walk(to))
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         return isinstance(function, ast.Attribute) and function.attr in meter.resets and _is(function.value, target)
@@ -145,7 +145,7 @@ def _reading(facts: Facts, loop: LoopFact, target: str) -> Iterator[ast.expr]:
     is_attribute = "." in target
     roots: list[ast.AST] = list(facts.own(unit))
     if is_attribute and isinstance(unit, Function) and unit.owner is not None:
-        roots = list(ast.walk(unit.owner.node))
+        roots = list(walk(unit.owner.node))
     for node in roots:
         if isinstance(node, ast.Attribute if is_attribute else ast.Name) and isinstance(node.ctx, ast.Load):
             if _is(node, target):
@@ -191,7 +191,7 @@ def _summed(meter: Meter) -> tuple[str, ...]:
     """The attributes that grow, in the order of the code; empty if one of them does not just add up."""
     found: dict[str, bool] = {}
     for name in sorted(meter.feeds):
-        for node in ast.walk(_method(meter, name).node):
+        for node in walk(_method(meter, name).node):
             grown = _added(node)
             if grown is not None:
                 found[grown] = True  # `self.steps += 1`, too
@@ -236,13 +236,13 @@ def _derived(meter: Meter, sums: frozenset[str]) -> tuple[tuple[str, str], ...] 
         unit = _method(meter, name)
         own = unit.positional[0].arg
         given = {p.arg for p in (*unit.positional[1:], *unit.node.args.kwonlyargs)}
-        for node in ast.walk(unit.node):
+        for node in walk(unit.node):
             target = node.targets[0] if isinstance(node, ast.Assign) else None
             if not isinstance(node, ast.Assign) or not isinstance(target, ast.Attribute):
                 continue
             if target.attr not in meter.derived - sums or reads(node.value) <= given:
                 continue
-            used = {n.attr for n in ast.walk(node.value) if isinstance(n, ast.Attribute)}
+            used = {n.attr for n in walk(node.value) if isinstance(n, ast.Attribute)}
             if reads(node.value) != {own} or not used <= sums or target.attr in found:
                 return None
             found[target.attr] = _with_hole(node.value, own)
@@ -251,7 +251,7 @@ def _derived(meter: Meter, sums: frozenset[str]) -> tuple[tuple[str, str], ...] 
 
 def _with_hole(expression: ast.expr, own: str) -> str:
     copy = ast.parse(ast.unparse(expression), mode="eval").body
-    for node in ast.walk(copy):
+    for node in walk(copy):
         if isinstance(node, ast.Name) and node.id == own:
             node.id = "__it__"
     return ast.unparse(copy).replace("{", "{{").replace("}", "}}").replace("__it__", "{it}")

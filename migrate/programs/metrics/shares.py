@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING, TypeGuard
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import reads, writes
+from migrate.analysis.syntax import reads, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.metrics.averages import Averages, Averaging
 from migrate.programs.metrics.joins import apart, fed
@@ -47,7 +47,7 @@ def left_over(
             new |= writes(statement)  # another loop sets its own names before it reads them
             continue
         read |= reads(statement) - writes(statement) - new
-        read |= {ast.unparse(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Subscript))}
+        read |= {ast.unparse(n) for n in walk(statement) if isinstance(n, (ast.Attribute, ast.Subscript))}
         whole |= _read_whole(statement) - writes(statement)
     own = _own_names(facts, loop, accumulated, joined) - averaged.names
     return sorted(name for name in own if name in read or name.partition("[")[0] in whole - new)
@@ -56,12 +56,12 @@ def left_over(
 def _read_whole(statement: ast.stmt) -> set[str]:
     by_key = {
         id(node.value)
-        for node in ast.walk(statement)
+        for node in walk(statement)
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
     }
     return {
         ast.unparse(node)
-        for node in ast.walk(statement)
+        for node in walk(statement)
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and id(node) not in by_key
     }
 
@@ -94,11 +94,11 @@ def _in_step(ground: Ground, loop: LoopFact, own: set[str], averaged: Averages =
 
 
 def _of_batches(facts: Facts, loop: LoopFact) -> set[str]:
-    return {node.id for node in ast.walk(loop.node) if isinstance(node, ast.Name) and is_own(facts, loop, node)}
+    return {node.id for node in walk(loop.node) if isinstance(node, ast.Name) and is_own(facts, loop, node)}
 
 
 def _depends(facts: Facts, loop: LoopFact, test: ast.expr) -> bool:
-    return any(is_own(facts, loop, node) for node in ast.walk(test) if isinstance(node, ast.expr))
+    return any(is_own(facts, loop, node) for node in walk(test) if isinstance(node, ast.expr))
 
 
 def _fed_from_outside(ground: Ground, loop: LoopFact, name: str) -> Iterator[Decision]:
@@ -130,7 +130,7 @@ def averages(
         if is_asked or (name in fed_apart and any(True for _ in _fed_from_outside(ground, loop, name))):
             found |= averaging.name(name) or _NOTHING
     feeding = _feeding(ground.facts, loop)
-    for call in [n for n in ast.walk(loop.node) if isinstance(n, ast.Call) and n not in feeding | found.calls]:
+    for call in [n for n in walk(loop.node) if isinstance(n, ast.Call) and n not in feeding | found.calls]:
         if decisive := _decisive(ground, loop, call, found):
             given = averaging.call(call)
             if given is not None and not _decisive(ground, loop, call, found | given):
@@ -181,7 +181,7 @@ def _entered(ground: Ground, loop: LoopFact, node: ast.AST, averaged: Averages) 
     found: set[Function] = set()
     level: set[ast.AST] = {node}
     for _ in range(_DEEPEST):
-        calls = [n for code in level for n in ast.walk(code) if isinstance(n, ast.Call)]
+        calls = [n for code in level for n in walk(code) if isinstance(n, ast.Call)]
         entering = [call for call in calls if call not in feeding and _hands_on(ground, loop, call, averaged)]
         new = {target for call in entering for target in facts.targets(call)} - found
         found |= new
@@ -193,7 +193,7 @@ def _hands_on(ground: Ground, loop: LoopFact, call: ast.Call, averaged: Averages
     """Whether what a call enters has something of the batches: from the call, or from elsewhere."""
     targets = ground.facts.targets(call)
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    parts = [inner for each in given for inner in ast.walk(each) if isinstance(inner, ast.expr)]
+    parts = [inner for each in given for inner in walk(each) if isinstance(inner, ast.expr)]
     if targets and call not in averaged.calls and any(is_own(ground.facts, loop, part) for part in parts):
         return True
     return bool(targets) and (
@@ -226,12 +226,12 @@ def _own_names(
     facts: Facts, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
 ) -> set[str]:
     kept: set[str] = set()
-    for node in ast.walk(loop.node):
+    for node in walk(loop.node):
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                kept |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
+                kept |= {n.id for n in walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            if any(is_own(facts, loop, n) for n in ast.walk(node.value) if isinstance(n, ast.expr)):
+            if any(is_own(facts, loop, n) for n in walk(node.value) if isinstance(n, ast.expr)):
                 kept.add(node.target.id)
     kept |= {name for name, added in appended(facts, loop).items() if any(is_own(facts, loop, v) for v in added)}
     kept |= _own_places(facts, loop, loop.node) | apart(facts, loop, joined).keys()
@@ -251,12 +251,12 @@ def _base(node: ast.expr) -> str:
 
 def _is_read_early(accumulator: Accumulator) -> bool:
     """Whether it goes on growing over an outer loop, and is read there before the shares are joined."""
-    within = {id(node) for node in ast.walk(accumulator.loop.node)}
+    within = {id(node) for node in walk(accumulator.loop.node)}
     return any(
         isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
         and isinstance(node.ctx, ast.Load)
         and ast.unparse(node) == accumulator.name
-        for node in ast.walk(accumulator.after)
+        for node in walk(accumulator.after)
         if id(node) not in within
     )
 
@@ -267,7 +267,7 @@ def _own_places(facts: Facts, loop: LoopFact, root: ast.AST) -> set[str]:
     Of an item whose key is not written out, and of what a name is filled with, it is what holds them.
     """
     found: set[str] = set()
-    for node in ast.walk(root):
+    for node in walk(root):
         if isinstance(node, ast.Assign):
             pairs = [(target, node.value) for target in node.targets if not isinstance(target, ast.Name)]
         elif isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Name):

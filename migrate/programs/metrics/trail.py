@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks, own_expressions, writes
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks, own_expressions, walk, writes
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.metrics.ground import DEEPEST, Decision, is_property, root_of, sets_rate
 from migrate.programs.values.accumulators import statements_after
@@ -182,7 +182,7 @@ class Trail:
         return None
 
     def _bind(self, statement: ast.stmt) -> Iterator[Decision]:
-        for inner in (node for part in own_expressions(statement) for node in ast.walk(part)):
+        for inner in (node for part in own_expressions(statement) for node in walk(part)):
             if isinstance(inner, ast.NamedExpr) and self.name(inner.value):
                 self.own |= written(inner.target)
         if isinstance(statement, ast.For):
@@ -232,8 +232,8 @@ class Trail:
         """The name in an expression by which it differs from process to process."""
         if not (self.own or self.calls):
             return None
-        same = {id(inner) for part in ast.walk(node) if self._is_same(part) for inner in ast.walk(part)}
-        for inner in ast.walk(node):
+        same = {id(inner) for part in walk(node) if self._is_same(part) for inner in walk(part)}
+        for inner in walk(node):
             if id(inner) in same:
                 continue
             if id(inner) in self.calls:
@@ -259,7 +259,7 @@ class Trail:
     def _told(self, statement: ast.stmt) -> Iterator[Decision]:
         """What the calls in a statement make of what they are given."""
         for part in own_expressions(statement):
-            for call in [node for node in ast.walk(part) if isinstance(node, ast.Call)]:
+            for call in [node for node in walk(part) if isinstance(node, ast.Call)]:
                 given = [*call.args, *(keyword.value for keyword in call.keywords)]
                 name = next(filter(None, map(self.name, given)), None)
                 if name is None:
@@ -308,7 +308,7 @@ class Trail:
     def _given_back(self, statement: ast.stmt) -> Iterator[Decision]:
         if isinstance(statement, ast.Return) and statement.value is not None:
             yield from self._return(statement.value)
-        for inner in (node for part in own_expressions(statement) for node in ast.walk(part)):
+        for inner in (node for part in own_expressions(statement) for node in walk(part)):
             if isinstance(inner, (ast.Yield, ast.YieldFrom)) and inner.value is not None:
                 yield from self._return(inner.value)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.syntax import FUNCTIONS, own_nodes, writes
+from migrate.analysis.syntax import FUNCTIONS, own_nodes, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import is_marked
@@ -131,11 +131,11 @@ class Voice:
             return False
         names = writes(statement)
         function = self._facts.tree(statement).function(statement)
-        inside = {id(node) for reader in readers for node in ast.walk(reader)}
+        inside = {id(node) for reader in readers for node in walk(reader)}
         return not any(
             (isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) and id(n) not in inside)
             or (isinstance(n, (ast.Global, ast.Nonlocal)) and names & set(n.names))
-            for n in ast.walk(function)
+            for n in walk(function)
         )
 
     def _has_effects(self, statement: ast.Assign) -> bool:
@@ -146,7 +146,7 @@ class Voice:
                 is_draw(self._facts, node)
                 or any(self.effects.changes(t, frozenset()) for t in self._facts.targets(node))
             )
-            for node in ast.walk(statement.value)
+            for node in walk(statement.value)
         )
 
     def _needs_guard(self, statement: ast.stmt) -> bool:
@@ -155,7 +155,7 @@ class Voice:
             call = statement.value
             into_file = isinstance(call, ast.Call) and self.outputs.is_to_file(call) and not self._opens_itself(call)
             return not into_file and not self.is_print(statement) and not self.is_save(statement)
-        inner = [s for s in ast.walk(statement) if isinstance(s, ast.stmt) and s is not statement]
+        inner = [s for s in walk(statement) if isinstance(s, ast.stmt) and s is not statement]
         return isinstance(statement, (ast.Assign, ast.With)) or any(
             isinstance(s, (ast.Expr, ast.With)) and self._needs_guard(s) for s in inner
         )
@@ -321,7 +321,7 @@ class Voice:
         """Whether a call stands in a branch on the main process."""
         return any(
             isinstance(above, ast.If)
-            and any(call in ast.walk(statement) for statement in above.body)
+            and any(call in walk(statement) for statement in above.body)
             and any(meaning.holds is Side.MAIN for meaning in self._branches.meanings(above.test))
             for above in self._facts.tree(call).up(call)
         )

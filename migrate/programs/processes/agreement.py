@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, walk
 from migrate.programs.program import Refusal
 from migrate.programs.training.in_step import made_from
 from migrate.programs.values.numbers import is_number
@@ -72,7 +72,7 @@ def _decisions(facts: Facts, loops: Loops, program: Program) -> list[tuple[ast.I
     for loop in program.training:
         units = [unit.node for unit in loops.updates.functions(loop.node) if loops.trains(unit.node)]
         for root in (loop.node, *units):
-            for node in ast.walk(root):
+            for node in walk(root):
                 if isinstance(node, ast.If) and node not in found and depends_on_batch(facts, loop, node.test):
                     sides = [_parts(facts, loops, loop, block) for block in (node.body, node.orelse)]
                     if any(sides):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, walk
 from migrate.analysis.units import Function, Module
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class _Libraries:
 
     def of(self, module: Module) -> frozenset[str]:
         if module not in self._known:
-            names = (name for node in ast.walk(module.tree) for name in _imported(node))
+            names = (name for node in walk(module.tree) for name in _imported(node))
             self._known[module] = frozenset(name.partition(".")[0] for name in names) & known.ENVIRONMENTS
         return self._known[module]
 
@@ -123,7 +123,7 @@ def _given_up(facts: Facts, modules: set[Module], made: ast.Call, depth: int = 4
         return [made]
     name = _name(facts.tree(made).statement(made), made)
     returned = [node.value for node in facts.own(unit) if isinstance(node, ast.Return) and node.value is not None]
-    inside = [inner for value in returned for inner in ast.walk(value)]
+    inside = [inner for value in returned for inner in walk(value)]
     if not any(inner is made or (isinstance(inner, ast.Name) and inner.id == name) for inner in inside):
         return [made]
     calls = [call for call in facts.callers(unit) if call.caller.module in modules and call.handed is None]

@@ -14,7 +14,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, origins
-from migrate.analysis.syntax import reads, writes
+from migrate.analysis.syntax import reads, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.processes.seeds import modules_of
 from migrate.programs.reach.outsiders import is_inside_model
@@ -45,7 +45,7 @@ def first_runs(facts: Facts, loops: Loops, program: Program) -> list[ast.Call]:
     for use in facts.calls if set_by_batch(facts, program) else ():
         mine = origins(facts.values(use.node.func), Role.MODEL) & program.model_origins
         if mine and not is_inside_model(facts, use.unit) and training.isdisjoint(loops.around(use.node, use.unit)):
-            taken = {o for inner in ast.walk(use.node) for o in origins(facts.values(inner), *FROM_LOADER)}
+            taken = {o for inner in walk(use.node) for o in origins(facts.values(inner), *FROM_LOADER)}
             if taken and not taken & dealt and _is_before(facts, loops, use.node, _DEEPEST):
                 found.append(use.node)
     return found
@@ -79,7 +79,7 @@ def _set_in(facts: Facts, cls: Class) -> Iterator[ast.AST]:
     mine = {
         target.attr
         for method in methods.values()
-        for node in ast.walk(method)
+        for node in walk(method)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and facts.called(node.value) & _PARAMETER
         for target in node.targets
         if isinstance(target, ast.Attribute)
@@ -89,17 +89,17 @@ def _set_in(facts: Facts, cls: Class) -> Iterator[ast.AST]:
         name = waiting.pop()
         if name in methods and name not in seen:
             seen.add(name)
-            calls = (node.func for node in ast.walk(methods[name]) if isinstance(node, ast.Call))
+            calls = (node.func for node in walk(methods[name]) if isinstance(node, ast.Call))
             waiting += [func.attr for func in calls if isinstance(func, ast.Attribute) and _of_self(func) == func.attr]
             yield from _by_what_is_given(methods[name], mine)
 
 
 def _by_what_is_given(method: ast.FunctionDef, mine: set[str]) -> Iterator[ast.AST]:
     given = {argument.arg for argument in method.args.args[1:]}
-    assigned = [node for node in ast.walk(method) if isinstance(node, ast.Assign)]
+    assigned = [node for node in walk(method) if isinstance(node, ast.Assign)]
     while more := {name for node in assigned if reads(node.value) & given for name in writes(node)} - given:
         given |= more
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr[-1:] == "_":
             passed = [*node.args, *(keyword.value for keyword in node.keywords)]
             if _of_self(node.func.value) in mine and any(reads(argument) & given for argument in passed):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, origins
+from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
 from migrate.programs.schedule.schedulers import Horizon, Pace, made_with, per_batch, steps_of
@@ -88,12 +89,12 @@ def _decided(counts: Counts, meetings: Sequence[Meeting]) -> Rates:
     moments = [meeting for meeting in meetings if meeting.met is Met.MOMENT]
     found = (c for meeting in meetings if meeting.met is Met.NUMBER for c in meeting.carriers)
     scaled = {carrier: None for carrier in found if _counts_training(counts, carrier)}
-    kept = {inner for m in meetings if m.met is Met.STEPS for c in m.carriers for inner in ast.walk(c)}
+    kept = {inner for m in meetings if m.met is Met.STEPS for c in m.carriers for inner in walk(c)}
     if moments:
         what = f"`{ast.unparse(moments[0].node)}` waits for a certain batch, which N processes reach N times as late"
         return Rates(refusals=(_refusal(moments[0].node, what),))
     for carrier in scaled:
-        if any(inner in kept for inner in ast.walk(carrier)):
+        if any(inner in kept for inner in walk(carrier)):
             what = f"`{ast.unparse(carrier)}` is set against the length of a loader here and a plain number there"
             return Rates(refusals=(_refusal(carrier, what),))
     return Rates(tuple(_outermost(scaled)))
@@ -110,7 +111,7 @@ def _counts_training(counts: Counts, carrier: ast.expr) -> bool:
 def _outermost(carriers: Collection[ast.expr]) -> Iterator[ast.expr]:
     """Without those that stand inside of another one."""
     for carrier in carriers:
-        if not any(other is not carrier and carrier in set(ast.walk(other)) for other in carriers):
+        if not any(other is not carrier and carrier in set(walk(other)) for other in carriers):
             yield carrier
 
 
@@ -147,7 +148,7 @@ def _is_scheduled(facts: Facts, program: Program, target: ast.expr) -> bool:
     if isinstance(target.value, ast.Name):
         loops = (loop for loop in facts.tree(target).loops(target) if isinstance(loop, ast.For))
         groups += [loop.iter for loop in loops if target.value.id in {n.id for n in _names(loop.target)}]
-    for inner in (node for group in groups for node in ast.walk(group)):
+    for inner in (node for group in groups for node in walk(group)):
         if isinstance(inner, ast.Attribute) and inner.attr == "param_groups":
             made = origins(facts.values(inner.value), Role.OPTIMIZER)
             mine = {origin for named in program.optimizers for origin in named.origins}
@@ -156,7 +157,7 @@ def _is_scheduled(facts: Facts, program: Program, target: ast.expr) -> bool:
 
 
 def _names(node: ast.AST) -> list[ast.Name]:
-    return [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+    return [inner for inner in walk(node) if isinstance(inner, ast.Name)]
 
 
 def _is_in_turns(counts: Counts, node: ast.stmt) -> bool:
@@ -248,8 +249,8 @@ def _shortened_below(
 
 def _is_horizon(schedule: Schedule, bound: ast.expr) -> bool:
     """Whether a scheduler is also made for the number of steps that ends the training."""
-    ends = {ast.unparse(n) for n in ast.walk(bound) if isinstance(n, (ast.Name, ast.Attribute))}
-    given = (inner for node in schedule.given for inner in ast.walk(node))
+    ends = {ast.unparse(n) for n in walk(bound) if isinstance(n, (ast.Name, ast.Attribute))}
+    given = (inner for node in schedule.given for inner in walk(node))
     return any(isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) in ends for n in given)
 
 
@@ -269,8 +270,8 @@ def steps_bound(facts: Facts, loops: Loops, program: Program, moments: Moments) 
         for around in (loop.node, *loops.around(loop.node, loop.unit)):
             if isinstance(around, ast.While) and _is_global(facts, loops, program, moments, around.test):
                 return around.test
-        for node in ast.walk(loop.node):
-            if isinstance(node, ast.If) and any(_leaves(inner) for part in node.body for inner in ast.walk(part)):
+        for node in walk(loop.node):
+            if isinstance(node, ast.If) and any(_leaves(inner) for part in node.body for inner in walk(part)):
                 if _is_global(facts, loops, program, moments, node.test):
                     return node.test
     return None

@@ -14,7 +14,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
-from migrate.analysis.syntax import children, reads, same, writes
+from migrate.analysis.syntax import children, reads, same, walk, writes
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def in_step(facts: Facts, batches: Mapping[Loop, tuple[Loop, frozenset[ast.AST]]
 
 
 def _zipped(facts: Facts, iterated: ast.expr) -> set[ast.AST]:
-    for call in ast.walk(iterated):
+    for call in walk(iterated):
         if isinstance(call, ast.Call) and "builtins.zip" in facts.called(call):
             made = [facts.loaders(facts.values(argument)) for argument in call.args]
             others = [argument for argument, found in zip(call.args, made, strict=True) if not found]
@@ -61,10 +61,10 @@ def _numbered(facts: Facts, loop: Loop, loaders: frozenset[ast.AST]) -> Iterator
     """Rows that are picked by the number of the batch: the i-th batch of a process is not the i-th of the data."""
     sliced = [
         (node, bounds)
-        for node in ast.walk(loop)
+        for node in walk(loop)
         if isinstance(node, ast.Subscript)
         and isinstance(node.ctx, ast.Load)
-        and (bounds := {name for part in ast.walk(node.slice) if isinstance(part, ast.Slice) for name in _asked(part)})
+        and (bounds := {name for part in walk(node.slice) if isinstance(part, ast.Slice) for name in _asked(part)})
     ]
     counters = _counters(facts, loop) if sliced else set()
     for node, bounds in sliced:
@@ -74,7 +74,7 @@ def _numbered(facts: Facts, loop: Loop, loaders: frozenset[ast.AST]) -> Iterator
 
 def _is_history(node: ast.expr, loop: Loop) -> bool:
     """Whether a list is filled as the loop goes: it has what this process did, in its own order."""
-    calls = (inner.func for inner in ast.walk(loop) if isinstance(inner, ast.Call))
+    calls = (inner.func for inner in walk(loop) if isinstance(inner, ast.Call))
     return any(
         isinstance(func, ast.Attribute) and func.attr in ("append", "extend") and same(func.value, node)
         for func in calls
@@ -83,10 +83,10 @@ def _is_history(node: ast.expr, loop: Loop) -> bool:
 
 def _counters(facts: Facts, loop: Loop) -> set[str]:
     """The names that go by how many batches there were, of enumerate() or `i += 1`, and what is computed from them."""
-    assigned = [node for node in ast.walk(loop) if isinstance(node, ast.Assign)]
+    assigned = [node for node in walk(loop) if isinstance(node, ast.Assign)]
     computed = [(writes(node), set(_asked(node.value))) for node in assigned if _is_arithmetic(node.value)]
     anew = {n for a in assigned if _is_unasked(facts, a, loop) for n in writes(a) - reads(a.value)}
-    found = {n for node in ast.walk(loop) if isinstance(node, ast.AugAssign) for n in writes(node.target)}
+    found = {n for node in walk(loop) if isinstance(node, ast.AugAssign) for n in writes(node.target)}
     found = (found | {name for made, read in computed for name in made & read}) - anew
     found |= set(_numbers(facts, loop)) if isinstance(loop, (ast.For, ast.AsyncFor)) else set()
     while more := {name for made, read in computed if read & found for name in made} - found:
@@ -131,7 +131,7 @@ def made_from(facts: Facts, loaders: Collection[ast.AST], node: ast.AST) -> bool
     """Whether an expression is made from what a process's own batches hold, of loaders that were made there."""
     return any(
         not loaders_of.isdisjoint(loaders)
-        for inner in ast.walk(node)
+        for inner in walk(node)
         if isinstance(inner, (ast.Name, ast.Attribute, ast.Call))
         and (loaders_of := origins(facts.values(inner), *FROM_LOADER))
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import amp
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import same
+from migrate.analysis.syntax import same, walk
 from migrate.analysis.units import Function
 from migrate.programs.values.sources import passed
 
@@ -70,7 +70,7 @@ class Updates:
 
     def functions(self, node: ast.AST) -> list[Function]:
         """The functions of the project that code enters, directly or not."""
-        found = {unit: None for inner in ast.walk(node) for unit in self.entered.get(inner, ())}
+        found = {unit: None for inner in walk(node) for unit in self.entered.get(inner, ())}
         waiting = list(found)
         while waiting:
             for unit in self._entered_by.get(waiting.pop(), ()):
@@ -106,7 +106,7 @@ class Updates:
         return (update for update in found if update not in hidden)
 
     def _own(self, node: ast.AST) -> Iterator[Update]:
-        return (update for inner in ast.walk(node) for update in self._at.get(inner, ()))
+        return (update for inner in walk(node) for update in self._at.get(inner, ()))
 
     @cached_property
     def _at(self) -> dict[ast.AST, list[Update]]:
@@ -146,7 +146,7 @@ class Updates:
             return Update(call, How.OPTIMIZER, frozenset(made))
         if Role.SCALER in roles(receiver):
             return self._scaled(call, 0)
-        written = (inner for inner in ast.walk(call.func.value) if isinstance(inner, ast.expr))
+        written = (inner for inner in walk(call.func.value) if isinstance(inner, ast.expr))
         if any(value.name.startswith(_REMOTE) for inner in written for value in self._facts.values(inner)):
             return Update(call, How.REMOTE)
         return self._of_stranger(call, receiver)
@@ -167,7 +167,7 @@ class Updates:
         return Update(call, How.OPTIMIZER, frozenset(made)) if made else Update(call, How.UNSEEN)
 
     def _hands_over_gradients(self, call: ast.Call) -> bool:
-        return any(_is_gradient(inner) for inner in ast.walk(call))
+        return any(_is_gradient(inner) for inner in walk(call))
 
     def _of_stranger(self, call: ast.Call, receiver: Values) -> Update | None:
         """`x.step()` of something unknown: by what it was made from, else where gradients are cleared, too."""
@@ -201,7 +201,7 @@ class Updates:
         if Role.PARAMETERS in roles(values):
             return True
         containers = origins(values, Role.CONTAINER) if depth else ()
-        inside = (self._facts.values(node) for made in containers for node in ast.walk(made))
+        inside = (self._facts.values(node) for made in containers for node in walk(made))
         return any(self._holds_parameters(found, depth - 1) for found in inside)
 
     @cached_property
@@ -232,7 +232,7 @@ class Handed:
     def __init__(self, facts: Facts, node: ast.AST, units: list[Function]) -> None:
         self._facts = facts
         self._units = set(units)
-        inside = set(ast.walk(node)) if any(unit.calls for unit in units) else set()
+        inside = set(walk(node)) if any(unit.calls for unit in units) else set()
         self._calls = {
             unit: [call for call in unit.calls.values() if call.node in inside or call.caller in self._units]
             for unit in units
@@ -284,7 +284,7 @@ def _is_by_hand(node: ast.AST) -> bool:
     return any(
         isinstance(inner, ast.Attribute) and inner.attr == "grad" and same(_owner(inner.value), owner)
         for value in given
-        for inner in ast.walk(value)
+        for inner in walk(value)
     )
 
 
@@ -307,4 +307,4 @@ def _owner(node: ast.expr) -> ast.expr:
 
 
 def _is_gradient(node: ast.AST) -> bool:
-    return any(isinstance(inner, ast.Attribute) and inner.attr == "grad" for inner in ast.walk(node))
+    return any(isinstance(inner, ast.Attribute) and inner.attr == "grad" for inner in walk(node))

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
-from migrate.analysis.syntax import reads, same, writes
+from migrate.analysis.syntax import reads, same, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.kept import divisors_of, is_place, is_read, sets
 from migrate.programs.values.lengths import measured
@@ -62,7 +62,7 @@ def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     """
     for name, added in appended(facts, loop).items():
         is_mine = any(is_own(facts, loop, value) for value in added)
-        reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.node)) > len(added)
+        reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in walk(loop.node)) > len(added)
         if not is_mine or reads_inside or not all(_are_numbers(facts, value) for value in added):
             continue
         if _set_up_before(facts, loop, name) is loop.node and _is_read(statements_after(facts, loop.node), name):
@@ -78,7 +78,7 @@ def _are_numbers(facts: Facts, node: ast.expr) -> bool:
 def appended(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
     """What is appended to each name in a loop, one by one or as a list."""
     found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(loop.node):
+    for node in walk(loop.node):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -134,9 +134,9 @@ def _kept(
     """An attribute or an item, if it begins anew before the loop, which alone adds to it, and is read after it."""
     if anchor is not loop.node or len(numbers) > 1 or None in numbers:
         return
-    around, parents = list(ast.walk(facts.tree(loop.node).root)), facts.tree(loop.node).parents
-    within = {id(node) for node in ast.walk(loop.node)}
-    later = [node for statement in statements_after(facts, anchor) for node in ast.walk(statement)]
+    around, parents = list(walk(facts.tree(loop.node).root)), facts.tree(loop.node).parents
+    within = {id(node) for node in walk(loop.node)}
+    later = [node for statement in statements_after(facts, anchor) for node in walk(statement)]
     if any(id(node) not in within and is_read(parents, node, name) for node in (later if "[" in name else around)):
         divided = [*divisors_of(later if "[" in name else around, name), *_by_callers(facts, loop, name)]
         how = Joined.MEAN if any(_counts_own_batches(facts, loop, d) for d in divided) else Joined.SUM
@@ -147,7 +147,7 @@ def _kept(
 def _grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
     """What is added to each name: `total += x`, `total = total + x`."""
     grown: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(loop.node):
+    for node in walk(loop.node):
         added: tuple[ast.expr, ast.expr] | None = None
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
             added = node.target, node.value
@@ -167,7 +167,7 @@ def _holds_numbers(facts: Facts, added: ast.expr) -> bool:
         return False
     if roles(facts.values(added)) & (FROM_LOADER | {Role.TENSOR}):
         return True
-    inner = (node for node in ast.walk(added) if isinstance(node, ast.expr))
+    inner = (node for node in walk(added) if isinstance(node, ast.expr))
     return any(roles(facts.values(node)) & FROM_LOADER for node in inner)
 
 
@@ -284,12 +284,12 @@ def _divided_there(facts: Facts, call: ast.AST, position: int | None, behind: st
         target = target.elts[position]
     if target is not None and isinstance(above, ast.Assign):
         name = f"{ast.unparse(target)}{behind}"
-        later = [node for statement in statements_after(facts, above) for node in ast.walk(statement)]
+        later = [node for statement in statements_after(facts, above) for node in walk(statement)]
         yield from divisors_of(later, name)
 
 
 def _divisors(statement: ast.stmt, name: str) -> Iterator[ast.expr]:
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and name in reads(node.left):
             yield node.right
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
@@ -301,7 +301,7 @@ def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool
     """Whether a divisor is the number of batches of this process: len(loader), or a counter of the loop."""
     counters = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
     counted = set(_counted(loop.node))
-    for node in ast.walk(divisor):
+    for node in walk(divisor):
         if isinstance(node, ast.Call) and measured(facts, node):
             return True
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) in counted:
@@ -318,7 +318,7 @@ def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool
 
 def _counted(loop: ast.AST) -> Iterator[str]:
     """The names that go up by a number in a loop: `steps += 1`."""
-    for node in ast.walk(loop):
+    for node in walk(loop):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.value, ast.Constant):
             yield ast.unparse(node.target)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
@@ -330,10 +330,10 @@ def _is_read_inside(anchor: ast.stmt, name: str) -> bool:
     """Whether the name is read before the shares are joined, other than to add to it."""
     grown = {
         id(n.value.left)
-        for n in ast.walk(anchor)
+        for n in walk(anchor)
         if isinstance(n, ast.Assign) and isinstance(n.value, ast.BinOp) and same(n.targets[0], n.value.left)
     }
     return any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and id(n) not in grown
-        for n in ast.walk(anchor)
+        for n in walk(anchor)
     )

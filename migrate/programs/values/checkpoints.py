@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
+from migrate.analysis.syntax import walk
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _stored(facts: Facts, node: ast.expr) -> list[ast.expr]:
         return []
     return [
         inner.value
-        for inner in ast.walk(facts.tree(node).function(node))
+        for inner in walk(facts.tree(node).function(node))
         if isinstance(inner, ast.Assign)
         for target in inner.targets
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == node.id

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import walk
 from migrate.analysis.units import Class, Function, Module
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Sources:
         found: dict[tuple[Module, str], bool] = {}
         for module in self._facts.modules:
             if b"global " in module.file.content or b"nonlocal " in module.file.content:
-                for node in ast.walk(module.tree):
+                for node in walk(module.tree):
                     if isinstance(node, (ast.Global, ast.Nonlocal)):
                         for name in node.names:
                             is_global = isinstance(node, ast.Global) and found.get((module, name), True)
@@ -110,7 +111,7 @@ class Sources:
         """The names that a file imports, each with its statement."""
         if module not in self._imported_by:
             found: dict[str, list[tuple[ast.alias, ast.ImportFrom]]] = {}
-            for node in ast.walk(module.tree):
+            for node in walk(module.tree):
                 for alias in node.names if isinstance(node, ast.ImportFrom) else ():
                     assert isinstance(node, ast.ImportFrom)
                     found.setdefault(alias.asname or alias.name, []).append((alias, node))
@@ -218,7 +219,7 @@ def _element(target: ast.expr, value: ast.expr, name: str) -> ast.expr | None:
 
 
 def _target(statement: ast.stmt, attribute: str) -> ast.Attribute | None:
-    nodes: Iterable[ast.AST] = ast.walk(statement)
+    nodes: Iterable[ast.AST] = walk(statement)
     return next(
         (n for n in nodes if isinstance(n, ast.Attribute) and n.attr == attribute and isinstance(n.ctx, ast.Store)),
         None,
