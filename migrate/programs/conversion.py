@@ -47,6 +47,7 @@ from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.before import earlier
 from migrate.programs.reach.comprehensions import taken_apart
 from migrate.programs.reach.outsiders import is_inside_model, units_of
+from migrate.programs.reach.reached import reached
 from migrate.programs.schedule.rates import counted_in_batches, measured_for_epochs, rates, shortened
 from migrate.programs.schedule.schedulers import Schedule, schedules
 from migrate.programs.stages import NoPlace, Stages, tell_apart
@@ -229,18 +230,23 @@ def _staying(on_cpu: list[ast.expr]) -> tuple[Argument, ...]:
 
 
 def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list[Refusal]:
-    """DataParallel around a trained model in code that is left as it is: every process would use all GPUs."""
+    """DataParallel around a trained model in code that is left as it is: every process would use all GPUs.
+
+    Around a part of a model, or another one, it does so as well.
+    """
+    kept = [use for use in facts.calls_anywhere if use.unit not in units and facts.called(use.node) & DATA_PARALLEL]
+    met = reached(facts, units) if kept else ()
+    wholes = {use: origins(facts.values(use.node), Role.MODEL) & program.model_origins for use in kept}
     return [
         Refusal(
             program.training[0].node,
             "MIG110",
-            f"the model is wrapped in DataParallel in {facts.file(use.node).path}:{use.node.lineno}, which stays",
+            f"{'the' if wholes[use] else 'a'} model is wrapped in DataParallel in "
+            f"{facts.file(use.node).path}:{use.node.lineno}, which stays",
             "take DataParallel out there, and where it is needed put it around the model outside of that function",
         )
-        for use in facts.calls_anywhere
-        if use.unit not in units
-        and facts.called(use.node) & DATA_PARALLEL
-        and origins(facts.values(use.node), Role.MODEL) & program.model_origins
+        for use in kept
+        if wholes[use] or use.unit in met
     ]
 
 

@@ -13,6 +13,7 @@ from migrate.analysis.units import Function, Unit
 from migrate.programs.device.devices import is_move, names_cpu
 from migrate.programs.device.early import needs_device
 from migrate.programs.device.lambdas import is_location, is_mapped, mapped
+from migrate.programs.device.unprepared import runs_unprepared
 from migrate.programs.program import Program
 from migrate.programs.reach.outsiders import raw_units
 
@@ -118,6 +119,7 @@ def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call
         assert program.home is not None
         stays = _draws_on_device(facts, node, mine) or _leaves_device(facts, mine)
         stays = stays or needs_device(facts, node, mine, program, stages.of(mine).spot.statement)
+        stays = stays or runs_unprepared(facts, program, mine)
         return Fate.MODEL if mine <= program.model_origins and not stays else Fate.ELSEWHERE
     if found == {Role.CRITERION}:
         return Fate.CRITERION if not _holds_tensors(facts, node) else Fate.ELSEWHERE

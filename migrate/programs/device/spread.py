@@ -6,7 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.units import Class
 from migrate.programs.device.devices import is_move
 from migrate.programs.device.tensor_types import casts_to_gpu
 from migrate.programs.program import Refusal
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Class, Module
+    from migrate.analysis.units import Module
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
@@ -36,7 +37,7 @@ def several_devices(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
         for given in _devices(facts, program, use.node) if is_asked else ():
             found = _numbers(facts, given)
             first = first or found
-            if owner is not None and Role.MODEL in facts.roles_of_bases(owner) and not isinstance(given, ast.Constant):
+            if not found and owner is not None and _is_named(facts, owner, given):
                 halves.setdefault(owner, set()).add(ast.unparse(given).rpartition(".")[2])
             names = sorted(next((parts for parts in halves.values() if len(parts) > 1), ()))
             if (found and not found & first) or names:
@@ -98,6 +99,17 @@ def _devices(facts: Facts, program: Program, call: ast.Call) -> Iterator[ast.exp
     if is_move(facts, call) and not (whole and whole <= program.model_origins):
         yield from call.args[:1] if not casts_to_gpu(facts, call) else ()
     yield from (keyword.value for keyword in call.keywords if keyword.arg == "device")
+
+
+def _is_named(facts: Facts, owner: Class, given: ast.expr) -> bool:
+    """Whether an expression in a model names a device, as against asking a tensor for the one that it lies on."""
+    if Role.MODEL not in facts.roles_of_bases(owner):
+        return False
+    if isinstance(given, ast.Attribute) and given.attr == "device":
+        holders = facts.values(given.value)
+        is_own = any(isinstance(value.unit, Class) and value.unit.is_related(owner) for value in holders)
+        return is_own or Role.HOLDER in roles(holders)
+    return not isinstance(given, ast.Constant)
 
 
 def _numbers(facts: Facts, node: ast.expr, depth: int = 3) -> frozenset[int]:

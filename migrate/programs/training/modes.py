@@ -31,7 +31,7 @@ _UNMADE, _FORMER = "unmade ", "former "
 class Mode(Enum):
     """What is certain about the models where a loop begins."""
 
-    EVAL = "all of them are in eval mode"
+    EVAL = "all of them are in eval mode, or those that run here are and gradients are off"
     NO_GRADIENTS = "gradients are off"
     UNKNOWN = "nothing"
 
@@ -58,7 +58,9 @@ class Modes:
         self._making: dict[ast.stmt, str] = {s: _key(named) for named in program.models for s in _makers(named)}
         self._home = program.home
         self._wanted = self._models.keys() | {_FORMER + key for key in self._models}
-        marks = (_UNMADE, _FORMER) if _is_entered_once(facts, program) else (_UNMADE,)
+        is_entered_once = _is_entered_once(facts, program)
+        marks = (_UNMADE, _FORMER) if is_entered_once else (_UNMADE,)
+        self._run = self._wanted if is_entered_once else frozenset(self._models)  # in what a home does with its models
         self._start = frozenset(mark + key for key in self._models for mark in marks) | _later(program)
         self._seen: dict[Unit, dict[ast.AST, States]] = {}
         self._effects: dict[tuple[Function, State, Given], States] = {}
@@ -74,8 +76,9 @@ class Modes:
         states = self._before(loop, self._facts.unit(loop))
         if all(self._wanted <= state for state in states):
             return Mode.EVAL
-        are_sure = loop in self._turned_off or all(GRADIENTS_OFF in state or self._wanted <= state for state in states)
-        return Mode.NO_GRADIENTS if are_sure else Mode.UNKNOWN
+        if loop not in self._turned_off and any(GRADIENTS_OFF not in s and not self._wanted <= s for s in states):
+            return Mode.UNKNOWN
+        return Mode.EVAL if all(self._run <= state for state in states) else Mode.NO_GRADIENTS
 
     def _before(self, node: ast.AST, unit: Unit) -> States:
         if unit not in self._seen:

@@ -106,3 +106,46 @@ def test_what_an_epoch_leaves_behind_holds_after_it(decide):
     )
 
     assert conversion.shared
+
+
+TURNS = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+
+class Experiment:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(1, 1), nn.Dropout(0.1))
+
+    def measure(self, loader):
+        right = 0
+        {mode}
+        with torch.no_grad():
+            for x, y in loader:
+                right += (self.net(x) == y).sum()
+        self.net.train()
+        return right
+
+    def train(self):
+        train, test = DataLoader(a, shuffle=True), DataLoader(b)
+        opt = optim.SGD(self.net.parameters(), lr=0.1)
+        crit = nn.MSELoss()
+        for epoch in range(3):
+            for x, y in train:
+                opt.zero_grad()
+                crit(self.net(x), y).backward()
+                opt.step()
+            print(self.measure(test))
+
+
+for i in range(2):
+    Experiment().train()
+"""
+
+
+@pytest.mark.parametrize(("mode", "shares"), [("self.net.eval()", True), ("pass", False)])
+def test_a_model_of_an_earlier_turn_does_not_run_in_this_one(decide, mode, shares):
+    _, conversion = decide(TURNS.format(mode=mode))
+
+    assert bool(conversion.shared) is shares

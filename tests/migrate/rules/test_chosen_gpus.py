@@ -211,3 +211,40 @@ def test_a_model_of_another_file_that_lies_on_two_gpus(tmp_path, monkeypatch, ma
     report = run(["."], Options())
     assert ["several devices" in f.message for f in report.findings if f.code == "MIG110"] == [True] * (not converts)
     assert bool(report.touched) is converts
+
+
+NAMED_IN_A_PART = """
+import torch
+from torch import nn
+
+
+class Part(nn.Module):
+    def __init__(self, device="cuda"):
+        super().__init__()
+        self.device = device
+        self.one = nn.Linear(2, 2)
+
+    def forward(self, x):
+        self.device = x.device
+        return self.one(x) + torch.zeros(1, 2, device=self.device)
+
+
+class Whole(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Part(device=torch.device("cuda:0"))
+        self.two = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.two(self.part(x)) + torch.zeros(1, 1, device=x.device)
+"""
+
+
+def test_the_device_that_a_tensor_lies_on_is_no_second_one(tmp_path, monkeypatch):
+    (tmp_path / "nets.py").write_text(NAMED_IN_A_PART)
+    (tmp_path / "train.py").write_text(RUNS.replace("{made}", "Whole()").replace("Parted, Plain", "Whole"))
+    monkeypatch.chdir(tmp_path)
+    report = run(["."], Options())
+
+    assert not [finding for finding in report.findings if finding.code == "MIG110"]
+    assert report.touched

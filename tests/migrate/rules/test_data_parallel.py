@@ -278,3 +278,46 @@ def test_before_prepare_nothing_is_left_to_take_out(changed):
             "",
         )
     )
+
+
+PART = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = {features}
+        self.last = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.last(self.features(x))
+
+
+class Unused(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.DataParallel(nn.Linear(2, 2))
+
+
+model = Net().cuda()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1)), batch_size=4):
+    loss = (model(x.cuda()) - y.cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_part_of_a_model_that_stays_wrapped(convert_text, refused_text):
+    refused_text(
+        PART.format(features="nn.DataParallel(nn.Linear(2, 2))"),
+        "MIG110",
+        "for x, y in",
+        ["a model is wrapped in DataParallel in program.py:10, which stays"],
+    )
+    report, _ = convert_text(PART.format(features="nn.Linear(2, 2)"))
+    assert report.touched

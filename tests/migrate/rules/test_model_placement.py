@@ -109,3 +109,58 @@ def test_batch_norm_that_a_function_synchronizes_stays_as_it_is(unchanged):
         setup="def make():\n    net = nn.Linear(2, 1)\n    return nn.SyncBatchNorm.convert_sync_batchnorm(net)",
         model="model = make()",
     )
+
+
+RUNS = """
+import sys
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
+
+
+class Experiment:
+    def __init__(self):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model = nn.Linear(2, 1).to(self.device)
+
+    def train(self):
+        loader = DataLoader(data, batch_size=4)
+        optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+        for x, y in loader:
+            x, y = x.to(self.device), y.to(self.device)
+            optimizer.zero_grad()
+            loss = (self.model(x) - y).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+
+    def test(self):
+        with torch.no_grad():
+            for x, y in DataLoader(data, batch_size=4):
+                print(self.model(x.to(self.device)).mean())
+
+
+{calls}
+"""
+RUN = "def run(experiment):\n    with torch.enable_grad():\n        experiment.train()\n\n"
+THROUGH_TRAINING = {
+    "below it": "experiment = Experiment()\nexperiment.train()\nexperiment.test()",
+    "below what calls it": RUN + "experiment = Experiment()\nrun(experiment)\nif len(data):\n    experiment.test()",
+    "once in a turn": "for turn in range(2):\n    e = Experiment()\n    e.train()\n    e.test()",
+    "not at all": "Experiment().train()",
+}
+AROUND_TRAINING = {
+    "in the other branch": "e = Experiment()\nif len(sys.argv) > 1:\n    e.train()\nelse:\n    e.test()",
+    "below one branch": "e = Experiment()\nif len(sys.argv) > 1:\n    e.train()\ne.test()",
+    "above it": "e = Experiment()\ne.test()\ne.train()",
+    "where both is true": "e = Experiment()\nlen(sys.argv) > 1 and e.train()\ne.test()",
+}
+
+
+@pytest.mark.parametrize("name", [*THROUGH_TRAINING, *AROUND_TRAINING])
+def test_a_model_that_also_runs_where_nothing_has_prepared_it_is_moved(convert_text, name):
+    _, result = convert_text(RUNS.format(calls={**THROUGH_TRAINING, **AROUND_TRAINING}[name]))
+
+    assert "self.accelerator.prepare(" in result
+    assert ("nn.Linear(2, 1).to(self.device)" in result) is (name in AROUND_TRAINING)
