@@ -40,8 +40,10 @@ def evaluate(state: State, node: ast.expr, frame: Frame) -> Values:
 
 def _name(state: State, node: ast.Name, frame: Frame) -> Values:
     values = frame.names.get(node.id)
-    if values is None or node.id in frame.unit.elsewhere:
+    if values is None:
         return members.lookup(state, node.id, frame)
+    if node.id in frame.unit.elsewhere:
+        return values | members.lookup(state, node.id, frame)
     return values
 
 

@@ -85,7 +85,8 @@ def _import_everything(state: State, source: Module | None, statement: ast.Impor
 
 def _bind(state: State, name: str, values: Values, frame: Frame) -> None:
     frame.names[name] = values or frame.names.get(name, NOTHING)
-    state.name(frame.unit, name, values)
+    if not isinstance(frame.unit, Module) or (frame.statement, name) not in frame.unit.rebound:
+        state.name(frame.unit, name, values)
 
 
 def _library(name: str) -> Values:

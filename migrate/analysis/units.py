@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.analysis.known import words
+from migrate.analysis.rebound import rebound
 from migrate.analysis.roles import NOTHING, Role, Value, Values
 from migrate.analysis.syntax import set_attributes
 
@@ -31,6 +32,7 @@ class Module:
     imports: set[Module] = field(default_factory=set)  # those of the project that its code imports
     _training_lines: list[int] | None = None
     _lines: list[bytes] | None = None
+    _rebound: frozenset[tuple[ast.stmt, str]] | None = None
 
     def text(self, node: ast.stmt | ast.expr) -> bytes:
         """The lines of a node, as they stand in the file."""
@@ -46,6 +48,13 @@ class Module:
         return self._training_lines
 
     elsewhere: set[str] = field(default_factory=set)  # names that other units assign, too
+
+    @property
+    def rebound(self) -> frozenset[tuple[ast.stmt, str]]:
+        """The imports of which a name is given away before anybody else reads it."""
+        if self._rebound is None:
+            self._rebound = rebound(self.tree)
+        return self._rebound
 
     @property
     def module(self) -> Module:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known import callers
+from migrate.analysis.known import callers, output
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import PLACE, Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
@@ -114,6 +114,8 @@ class Sameness:
         given: list[ast.expr] = [*node.args, *(keyword.value for keyword in node.keywords)]
         if any(map(is_recorder, names)):
             given = given[:1]  # where a film is written changes nothing in the game
+        elif names and names <= output.READERS | output.OPENS:
+            given = given[1:]  # all read one file: the main process tells its name (MIG117)
         elif self._facts.targets(node) and not names and Role.MODEL not in roles(self._facts.values(node.func)):
             given = hidden(node)  # the others are asked for where they are used
         if not all(map(self.same, given)):

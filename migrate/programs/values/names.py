@@ -105,6 +105,11 @@ class _Names:
         for inner in ast.walk(node) if depth else ():
             is_read = isinstance(getattr(inner, "ctx", ast.Load()), ast.Load)
             if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and is_read:
-                for given in self._sources.given(inner).expressions:
+                for given in (*self._sources.given(inner).expressions, *self._defaults(inner)):
                     if given is not node:
                         yield from self.made_up(given, depth - 1)
+
+    def _defaults(self, node: ast.expr) -> list[ast.expr]:
+        """What an option of the command line is where a user does not give it."""
+        option = self._sources.option(node)
+        return [keyword.value for keyword in option.keywords if keyword.arg == "default"] if option is not None else []

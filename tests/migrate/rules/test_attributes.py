@@ -277,3 +277,51 @@ def test_parts_of_two_models_with_an_optimizer_each_are_no_whole(convert_text):
 
     assert "accelerator" not in result
     assert [finding.code for finding in report.of(Kind.LEFT)] == ["MIG901"]
+
+
+NAMESAKE = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+{imports}
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def size(self):
+        return 2
+
+
+def width():
+    return {named}.size()
+
+
+{between}
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+{named} = Net()
+optimizer = optim.SGD({named}.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = ({named}(x) - y).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+print(width())
+"""
+
+
+@pytest.mark.parametrize("imports", ["import json as net", "from json import decoder as net", ""])
+def test_a_model_of_the_name_of_an_import(convert_text, imports):
+    _, result = convert_text(NAMESAKE.format(named="net", imports=imports, between=""))
+
+    assert "    return accelerator.unwrap_model(net).size()\n" in result
+
+
+def test_an_import_that_a_function_reads_before_a_model_has_its_name(convert_text):
+    _, result = convert_text(NAMESAKE.format(named="net", imports="import json as net", between="print(width())"))
+
+    assert "    return net.size()\n" in result

@@ -317,7 +317,7 @@ def test_a_part_of_a_model_that_stays_wrapped(convert_text, refused_text):
         PART.format(features="nn.DataParallel(nn.Linear(2, 2))"),
         "MIG110",
         "for x, y in",
-        ["a model is wrapped in DataParallel in program.py:10, which stays"],
+        ["a model is wrapped in DataParallel in program.py:9, which stays"],
     )
     report, _ = convert_text(PART.format(features="nn.Linear(2, 2)"))
     assert report.touched

@@ -148,12 +148,12 @@ THROUGH_TRAINING = {
     "below it": "experiment = Experiment()\nexperiment.train()\nexperiment.test()",
     "below what calls it": RUN + "experiment = Experiment()\nrun(experiment)\nif len(data):\n    experiment.test()",
     "once in a turn": "for turn in range(2):\n    e = Experiment()\n    e.train()\n    e.test()",
-    "not at all": "Experiment().train()",
 }
 AROUND_TRAINING = {
     "in the other branch": "e = Experiment()\nif len(sys.argv) > 1:\n    e.train()\nelse:\n    e.test()",
     "below one branch": "e = Experiment()\nif len(sys.argv) > 1:\n    e.train()\ne.test()",
     "above it": "e = Experiment()\ne.test()\ne.train()",
+    "where nobody is seen to call it": "Experiment().train()",
     "where both is true": "e = Experiment()\nlen(sys.argv) > 1 and e.train()\ne.test()",
 }
 
