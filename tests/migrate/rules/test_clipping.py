@@ -77,3 +77,24 @@ def test_it_can_be_left_out(programs, convert_text):
 
     assert "nn.utils.clip_grad_norm_(model.parameters(), 1.0)" in result
     assert "accelerator.backward(loss)" in result
+
+
+OWN = """
+class Careful(optim.Optimizer):
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                torch.nn.utils.clip_grad_norm_(p, 1.0)
+                p.data.add_(p.grad, alpha=-group["lr"])
+"""
+
+
+def test_an_optimizer_of_the_project_sees_what_the_accelerator_has_made_of_gradients(programs, convert_text):
+    own = programs({"setup": OWN})[0].replace("optim.SGD(", "Careful(")
+    _, result = convert_text(own)
+
+    assert "accelerator.backward(loss)" in result
+    assert "torch.nn.utils.clip_grad_norm_(p, 1.0)" in result
