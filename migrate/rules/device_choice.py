@@ -6,10 +6,10 @@
 
 A `device` variable goes away with its last use; where other tensors still need it, it is the accelerator's device.
 A flag such as --no-cuda goes on deciding: it becomes Accelerator(cpu=...). In a function that keeps a device of its
-own "cuda:0" becomes "cuda", the GPU of the process; so it does in a file of settings, for whatever reads it besides
-moves. Where tensors are put on it before there is an accelerator, it is the GPU that LOCAL_RANK names. `with
-torch.cuda.device(0):` gives way to its block. Several statements that come to one choice (the same again, one in each
-branch of an `if`, a default and then another one) are one, which stands above the `if`.
+own "cuda:0" becomes "cuda", the GPU of the process; so it does in the methods of models, and in a file of settings,
+for whatever reads it besides moves. Where tensors are put on it before there is an accelerator, it is the GPU that
+LOCAL_RANK names. `with torch.cuda.device(0):` gives way to its block. Several statements that come to one choice (the
+same again, one in each branch of an `if`, a default and then another one) are one, which stands above the `if`.
 A GPU that is chosen by its number is said: the launcher chooses now, `runtime launch --gpu_ids 1 train.py`.
 Safe: with the same flags the same kind of device is chosen.
 """
@@ -30,6 +30,7 @@ from migrate.programs.device.devices import is_move
 from migrate.programs.device.moves import is_in_left_branch
 from migrate.programs.values.conditions import same_name
 from migrate.rules.chosen_gpus import say_chosen, say_kept
+from migrate.rules.first_gpu import follow_in_models, is_first_gpu
 from migrate.rules.idle import drop_idle_flags, drop_idle_functions
 from migrate.rules.own_gpu import name_own
 from migrate.rules.placing import dropped_arguments, kept_moves
@@ -72,6 +73,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
         if choice not in named:
             _follow_current(conversion, draft, choice)
     _follow_fields(conversion, draft)
+    follow_in_models(conversion, draft)
     staying += _redirect_globals(conversion, draft)
     say_kept(conversion, draft, [choice for choice in staying if any(_unmoved(conversion, choice))])
     _follow_imported(conversion, draft)
@@ -121,11 +123,11 @@ def _overwritten(conversion: Conversion, draft: Draft, choice: Choice) -> None:
 
 def _follow_current(conversion: Conversion, draft: Draft, choice: Choice) -> None:
     """A device that stays the function's own: the first GPU becomes the process's, which the accelerator has set."""
-    if any(_is_first_gpu(node) for node in conversion.facts.own(choice.unit) if node not in _own_reads(choice)):
+    if any(is_first_gpu(node) for node in conversion.facts.own(choice.unit) if node not in _own_reads(choice)):
         return  # it is compared with its name
     for statement in (choice.statement, *choice.others):
         for node in ast.walk(statement):
-            if isinstance(node, ast.Constant) and _is_first_gpu(node):
+            if isinstance(node, ast.Constant) and is_first_gpu(node):
                 draft.rewrite(node, draft.quoted(node, "'cuda'"))
 
 
@@ -142,7 +144,7 @@ def _follow_imported(conversion: Conversion, draft: Draft) -> None:
                 continue
             if module in conversion.facts.editable:
                 _follow_current(conversion, draft, choice)
-            elif any(_is_first_gpu(node) for node in ast.walk(choice.statement)):
+            elif any(is_first_gpu(node) for node in ast.walk(choice.statement)):
                 why = f"{module.path}, which was not named, chooses the first GPU for every process"
                 draft.note(read[0], why, f"name {module.path} as well, or choose 'cuda' there")
 
@@ -154,13 +156,9 @@ def _follow_fields(conversion: Conversion, draft: Draft) -> None:
             for field in (s for s in cls.body if isinstance(s, (ast.Assign, ast.AnnAssign)) and s.value is not None):
                 assert field.value is not None
                 if conversion.facts.is_device(conversion.facts.values(field.value)):
-                    for node in filter(_is_first_gpu, ast.walk(field.value)):
+                    for node in filter(is_first_gpu, ast.walk(field.value)):
                         assert isinstance(node, ast.Constant)
                         draft.rewrite(node, draft.quoted(node, "'cuda'"))
-
-
-def _is_first_gpu(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value == "cuda:0"
 
 
 def _is_there(conversion: Conversion, choice: Choice) -> bool:

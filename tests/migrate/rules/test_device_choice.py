@@ -705,3 +705,63 @@ def test_a_device_that_a_model_reads_is_the_gpu_of_the_process(convert_text):
     assert 'device = torch.device("cuda")\n' in result
     assert "torch.ones(2).to(device)" in result
     assert "torch.ones(3, 2).to(self.accelerator.device)" in result
+
+
+IN_A_MODEL = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Part(nn.Module):
+    def __init__(self, device="cuda"):
+        super().__init__()
+        self.device = device
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.layer(x) + torch.zeros(1, 2, device=self.device)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Part(device=torch.device("cuda:0"))
+        self.last = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.last(self.part(x)) + {made}
+
+
+model = Net().cuda()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1)), batch_size=4):
+    loss = (model(x.cuda()) - y.cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "after"),
+    [
+        ('torch.zeros(1, 1, device="cuda:0")', 'torch.zeros(1, 1, device="cuda")'),
+        ('torch.zeros(1, 1).to("cuda:0")', 'torch.zeros(1, 1).to("cuda")'),
+        ("torch.zeros(1, 1).cuda(0)", "torch.zeros(1, 1).cuda()"),
+        ("torch.zeros(1, 1, device=x.device)", "torch.zeros(1, 1, device=x.device)"),
+        ('torch.zeros(1, 1, device="cpu").sum().item()', 'torch.zeros(1, 1, device="cpu").sum().item()'),
+    ],
+)
+def test_a_model_that_names_the_first_gpu_means_that_of_the_process(convert_text, made, after):
+    _, result = convert_text(IN_A_MODEL.format(made=made))
+
+    assert f"self.last(self.part(x)) + {after}\n" in result
+    assert 'Part(device=torch.device("cuda"))' in result
+
+
+def test_a_model_that_compares_the_name_of_the_first_gpu_keeps_it(convert_text):
+    made = '(torch.zeros(1, 1, device="cuda:0") if str(x.device) == "cuda:0" else 0)'
+    _, result = convert_text(IN_A_MODEL.format(made=made))
+
+    assert f"self.last(self.part(x)) + {made}\n" in result

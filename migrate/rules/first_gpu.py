@@ -1,0 +1,54 @@
+"""Models that name the first GPU themselves: of most processes, `torch.zeros(1, device="cuda:0")` is on another one."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.programs.reach.outsiders import is_inside_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.conversion import Conversion
+    from migrate.rules.draft import Draft
+
+
+def follow_in_models(conversion: Conversion, draft: Draft) -> None:
+    """In the methods of models, which have no accelerator, "cuda:0" becomes "cuda": the GPU of the process."""
+    facts = conversion.facts
+    met = set(conversion.modules).union(*map(facts.imported, conversion.modules))
+    for use in facts.calls:
+        if use.unit in conversion.units or use.unit.module not in met or not facts.is_editable(use.unit):
+            continue
+        if is_inside_model(facts, use.unit) and not any(map(_is_compared, facts.own(use.unit))):
+            for given in _named(facts, use.node):
+                draft.rewrite(given, draft.quoted(given, "'cuda'"))
+            if _is_numbered(use.node):
+                draft.wrap_receiver(use.node, "{it}.cuda()")
+
+
+def is_first_gpu(node: ast.AST) -> bool:
+    """Whether a text names the first GPU."""
+    return isinstance(node, ast.Constant) and node.value == "cuda:0"
+
+
+def _named(facts: Facts, call: ast.Call) -> Iterator[ast.Constant]:
+    """The first GPU, where a call is told a device."""
+    is_told = "torch.device" in facts.called(call) or (isinstance(call.func, ast.Attribute) and call.func.attr == "to")
+    given = [*(call.args[:1] if is_told else ()), *(k.value for k in call.keywords if k.arg == "device")]
+    for each in given:
+        parts = (each.body, each.orelse) if isinstance(each, ast.IfExp) else (each,)
+        yield from (part for part in parts if isinstance(part, ast.Constant) and is_first_gpu(part))
+
+
+def _is_numbered(call: ast.Call) -> bool:
+    """`x.cuda(0)`."""
+    first = call.args[0] if len(call.args) == 1 and not call.keywords else None
+    is_cuda = isinstance(call.func, ast.Attribute) and call.func.attr == "cuda"
+    return is_cuda and isinstance(first, ast.Constant) and first.value == 0 and first.value is not False
+
+
+def _is_compared(node: ast.AST) -> bool:
+    return isinstance(node, ast.Compare) and any(is_first_gpu(each) for each in (node.left, *node.comparators))
