@@ -681,3 +681,54 @@ def test_a_command_that_every_process_runs_is_said(changed, name):
     command, is_said = COMMANDS[name]
     report = changed(imports="import os\nimport subprocess", epoch=command)
     assert is_said is any("every process runs this command" in finding.message for finding in report.findings)
+
+
+STAMPED = """
+import argparse
+import time
+
+import torch
+from torch import nn, optim
+
+parser = argparse.ArgumentParser()
+{made}
+args = parser.parse_args()
+torch.manual_seed(0)
+rows = torch.ones(8, 2)
+model = nn.Linear(2, 2)
+
+
+def load(path):
+    global model, optimizer
+    with open(path, "rb") as file:
+        model, optimizer = torch.load(file)
+
+
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    step = 0
+    while step < rows.size(0):
+        optimizer.zero_grad()
+        loss = (model(rows[step : step + 2]) - 1).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        step += 2
+    optimizer.param_groups[0]["lr"] = optimizer.param_groups[0]["lr"] / 2
+    with open(args.save, "wb") as file:
+        torch.save([model, optimizer], file)
+load(args.save)
+print(model(rows))
+"""
+
+
+def test_a_name_that_an_option_has_by_default(convert_text):
+    stamp = "str(time.time())"
+    option = "parser.add_argument('--save', default={})"
+    report, result = convert_text(STAMPED.format(made=f"stamp = {stamp}\n" + option.format("stamp + '.pt'")))
+
+    assert f"stamp = broadcast_object_list([{stamp}])[0]\n" in result
+    assert not [finding for finding in report.findings if finding.code == "MIG122"]  # what was loaded is on all alike
+    report, result = convert_text(STAMPED.format(made=option.format(stamp)))
+    assert ["every process makes up a name" in f.message for f in report.findings if f.kind is Kind.LEFT] == [True]
+    report, _ = convert_text(STAMPED.format(made=option.format("'model.pt'")))
+    assert not [finding for finding in report.findings if finding.kind is Kind.LEFT]
