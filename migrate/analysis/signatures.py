@@ -74,7 +74,7 @@ class Signature:
     sites: tuple[Site, ...]  # the calls that must follow
     values: tuple[ast.expr, ...]  # where it is used other than to call it
     exported: tuple[str, ...]  # the files that hand it on: by `__all__`, in a package, or without being named
-    family: tuple[Function, ...]  # the methods that it overrides or that override it; they change together
+    family: tuple[Function, ...]  # what it overrides, what overrides it, what its calls may enter; they change together
     obstacles: tuple[Obstacle, ...]
 
     @property
@@ -281,13 +281,13 @@ class Signatures:
                 yield other
 
     def _entered_with(self, unit: Function) -> Iterator[Function]:
-        """What the calls of a function enter where its object is of another class: `agent.update(rollouts)`."""
+        """What else its calls enter: another class's method, `agent.update(rollouts)`, or another file's function."""
         for call in unit.calls.values():
             if call.handed is not None:
                 continue
             for value in self._facts.values(call.node.func):
                 other = _entered(value)
-                if other is not None and other.name == unit.name and other.owner is not None:
+                if other is not None and other.name == unit.name and (other.owner is None) == (unit.owner is None):
                     yield other
 
     @cached_property

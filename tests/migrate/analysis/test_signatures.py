@@ -220,6 +220,35 @@ def test_methods_that_one_call_may_enter_change_together(tmp_path):
     assert [unit.owner.name for unit in signature.family] == ["B"]
 
 
+CHOSEN = """
+import sys
+import torch
+if len(sys.argv) > 1:
+    from words import load
+else:
+    from letters import load
+load("train.txt")
+"""
+CHOSEN_FROM = {
+    "the same parameters": ("def load(path): ...\n", "def load(path): ...\n", ""),
+    "others": ("def load(path): ...\n", "def load(path, size=4): ...\n", "has other parameters"),
+    "used as a value": ("def load(path): ...\n", "def load(path): ...\nkept = [load]\n", "used as a value"),
+    "of a library": ("def load(path): ...\n", "from numpy import load\n", "may enter something else"),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN_FROM)
+def test_functions_of_two_files_that_one_call_may_enter_change_together(name, tmp_path):
+    words, letters, why = CHOSEN_FROM[name]
+    facts = facts_of(tmp_path, {"main.py": CHOSEN, "words.py": words, "letters.py": letters})
+    found = [unit for unit in facts.functions if unit.name == "load"]
+
+    for unit in found:
+        signature = facts.signatures.of(unit)
+        assert {unit, *signature.family} == set(found)
+        assert [o.why for o in signature.obstacles if why in o.why] if why else not signature.obstacles
+
+
 def test_a_call_of_a_name_in_code_that_nothing_calls_cannot_be_of_an_object_in_hand(tmp_path):
     source = """
         class A:

@@ -193,6 +193,25 @@ def test_a_function_that_is_called_by_its_name_is_left_and_its_calls_are_guarded
     changed(setup=(direct, direct), step=("trigger(1)", guarded("trigger(1)")))
 
 
+LAMBDA = """
+def lengths(path):
+    split = lambda text: text.split(" ")
+    {lines}
+    return [len(split(line)) for line in path]
+
+def told(step):
+    say = lambda text: print(text)
+    say(step)
+"""
+
+
+def test_a_lambda_that_a_function_calls_by_its_name(changed):
+    before = LAMBDA.format(lines='print(path)\n    print(path, file=open("log", "a"))')
+    guard = 'if accelerator.is_main_process:\n        print(path, file=open("log", "a"))'
+    after = LAMBDA.format(lines=f"accelerator.print(path)\n    {guard}")
+    changed(setup=(before, after), made="sizes = lengths('a b')", step=("told(1)", guarded("told(1)")))
+
+
 def test_a_function_whose_result_is_used_speaks_with_one_voice_inside(changed):
     function = "def show(value):\n    {}(value)\n    return value"
     changed(
