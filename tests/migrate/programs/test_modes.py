@@ -149,3 +149,50 @@ def test_a_model_of_an_earlier_turn_does_not_run_in_this_one(decide, mode, share
     _, conversion = decide(TURNS.format(mode=mode))
 
     assert bool(conversion.shared) is shares
+
+
+TWICE = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+train, test = DataLoader(a, shuffle=True), DataLoader(b)
+{decorator}
+def measure(model, loader):
+    {mode}
+    right = 0
+    for x, y in loader:
+        right += (model(x) == y).sum()
+    return right
+
+def fit(net):
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        net.train()
+        for x, y in train:
+            opt.zero_grad()
+            nn.functional.mse_loss(net(x), y).backward()
+            opt.step()
+        print(measure(net, test))
+
+net = nn.Sequential(nn.Linear(1, 1), nn.Dropout(0.1))
+try:
+    fit(net)
+except torch.cuda.OutOfMemoryError:
+    fit(net)
+"""
+OF_TWO_RUNS = {
+    "gradients are off and this model is in eval mode": ("@torch.inference_mode()", "model.eval()", ""),
+    "only the mode: the model of the first run is not in it": ("", "model.eval()", "not seen to run under"),
+    "only gradients": ("@torch.no_grad()", "model.train()", "is not seen to be in eval mode"),
+}
+
+
+@pytest.mark.parametrize("name", OF_TWO_RUNS)
+def test_a_function_that_trains_and_is_called_again(decide, name):
+    decorator, mode, why = OF_TWO_RUNS[name]
+    _, conversion = decide(TWICE.format(decorator=decorator, mode=mode))
+
+    if why:
+        assert why in conversion.in_full[0].why
+    else:
+        assert len(conversion.shared) == 1
