@@ -17,6 +17,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, origins
 from migrate.analysis.syntax import reads, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.processes.seeds import modules_of
+from migrate.programs.reach.built import layers_of
 from migrate.programs.reach.outsiders import is_inside_model
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ _DEEPEST = 3  # calls between the home and the first run of the model
 
 
 def set_by_batch(facts: Facts, program: Program) -> list[ast.AST]:
-    """The places where layers of a program's files set their parameters by what they are given."""
+    """The places where layers that a program may make set their parameters by what they are given."""
     modules = modules_of(facts, program)
-    return [node for node in facts.once(_all_set) if facts.module(node) in modules]
+    return list(layers_of(facts, program, modules, [n for n in facts.once(_all_set) if facts.module(n) in modules]))
 
 
 def first_runs(facts: Facts, loops: Loops, program: Program) -> list[ast.Call]:

@@ -156,3 +156,39 @@ def test_the_prefix_of_two_wrappers_is_taken_off_once(convert):
     _, _, result = convert()
 
     assert result.count("consume_prefix_in_state_dict_if_present(state, 'module.')") == 1
+
+
+PLAIN = "class Plain(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {made}\n\n"
+#: Who makes the layer beside the model that is trained, which does not; and whether the program may come to it.
+OTHERS = {
+    "nobody": ("", False),
+    "a class that nobody makes": (PLAIN.format(made="self.norm = Norm().cuda()"), False),
+    "a class that derives from it, and that nobody makes": ("class Own(Norm):\n    pass\n\n", False),
+    "classes that name each other": (
+        PLAIN.format(made="self.norm = Norm(Other).cuda()") + "class Other(Norm):\n    kind = Plain\n\n",
+        False,
+    ),
+    "a class that the program names": (PLAIN.format(made="self.norm = Norm().cuda()") + "KINDS = [Plain]\n", True),
+    "a name in a table": ('KIND = "Norm"\n', True),
+    "a name that is put together": ("def kind(name):\n    return globals()[name]()\n\n", True),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_layer_that_the_program_does_not_make(refused_or_not, name):
+    other, may_be_made = OTHERS[name]
+
+    assert bool(refused_or_not(other)) is may_be_made
+
+
+@pytest.fixture
+def refused_or_not(convert_text):
+    def run(other):
+        text = PROGRAM.replace("self.norm = Norm()", "self.norm = nn.BatchNorm1d(3)")
+        text = text.replace("@torch.no_grad()", other + "@torch.no_grad()")
+        text = text.replace("        self.bias = nn", "        self.cuda()\n        self.bias = nn")
+        for name, filling in {**FILLINGS, "first": "pass", "seed": "torch.manual_seed(1)"}.items():
+            text = text.replace("{" + name + "}", filling)
+        return left(convert_text(text)[0])
+
+    return run
