@@ -199,6 +199,10 @@ class Loops:
                             found.setdefault(value.unit, []).append(use)
         return found
 
+    def taking(self, loop: Loop) -> Loop:
+        """The loop that takes the batches: a training loop, or one around it where that goes through their parts."""
+        return self._run_over(loop)[0]
+
     def _run_over(self, loop: Loop) -> tuple[Loop, frozenset[ast.AST]]:
         """The loop that takes what a training loop trains on, itself or one around it; where the loaders were made."""
         for around in (loop, *self.around(loop, self._facts.unit(loop))):

@@ -75,12 +75,13 @@ class Frequency:
 
     @cached_property
     def _training(self) -> set[ast.AST]:
-        """The loops over batches: a loop over the parts of a batch leaves the step to the loop around it."""
+        """The loops over batches: a loop over the parts of a batch leaves the step to the loop around it, or steps."""
         found: set[ast.AST] = set()
         for use in self._loops.backwards:
             for loop in self._loops.innermost(use.node, use.unit):
                 around = (loop, *self._loops.around(loop, self._facts.unit(loop)))
                 found.add(next((one for one in around if self._is_whole(one)), loop))
+                found.add(self._loops.taking(loop))
         return found
 
     def _is_whole(self, loop: Loop) -> bool:

@@ -270,7 +270,7 @@ def steps_bound(facts: Facts, loops: Loops, program: Program, moments: Moments) 
         for around in (loop.node, *loops.around(loop.node, loop.unit)):
             if isinstance(around, ast.While) and _is_global(facts, loops, program, moments, around.test):
                 return around.test
-        for node in walk(loop.node):
+        for node in walk(loops.taking(loop.node)):
             if isinstance(node, ast.If) and any(_leaves(inner) for part in node.body for inner in walk(part)):
                 if _is_global(facts, loops, program, moments, node.test):
                     return node.test

@@ -95,8 +95,8 @@ def _on_metric(facts: Facts, named: Named, steps: Sequence[ast.Call]) -> tuple[a
 
 
 def per_batch(facts: Facts, loops: Loops, program: Program, steps: Iterable[ast.Call]) -> list[ast.Call]:
-    """Those of some calls that stand in the training loops."""
-    training = {loop.node for loop in program.training}
+    """Those of some calls that stand in the training loops, or in those over batches around them."""
+    training = {each for loop in program.training for each in (loop.node, loops.taking(loop.node))}
     return [c for c in steps if any(loop in training for loop in loops.around(c, facts.unit(c)))]
 
 

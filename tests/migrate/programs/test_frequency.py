@@ -44,6 +44,17 @@ CASES = {
         """,
         {Rate.BATCH},
     ),
+    "per batch, around the loop over its parts that steps": (
+        """
+        for e in range(3):
+            for x in loader:
+                here()
+                for part in x:
+                    net(part).sum().backward()
+                    opt.step()
+        """,
+        {Rate.BATCH},
+    ),
     "in a function per batch": (
         """
         def log():
