@@ -10,7 +10,7 @@ from migrate.analysis.known import distributed
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import gives_up
-from migrate.analysis.units import Module
+from migrate.analysis.units import Class, Module
 from migrate.programs.device.defaults import hidden_defaults
 from migrate.programs.device.devices import is_unknown_move
 from migrate.programs.device.lambdas import hidden_moves
@@ -226,6 +226,37 @@ _BALANCES = {
 }
 
 
+#: What a model has only while it is in DataParallel, beside `module`.
+_OF_WRAPPER = frozenset("device_ids output_device src_device_obj scatter gather replicate parallel_apply".split())
+
+
+def _needed_wrappers(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Code that needs the DataParallel around a trained model, which goes away."""
+    wrapped = (use for use in facts.calls_to(distributed.DATA_PARALLEL) if use.node.args)
+    if not any(origins(facts.values(use.node.args[0]), Role.MODEL) & program.model_origins for use in wrapped):
+        return
+    for unit in units_of(facts, program):
+        for node in facts.own(unit):
+            asked = _asked_of_wrapper(facts, node)
+            if asked is not None and origins(facts.values(asked), Role.MODEL) & program.model_origins:
+                why = f"`{ast.unparse(node)}` needs the model in DataParallel, which goes away"
+                yield Refusal(node, "MIG110", why, "take this out, with DataParallel, and run migrate again")
+
+
+def _asked_of_wrapper(facts: Facts, node: ast.AST) -> ast.expr | None:
+    """The model of `model.device_ids`, or of `isinstance(model, DataParallel)` where that must hold."""
+    if isinstance(node, ast.Attribute) and node.attr in _OF_WRAPPER:
+        classes = (value.unit for value in facts.values(node.value))
+        is_own = any(isinstance(cls, Class) and (cls.sets(node.attr) or cls.lookup(node.attr)) for cls in classes)
+        return None if is_own else node.value
+    if isinstance(node, ast.Call) and len(node.args) == 2 and "builtins.isinstance" in facts.called(node):
+        above = facts.tree(node).parents[node]
+        names = facts.names(node.args[1])
+        is_asserted = isinstance(above, ast.Assert) and bool(names) and names <= distributed.DATA_PARALLEL
+        return node.args[0] if is_asserted else None
+    return None
+
+
 def _unknown_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """`x.to(self.gpu)` where nobody knows what that is."""
     if program.home is None:
@@ -275,4 +306,5 @@ CHECKS: tuple[Check, ...] = (
     phases_in_turns,
     closures,
     _unknown_moves,
+    _needed_wrappers,
 )

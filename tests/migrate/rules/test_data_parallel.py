@@ -87,6 +87,35 @@ def test_deepspeed_is_refused(refused):
     refused("MIG110", made, ["DeepSpeed"], imports="import deepspeed", made=made)
 
 
+NEEDED = {
+    "a method of it": ("copies = model.replicate(model.module, [0])", "model.replicate"),
+    "its devices": ("count = len(model.device_ids)", "model.device_ids"),
+    "an assertion": ("assert isinstance(model, nn.DataParallel)", "isinstance(model, nn.DataParallel)"),
+}
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_what_needs_the_wrapper_is_refused(refused, name):
+    made, mention = NEEDED[name]
+    refused("MIG110", made, [mention], made="model = nn.DataParallel(model)", ready=made)
+
+
+def test_an_attribute_of_the_model_itself_needs_no_wrapper(changed):
+    net = "class Net(nn.Linear):\n    device_ids = [0]"
+    made = ("model = nn.DataParallel(Net(2, 1))", "model = Net(2, 1)")
+    changed(setup=net, model=made, end=("model.module.device_ids", f"{INSIDE}.device_ids"))
+
+
+def test_a_test_for_the_wrapper_that_may_fail_is_none(changed):
+    changed(
+        made=("model = nn.DataParallel(model)", ""),
+        ready=(
+            "if isinstance(model, nn.DataParallel):\n    print(1)",
+            "if isinstance(model, nn.DataParallel):\n    accelerator.print(1)",
+        ),
+    )
+
+
 FOLDED = {
     "what is done for one GPU": {
         "setup": "keys = {'module.weight': 1}",
