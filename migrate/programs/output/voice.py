@@ -266,7 +266,7 @@ class Voice:
         return self.writers.form(self._facts.tree(made).statement(made)) is not None
 
     def can_speak(self, unit: Unit) -> bool:
-        """Whether the accelerator is at hand in a unit, or can be brought there; a lambda has no statement to ask in."""
+        """Whether the accelerator is at hand in a unit, or can be brought there; a lambda has no statement for it."""
         if isinstance(unit, Function) and isinstance(unit.node, ast.Lambda):
             return False
         access = self.conversion.access

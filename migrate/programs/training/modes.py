@@ -142,7 +142,7 @@ class Modes:
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "eval"):
             if Role.MODEL in roles(facts.receiver(call)):
                 return frozenset({self._set_mode(call, call.func.attr, state, given)})
-        entered = [target for target in facts.targets(call) if target in self._changing]
+        entered = [target for target in facts.targets(call) if target in self._changing or target is self._home]
         ways = [self._effect(target, state, self._given(call, target, given)) for target in entered]
         if ways:
             return _joined(ways)
@@ -181,7 +181,8 @@ class Modes:
         if key not in self._effects:
             self._effects[key] = _NOTHING
             run = _Run(self, given)
-            run.of(unit, _decorated(self._facts, unit, frozenset({state})))
+            begun = state | self._start if unit is self._home else state  # `Trainer(args)` makes the models
+            run.of(unit, _decorated(self._facts, unit, frozenset({begun})))
             is_decorated = is_decorated_without(self._facts, unit.node)
             after = _joined(run.returned)
             self._effects[key] = _restored(after, state) if is_decorated else after

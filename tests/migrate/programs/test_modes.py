@@ -196,3 +196,54 @@ def test_a_function_that_trains_and_is_called_again(decide, name):
         assert why in conversion.in_full[0].why
     else:
         assert len(conversion.shared) == 1
+
+
+TRAINER = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+train, test = DataLoader(a, shuffle=True), DataLoader(b)
+
+class Trainer:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(1, 1), nn.Dropout(0.1))
+        self.opt = optim.SGD(self.net.parameters(), lr=0.1)
+
+    def fit(self):
+        self.net.train()
+        for x, y in train:
+            self.opt.zero_grad()
+            nn.functional.mse_loss(self.net(x), y).backward()
+            self.opt.step()
+
+    def measure(self):
+        {mode}
+        right = 0
+        for x, y in test:
+            with torch.no_grad():
+                right += (self.net(x) == y).sum()
+        return right
+
+{made}
+    trainer.fit()
+    print(trainer.measure())
+"""
+ONE = "trainer = Trainer()\nfor epoch in range(3):"
+OF_TRAINERS = {
+    "one that is made once": (ONE, "self.net.eval()", True),
+    "one that stays in training mode": (ONE, "pass", False),
+    "one after the other, each with an accelerator of its own": (
+        "for seed in range(3):\n    trainer = Trainer()",
+        "self.net.eval()",
+        True,
+    ),
+    "another one in training mode": (f"{ONE}\n    trainer.net.eval()", "trainer.net.train()", False),
+}
+
+
+@pytest.mark.parametrize("name", OF_TRAINERS)
+def test_models_that_an_object_makes(decide, name):
+    made, mode, is_shared = OF_TRAINERS[name]
+    _, conversion = decide(TRAINER.format(made=made, mode=mode))
+
+    assert bool(conversion.shared) is is_shared
