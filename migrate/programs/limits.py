@@ -9,7 +9,6 @@ from migrate.analysis.facts import Facts
 from migrate.analysis.known import distributed
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
-from migrate.analysis.syntax import gives_up
 from migrate.analysis.units import Class, Module
 from migrate.programs.device.defaults import hidden_defaults
 from migrate.programs.device.devices import is_unknown_move
@@ -36,7 +35,7 @@ from migrate.programs.processes.replicas import (
 )
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
-from migrate.programs.reach.starters import is_users_choice, started
+from migrate.programs.reach.starters import is_option, started
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
 from migrate.programs.training import backwards
 from migrate.programs.training.closures import closures
@@ -177,23 +176,11 @@ def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
             if not isinstance(node, ast.Call):
                 continue
             for name in facts.called(node) & _DISTRIBUTED.keys():
-                if not _is_option(facts, node):
+                if not is_option(facts, node):
                     code, why = _DISTRIBUTED[name]
                     yield Refusal(
                         node, code, why, "take it out so that the program runs on one device, then run migrate again"
                     )
-
-
-def _is_option(facts: Facts, node: ast.Call) -> bool:
-    """Whether a call stands behind a flag without which the program goes on, and does not end."""
-    below: ast.AST = node
-    for above in facts.tree(node).up(node):
-        if is_users_choice(facts, above):
-            other = above.orelse if isinstance(above, ast.If) and below in above.body else getattr(above, "body", [])
-            if not isinstance(other, list) or not gives_up(other):
-                return True
-        below = above
-    return False
 
 
 def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:

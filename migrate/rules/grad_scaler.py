@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import amp
 from migrate.edits.parts import argument
 from migrate.programs.amp.precision import Becomes
+from migrate.programs.training.numerics import IN_HALF, WAY_OUT, halved_by_choice
 from migrate.rules.imports import drop_unused
 from migrate.rules.rule import rule
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 _IMPORTED = amp.AUTOCAST | amp.CUDA_SCALERS | amp.NO_CONTEXTS
-_WAY_OUT = "this is right on several processes, too; to let the accelerator scale, use one GradScaler() and no settings"
+_RIGHT = "this is right on several processes, too; to let the accelerator scale, use one GradScaler() and no settings"
 #: What an expression becomes; `{it}` is the accelerator.
 _EXPRESSIONS = {
     Becomes.STATE: "{it}.scaler.state_dict() if {it}.scaler else {{}}",
@@ -52,7 +53,7 @@ def grad_scaler(conversion: Conversion, draft: Draft) -> None:
     """Take the scaler out, or say why it stays."""
     mixed = conversion.by_hand.mixed
     for node, why in mixed.kept:
-        draft.note(node, f"the program goes on scaling its losses by hand: {why}", _WAY_OUT)
+        draft.note(node, f"the program goes on scaling its losses by hand: {why}", _RIGHT)
     for node, becomes in mixed.uses:
         _write(conversion, draft, node, becomes)
     for node, is_body in mixed.folds:
@@ -61,6 +62,8 @@ def grad_scaler(conversion: Conversion, draft: Draft) -> None:
         draft.note(node, text)
     for call in mixed.outside:
         draft.note(call, "the model computes in float16 here, too, once it is prepared", "as Accelerate does")
+    for call in halved_by_choice(conversion.facts, conversion.program):
+        draft.note(call, f"{IN_HALF}, where this is chosen", WAY_OUT)
     _drop_imports(conversion, draft)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import callers
 from migrate.analysis.known.distributed import LAUNCHERS
 from migrate.analysis.roles import PLACE, Role, origins, roles
+from migrate.analysis.syntax import gives_up
 from migrate.analysis.units import Call, Function
 from migrate.programs.program import Program, Refusal
 
@@ -78,3 +79,15 @@ def is_users_choice(facts: Facts, node: ast.AST) -> bool:
         return True
     counted = any(value.role in PLACE or (value.role is Role.NUMBER and value.origin is not None) for value in values)
     return not (counted or Role.AVAILABLE in roles(values) or "environ" in ast.unparse(node.test))
+
+
+def is_option(facts: Facts, node: ast.Call) -> bool:
+    """Whether a call stands behind a flag without which the program goes on, and does not end."""
+    below: ast.AST = node
+    for above in facts.tree(node).up(node):
+        if is_users_choice(facts, above):
+            other = above.orelse if isinstance(above, ast.If) and below in above.body else getattr(above, "body", [])
+            if not isinstance(other, list) or not gives_up(other):
+                return True
+        below = above
+    return False

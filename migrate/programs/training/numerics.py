@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.roles import Role, origins
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.starters import is_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
 
 _LIKE_ANY = ("apex.normalization.", "apex.optimizers.Fused", "apex.mlp.", "apex.contrib.")
+IN_HALF = "the parameters of the model are in float16, and so are what steps and averages do with them"
+WAY_OUT = "leave the parameters in float32 and start the converted script with --mixed_precision fp16"
 _HALF = frozenset({"torch.float16", "torch.half"})
 
 
@@ -32,14 +35,21 @@ def numerics(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
                     "the program uses apex",
                     "take apex out and start the converted script with --mixed_precision fp16",
                 )
+    for call in _halved(facts, program):
+        if not is_option(facts, call):
+            yield Refusal(call, "MIG106", IN_HALF, WAY_OUT)
+
+
+def halved_by_choice(facts: Facts, program: Program) -> list[ast.Call]:
+    """`if args.half: model.half()`: who chooses that has its rounding on several processes as on one."""
+    return [call for call in _halved(facts, program) if is_option(facts, call)]
+
+
+def _halved(facts: Facts, program: Program) -> Iterator[ast.Call]:
+    modules = {loop.unit.module for loop in program.training} | {program.module}
     for use in facts.method_calls("half", "to"):
         if use.unit.module in modules and _halves(facts, use.node, program) and not _is_over(facts, program, use.node):
-            yield Refusal(
-                use.node,
-                "MIG106",
-                "the parameters of the model are in float16, and so are what steps and averages do with them",
-                "leave the parameters in float32 and start the converted script with --mixed_precision fp16",
-            )
+            yield use.node
 
 
 def _is_apex(name: str) -> bool:

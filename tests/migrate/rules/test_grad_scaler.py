@@ -334,3 +334,19 @@ def test_a_flag_that_the_object_holds_goes_to_the_accelerator(convert_text):
     assert 'self.accelerator = Accelerator(mixed_precision="fp16" if self.amp else "no")' in result
     assert result.index("self.amp = args") < result.index("self.accelerator =")
     assert "scaler" not in result
+
+
+ARGUMENTS = 'parser = argparse.ArgumentParser()\nparser.add_argument("--half", action="store_true")'
+BY_FLAG = "if args.half:\n    model.half()"
+
+
+def test_parameters_in_half_precision_by_a_flag_are_told(unchanged, programs, remark):
+    holes = {"imports": "import argparse", "setup": f"{ARGUMENTS}\nargs = parser.parse_args()", "made": BY_FLAG}
+    report = unchanged(**holes)
+
+    remark(report, programs(holes)[0], "MIG106", "model.half()", ["float16", "where this is chosen"], Kind.NOTE)
+
+
+@pytest.mark.parametrize("made", ["model.half()", "if torch.cuda.is_available():\n    model.half()"])
+def test_parameters_in_half_precision_that_nobody_chooses_are_refused(refused, made):
+    refused("MIG106", "model.half()", ["float16"], made=made)
