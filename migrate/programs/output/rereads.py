@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.units import Function
+from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
 from migrate.programs.reach.reached import uses_reached
 from migrate.programs.values.outputs import Outputs
@@ -34,6 +35,8 @@ _EXISTS = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir"})
 def rereads(conversion: Conversion) -> list[ast.stmt]:
     """The statements before which all processes wait for what the main process writes."""
     written = dict(_written(conversion))
+    if written:
+        speech(conversion)  # which functions are handed the accelerator is settled there
     drawn = [call for writes in written.values() for call, _ in writes if conversion.facts.called(call) & _DRAWS]
     returning = (_LOADS if written else frozenset()) | (output.IMAGE_READERS if drawn else frozenset())
     voice = Voice(conversion)

@@ -355,3 +355,40 @@ def test_what_an_object_of_the_project_keeps_lies_where_it_was(changed, name):
         setup=AVERAGE.format(keeps=keeps),
         made=(RESUMED.format(""), RESUMED.format(location)),
     )
+
+
+WRITTEN_AND_READ = """
+import json
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def prepared(path):
+    with open(path, "w") as file:
+        json.dump([1.0, 2.0], file)
+    with open(path) as file:
+        print("prepared")
+        return torch.tensor(json.load(file)).repeat(8, 1)
+
+
+def main():
+    rows = prepared("rows.json")
+    loader = DataLoader(TensorDataset(rows), batch_size=4)
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for (x,) in loader:
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
+
+main()
+"""
+
+
+def test_a_function_that_reads_what_it_has_written_waits_in_between(convert_text):
+    _, result = convert_text(WRITTEN_AND_READ)
+
+    assert "    accelerator.wait_for_everyone()\n    with open(path) as file:\n" in result
+    assert '    accelerator = Accelerator()\n    rows = prepared("rows.json", accelerator)\n' in result
