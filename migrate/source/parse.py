@@ -35,6 +35,8 @@ PYTHON_2 = (
     ("a ur'' string", rb"""(?<!\w)[uU][rR]["']"""),
     ("a parameter that unpacks a tuple", rb"^\s*def\s+\w+\s*\((?:[^)=]*,)?\s*\("),
 )
+# What PyTorch took until Python 3.7 made a keyword of it: `x.cuda(async=True)`.
+ASYNC = rb"(?<![\w.])async\s*=(?!=)"
 
 
 STRINGS = rb"""(["'])(?:\\.|(?!\1).)*\1"""  # what stands in them says nothing about the language
@@ -137,6 +139,9 @@ def _unparsable(error: SyntaxError, content: bytes, path: str) -> SourceError:
     if sign := _python_2(content, line):
         what = f"looks like Python 2 ({sign} at line {line})"
         return SourceError(what, "Convert it with 2to3 first.", path=path, line=line)
+    if re.search(ASYNC, _without_strings(content, line)):
+        what = "syntax error: `async` is a keyword since Python 3.7"
+        return SourceError(what, "PyTorch's argument is called non_blocking now.", path=path, line=line)
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     way_out = f"Mend it; if newer syntax is meant, run migrate with that Python (this is {version})."
     if "too many nested parentheses" in error.msg or "too many levels of indentation" in error.msg:
@@ -165,6 +170,10 @@ def _undecodable(content: bytes, path: str) -> SourceError | None:
 
 def _python_2(content: bytes, line: int) -> str:
     """What on this line is Python 2; empty if nothing is."""
-    lines = content.splitlines()
-    text = re.sub(STRINGS, rb"\1\1", lines[line - 1]) if line <= len(lines) else b""
+    text = _without_strings(content, line)
     return next((sign for sign, pattern in PYTHON_2 if re.search(pattern, text)), "")
+
+
+def _without_strings(content: bytes, line: int) -> bytes:
+    lines = content.splitlines()
+    return re.sub(STRINGS, rb"\1\1", lines[line - 1]) if line <= len(lines) else b""

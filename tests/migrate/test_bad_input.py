@@ -91,6 +91,7 @@ REFUSED = {
         4,
         PYTHON_2 + "(a parameter that unpacks a tuple at line 4)",
     ),
+    "async": (LOOP + b"x.cuda(async=True)\n", 4, "Python 3.7. PyTorch's argument is called non_blocking now."),
     "nul": (LOOP + b"x = '\0'\n", 4, "there is a NUL byte, so this is not Python source"),
     "utf-16": ("import torch\n".encode("utf-16"), 1, "this is UTF-16"),
     "not utf-8": (LOOP + b"# caf\xe9\n", 4, "byte 0xe9 is not utf-8. Save the file as UTF-8, or name its encoding"),
