@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import FUNCTIONS, is_main_guard, is_none
 from migrate.analysis.units import Function, module_of
+from migrate.programs.reach.entered import entered_from
 from migrate.programs.values.always import holds_by_default, is_always_run
 from migrate.programs.values.sources import called_by_name
 
@@ -47,13 +48,14 @@ def seeds_environments(facts: Facts, sameness: Sameness, program: Program, modul
     """
     calls = [node for module in modules for node in facts.tree_of(module).nodes if isinstance(node, ast.Call)]
     seeding = [call for call in calls if _seeds(sameness, call)]
-    names = {ast.unparse(call.func) for call in calls}
     for space in ("action_space", "observation_space"):
-        is_drawn = any(name.endswith(f"{space}.sample") for name in names)
+        drawing = (call for call in calls if ast.unparse(call.func).endswith(f"{space}.sample"))
+        is_drawn = any(not _is_only_in_others(facts, program, call, frozenset()) for call in drawing)
         if is_drawn and not any(ast.unparse(call.func).endswith(f"{space}.seed") for call in seeding):
             return False
     games = [call for call in seeding if "_space" not in ast.unparse(call.func)]
     makers = [call for call in calls if called_by_name(facts, call) & MAKERS.keys()]
+    makers = [call for call in makers if not _is_only_in_others(facts, program, call, frozenset())]
     if not makers:
         return bool(games)
     return all(_is_seeded(facts, sameness, games, program, maker, _DEEPEST) for maker in makers)
@@ -105,8 +107,25 @@ def _is_after(facts: Facts, program: Program, node: ast.AST, seen: frozenset[int
 def _is_of_another_script(facts: Facts, program: Program, node: ast.AST) -> bool:
     """Whether code runs only when another file is the program."""
     guards = (above for above in facts.tree(node).up(node) if isinstance(above, ast.If))
-    mains = {program.module, module_of(program.start)} if program.start is not None else {program.module}
+    mains = {program.module}
+    if program.start is not None:
+        mains |= {module_of(program.start), *entered_from(facts, program.start)}
     return facts.module(node) not in mains and any(map(is_main_guard, guards))
+
+
+def _is_only_in_others(facts: Facts, program: Program, node: ast.AST, seen: frozenset[int]) -> bool:
+    """Whether every way to some code begins in another script, which a file of both imports."""
+    if _is_of_another_script(facts, program, node):
+        return True
+    unit = facts.unit(node)
+    if not isinstance(unit, Function) or id(unit) in seen:
+        return isinstance(unit, Function)
+    while unit.parent is not None and not facts.callers(unit):
+        unit = unit.parent  # what a function returns that others call
+    calls = facts.callers(unit)
+    return bool(calls) and all(
+        _is_only_in_others(facts, program, call.node, seen | {id(facts.unit(node)), id(unit)}) for call in calls
+    )
 
 
 def _names(facts: Facts, made: ast.AST) -> set[str]:
