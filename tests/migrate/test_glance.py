@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+import migrate
 from migrate import pipeline
 from migrate.cli.hook import is_answered
 from migrate.options import Mode, Options
 from migrate.source.glance import is_plain
 
 ROOT = Path(__file__).parent.parent.parent
+INSTALLED = Path(migrate.__file__).resolve().parent.parent
 ENGINE = b"import torch\n\n\ndef fit(loss):\n    loss.backward()\n"
 TRAIN = b"import torch\nfrom engine import fit\n"
 
@@ -170,7 +172,7 @@ def test_the_answer_does_not_wait_for_what_takes_longer():
         "try:\n    main()\nfinally:\n    print(*sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-S", "-c", f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{code}"],
+        [sys.executable, "-S", "-c", f"import sys\nsys.path.insert(0, {str(INSTALLED)!r})\n{code}"],
         capture_output=True,
         text=True,
         check=True,

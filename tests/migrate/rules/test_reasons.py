@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import migrate
 from migrate.report.model import NOT_EDITABLE, OUR_BUG
 from migrate.rules import REASONS, RULES
 
-ROOT = Path(__file__).resolve().parents[3]
+PACKAGE = Path(migrate.__file__).resolve().parent
 HERE = Path(__file__).resolve().parent
 ALL = (*RULES, *REASONS)
 
@@ -38,7 +39,7 @@ def test_every_code_in_the_sources_is_known():
     known = {each.code for each in ALL}
     found = {
         node.value
-        for path in sorted((ROOT / "migrate").rglob("*.py"))
+        for path in sorted(PACKAGE.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and re.fullmatch(r"MIG\d{3}", str(node.value))
     }
@@ -47,7 +48,7 @@ def test_every_code_in_the_sources_is_known():
 
 
 def test_every_reason_is_given_somewhere():
-    sources = [path for path in (ROOT / "migrate").rglob("*.py") if path.name != "reasons.py"]
+    sources = [path for path in PACKAGE.rglob("*.py") if path.name != "reasons.py"]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     assert [reason.code for reason in REASONS if f'"{reason.code}"' not in text] == []
 
