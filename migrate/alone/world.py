@@ -293,24 +293,25 @@ class World:
             given.setdefault(target.attr, []).append(value)
         found: dict[str, Quantity] = {}
         for attribute, values in given.items():
-            added = self._added(attribute)
-            kinds = {self._given(v, attribute) for v in values if not (added and self._is_first_rank(v))} | added
+            is_added = attribute in self._added
+            kinds = {self._given(v, attribute) for v in values if not (is_added and self._is_first_rank(v))}
+            kinds |= {Quantity.RANK} if is_added else set()
             if len(kinds - {"alone"}) == 1 and isinstance(kind := next(iter(kinds - {"alone"})), Quantity):
                 found[attribute] = kind
         return found
 
-    def _added(self, attribute: str) -> set[Quantity | str | None]:
-        """`args.rank += gpu`: the first rank of a machine becomes that of the process."""
-        return {
-            Quantity.RANK
+    @cached_property
+    def _added(self) -> frozenset[str]:
+        """`args.rank += gpu`: attributes in which the first rank of a machine becomes that of the process."""
+        return frozenset(
+            node.target.attr
             for module in self.modules
             for node in self.facts.tree(module.tree).nodes
             if isinstance(node, ast.AugAssign)
             and isinstance(node.op, ast.Add)
             and isinstance(node.target, ast.Attribute)
-            and node.target.attr == attribute
             and self.places.quantity(node.value) in RANKS
-        }
+        )
 
     def _is_first_rank(self, value: ast.expr | None) -> bool:
         """`int(os.environ["NODE"]) * gpus_per_node`: the rank of the first process of a machine."""

@@ -21,17 +21,22 @@ def are_in_hand(facts: Facts, cls: Class, run: Container[ast.AST]) -> bool:
 
     `run`: the calls in code that is run.
     """
-    nodes = [
-        node
-        for module in facts.modules
-        for node in facts.tree_of(module).nodes
-        if isinstance(node, (ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.ClassDef, ast.alias))
-    ]
+    nodes = facts.once(_naming)
     return all(_is_made_in_sight(facts, node, cls, run) for node in nodes) and all(
         _goes_to_name(facts, node)
         for node in nodes
         if not isinstance(node, (ast.ClassDef, ast.alias)) and _is_one(facts, node, cls)
     )
+
+
+def _naming(facts: Facts) -> list[ast.AST]:
+    """What may stand for an object or a class."""
+    return [
+        node
+        for module in facts.modules
+        for node in facts.tree_of(module).nodes
+        if isinstance(node, (ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.ClassDef, ast.alias))
+    ]
 
 
 def _is_made_in_sight(facts: Facts, node: ast.AST, cls: Class, run: Container[ast.AST]) -> bool:

@@ -214,9 +214,14 @@ class Signatures:
             why = f"not all of its callers are known: the call in {place} is in code that nothing calls"
             yield Obstacle(unit.node, why, "take that code out")
 
+    @cached_property
+    def _run(self) -> frozenset[ast.AST]:
+        """The calls in code that is run."""
+        return frozenset(use.node for use in self._facts.calls_anywhere)
+
     def _is_in_hand(self, cls: Class | None) -> bool:
         if cls is not None and cls not in self._in_hand:
-            self._in_hand[cls] = are_in_hand(self._facts, cls, {use.node for use in self._facts.calls_anywhere})
+            self._in_hand[cls] = are_in_hand(self._facts, cls, self._run)
         return cls is not None and self._in_hand[cls]
 
     @cached_property

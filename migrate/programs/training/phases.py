@@ -70,6 +70,7 @@ class Phases:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._sources = facts.once(Sources)
+        self._constants: dict[tuple[ast.expr, int], list[object]] = {}
 
     def of(self, loop: LoopFact) -> PhaseFact:
         """What one loop does."""
@@ -168,6 +169,11 @@ class Phases:
 
     def constants(self, node: ast.expr, depth: int = 4) -> list[object]:
         """The values that an expression may have: constants, or some object; empty: not known."""
+        if (node, depth) not in self._constants:
+            self._constants[node, depth] = self._found(node, depth)
+        return self._constants[node, depth]
+
+    def _found(self, node: ast.expr, depth: int) -> list[object]:
         if isinstance(node, ast.Constant):
             return [node.value]
         if isinstance(node, ast.Call) and any(value.origin is node for value in self._facts.values(node)):

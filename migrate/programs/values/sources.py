@@ -40,10 +40,16 @@ class Sources:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
+        self._told: dict[ast.expr, Given] = {}
         self._imported_by: dict[Module, dict[str, list[tuple[ast.alias, ast.ImportFrom]]]] = {}
 
     def given(self, node: ast.expr) -> Given:
         """What a name, an attribute, or a call of a function of the project has as its value."""
+        if node not in self._told:
+            self._told[node] = self._given(node)
+        return self._told[node]
+
+    def _given(self, node: ast.expr) -> Given:
         if isinstance(node, ast.Name):
             return self._name(node.id, self._facts.unit(node))
         if isinstance(node, ast.Attribute):
