@@ -4,9 +4,9 @@
 
 `loops.json` lists files with a training loop (repository, path, kind, the lines that call backward) and negatives that
 must not be flagged; DIR holds the repositories as `<owner>__<name>`. A repository is analysed as `migrate .` in its
-folder would see it. A notebook's code cells are joined into one module with an empty line between two cells; lines that
-are IPython's own (`%`, `!`) and cells under `%%` become `pass`, so that line numbers stay. The table holds places and
-findings, no code of the programs.
+folder would see it. The code cells of a notebook that is listed are joined into one module with an empty line between
+two cells; lines that are IPython's own (`%`, `!`) and cells under `%%` become `pass`, so that line numbers stay. The
+table holds places and findings, no code of the programs.
 """
 
 from __future__ import annotations
@@ -106,11 +106,10 @@ class Repository:
     """A repository's facts and the questions of the table."""
 
     def __init__(self, entries: Sequence[Entry], options: Options = CHECK) -> None:
-        files = list(load(["."]).files)
-        for entry in entries:
-            path = Path(entry["path"])
-            if path.suffix == ".ipynb" and path.is_file():
-                files.append(SourceFile(entry["path"], joined(path.read_text()).encode(), real=path.resolve()))
+        listed = [Path(entry["path"]) for entry in entries if entry["path"].endswith(".ipynb")]
+        books = {path.resolve(): path for path in listed if path.is_file()}
+        files = [file for file in load(["."]).files if file.real not in books]
+        files += [SourceFile(str(path), joined(path.read_text()).encode(), real=real) for real, path in books.items()]
         self.files = {str(file.real): file for file in files}
         self.facts: Facts = analyse(Project(files))
         self.loops = Loops(self.facts)
