@@ -40,6 +40,7 @@ class Step:
     draws: bool  # random numbers were drawn between the batch and a backward
     place: str  # of the last backward before it
     passes: int  # the pass whose batch came last; -1: none
+    batch: int  # the number of that batch in its pass; -1: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,7 @@ def _step(record: Record, event: dict[str, Any]) -> None:
         draws=event["draws"],
         place=record.losses[-1].place if record.losses else "",
         passes=record.batches[-1].passes if record.batches else -1,
+        batch=record.batches[-1].number if record.batches else -1,
     )
     record.steps.append(step)
     record.training.append(step)

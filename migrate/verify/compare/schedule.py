@@ -51,7 +51,10 @@ def _by_steps(one: Record, other: Record) -> Difference | None:
 
 
 def _by_samples(one: Record, other: Record, times: int) -> Difference | None:
-    """Step i of a pass on N processes has used up i * N batches; a round that is not full counts as a whole one."""
+    """Step i of a pass on N processes has used up i * N batches; a round that is not full counts as a whole one.
+
+    Of several steps in one batch (a picture that comes in crops) the first counts.
+    """
     known = _placed(one)
     for (optimizer, number, index), step in _placed(other).items():
         slack = (times - 1) * (number + 1)
@@ -65,14 +68,16 @@ def _by_samples(one: Record, other: Record, times: int) -> Difference | None:
 
 
 def _placed(record: Record) -> dict[tuple[int, int, int], Step]:
-    """Steps by optimizer, by the number of the training pass, and by their number in it."""
-    numbers: dict[int, int] = {}
+    """Steps by optimizer, by the number of the training pass, and by their number in it; of a batch the first."""
     counts: dict[tuple[int, int], int] = {}
+    last: dict[int, tuple[int, int]] = {}
     placed = {}
     trained = {each: index for index, each in enumerate(record.trained)}
     for step in record.steps:
         number = trained.get(step.passes, -1)
-        numbers.setdefault(step.passes, number)
+        if step.batch >= 0 and last.get(step.optimizer) == (step.passes, step.batch):
+            continue
+        last[step.optimizer] = (step.passes, step.batch)
         index = counts.get((step.optimizer, number), 0)
         counts[step.optimizer, number] = index + 1
         placed[step.optimizer, number, index] = step
