@@ -5,13 +5,19 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.errors import WorldError
 from runtime.world import World, current_world
 
 
-class MultiProcessAdapter(logging.LoggerAdapter[logging.Logger]):
+if TYPE_CHECKING:
+    _LoggerAdapter = logging.LoggerAdapter[logging.Logger]
+else:
+    _LoggerAdapter = logging.LoggerAdapter  # Python 3.10 has no generic one
+
+
+class MultiProcessAdapter(_LoggerAdapter):
     """A logger whose calls take two more arguments; messages begin with `[RANK i]`.
 
     main_process_only: True (the default): only the main process logs.
