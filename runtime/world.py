@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,6 +108,9 @@ _at_leaving: list[Callable[[], None]] = []
 #: The group that was left. A wrapped model may hold it, too, and would end it while it holds Python's lock, which a
 #: thread of gloo may be waiting for (torch 2.13: the process hangs). Let go of in here, it ends without that lock.
 _left: list[Any] = []
+#: Older versions (2.6 was seen to) hold the lock there all the same, and hang if that thread still wants it, to let go
+#: of the last collective: it gets this long for it, in seconds.
+_SETTLING = 0.0 if torch.__version__ >= "2.13" else 0.1
 _unfinished: list[str] = []  # what this process no longer waits for, though PyTorch does
 
 
@@ -142,6 +146,13 @@ def leave() -> None:
         dist.destroy_process_group()
 
 
+def _let_go() -> None:
+    """End the group that was left."""
+    if _left:
+        time.sleep(_SETTLING)
+        _left.clear()
+
+
 def _number(environ: Mapping[str, str], name: str, default: int | None) -> int:
     text = environ.get(name)
     if text is None:
@@ -155,7 +166,7 @@ def _number(environ: Mapping[str, str], name: str, default: int | None) -> int:
 
 
 def _start_group(world: World, backend: str, options: InitProcessGroupKwargs) -> None:
-    _left.clear()  # with its store, which may have the port that this one needs
+    _let_go()  # with its store, which may have the port that this one needs
     arguments: dict[str, Any] = {"backend": backend}
     if options.timeout is not None:
         arguments["timeout"] = options.timeout
@@ -183,5 +194,5 @@ def _start_group(world: World, backend: str, options: InitProcessGroupKwargs) ->
 def _at_exit(owner: int) -> None:
     if os.getpid() == owner:
         leave()
-        _left.clear()
+        _let_go()
         end_at_once()
