@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from runtime.errors import WorldError
 from runtime.world import World, current_world
 
-
 if TYPE_CHECKING:
     _LoggerAdapter = logging.LoggerAdapter[logging.Logger]
 else:
