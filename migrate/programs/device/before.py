@@ -1,11 +1,13 @@
 """Devices that tensors are put on before there is an accelerator, which makes one GPU that of the process.
 
-class Runner:
-def __init__(self):
-self.device = torch.device("cuda")
-self.betas = torch.linspace(0, 1, 10).to(self.device)    # the first GPU, in every process
+    class Runner:
+        def __init__(self):
+            self.device = torch.device("cuda")
+            self.betas = torch.linspace(0, 1, 10).to(self.device)    # the first GPU, in every process
 
-def train(self):                                             # makes the accelerator
+        def train(self):                                             # makes the accelerator
+
+Each process has its own GPU only from there on.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ def before(facts: Facts, program: Program, placement: Placement) -> Before:
     """The functions that run too early, and the devices that they use."""
     calls = list(Draws(facts, program).calls_before(placement.accelerator))
     entered = [target for call in calls for target in (*facts.targets(call), *_made(facts, call))]
-    units = reached(facts, [*entered, *_own_constructor(facts, program.start)])
+    units = reached(facts, [*entered, *_own_constructor(program.start)])
     units -= {program.start, *units_from(facts, *([program.start] if program.start is not None else []))}
     calls += [node for unit in units for node in facts.own(unit) if isinstance(node, ast.Call)]
     used = {
@@ -64,14 +66,18 @@ def _put_on(call: ast.Call) -> Iterator[ast.expr]:
     yield from (keyword.value for keyword in call.keywords if keyword.arg == "device")
 
 
-def _made(facts: Facts, call: ast.Call) -> Iterator[Unit]:
+def _made(facts: Facts, call: ast.Call) -> Iterator[Function]:
     """The constructor that a call of a class enters."""
     for value in facts.values(call.func):
         if isinstance(value.unit, Class):
-            yield from (m.unit for m in value.unit.lookup("__init__") if isinstance(m.unit, Function))
+            yield from _constructors(value.unit)
 
 
-def _own_constructor(facts: Facts, start: Unit | None) -> Iterator[Unit]:
+def _own_constructor(start: Unit | None) -> Iterator[Function]:
     """The constructor of the object whose method makes the accelerator, in whatever line that is made."""
     if isinstance(start, Function) and start.owner is not None and start.name != "__init__":
-        yield from (m.unit for m in start.owner.lookup("__init__") if isinstance(m.unit, Function))
+        yield from _constructors(start.owner)
+
+
+def _constructors(cls: Class) -> Iterator[Function]:
+    return (value.unit for value in cls.lookup("__init__") if isinstance(value.unit, Function))
