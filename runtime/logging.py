@@ -61,7 +61,8 @@ class MultiProcessAdapter(_LoggerAdapter):
         key = (str(msg), *map(str, args))
         if key not in self._told:
             self._told.add(key)
-            self.warning(msg, *args, **{"stacklevel": 3, **kwargs})
+            # Not by way of `warning`, which is a level more for Python 3.10 and none for newer ones.
+            self.log(logging.WARNING, msg, *args, **{"stacklevel": 3, **kwargs})
 
 
 def get_logger(name: str, log_level: str | None = None) -> MultiProcessAdapter:

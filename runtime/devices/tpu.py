@@ -36,10 +36,9 @@ class Tpu(Device):
 
     @classmethod
     def is_available(cls) -> bool:
-        accelerator = getattr(torch, "accelerator", None)  # from torch 2.6 on
-        if accelerator is None or not accelerator.is_available():
+        if not torch.accelerator.is_available():  # torch 2.6 raises where newer ones give None
             return False
-        found = accelerator.current_accelerator()
+        found = torch.accelerator.current_accelerator()
         return found is not None and found.type == "tpu"
 
     @classmethod

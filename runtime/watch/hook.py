@@ -16,6 +16,8 @@ from runtime.watch.places import Doing, place_of_error
 from runtime.watch.reports import Report
 from runtime.world import end_at_once
 
+#: For Python 3.10: what many libraries bring, so that groups of exceptions are shown as newer versions show them.
+_BACKPORT = "exceptiongroup"
 LET_SPEAK_S = 0.5  # a launcher stops all once one has ended: the one that speaks for all must have done so by then
 
 
@@ -42,7 +44,7 @@ class Hook:
         if not issubclass(kind, Exception):  # Ctrl-C reaches all of them
             return self.previous(kind, error, traceback)
         line = self._line(error)
-        if line and _below(self.previous) is sys.__excepthook__:
+        if line and _shows_as_python_does(_below(self.previous)):
             sys.stderr.write(f"[runtime] {line}\n")
             time.sleep(LET_SPEAK_S)
         else:
@@ -71,6 +73,11 @@ def _below(hook: Any) -> Any:
             break
         hook = inside[0]
     return hook
+
+
+def _shows_as_python_does(hook: Any) -> bool:
+    """Whether nobody has put in a hook that decides for itself what is shown."""
+    return hook is sys.__excepthook__ or getattr(hook, "__module__", "").partition(".")[0] == _BACKPORT
 
 
 _installed: list[Hook] = []

@@ -9,6 +9,7 @@ from unittest import mock
 
 import torch
 from ranks import run_ranks
+from shards import needs_shards
 from torch import nn
 
 from runtime import Accelerator, FullyShardedDataParallelPlugin
@@ -105,6 +106,7 @@ def resumes(place, kind):
     return loaded, later
 
 
+@needs_shards
 def test_shards_and_whole_state_are_loaded_by_any_number_of_processes(tmp_path):
     (results, told, damaged), other = run_ranks(saves, 2, str(tmp_path))
     assert other[0] == results

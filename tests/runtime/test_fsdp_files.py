@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from ranks import run_ranks
+from shards import needs_shards
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -149,6 +150,7 @@ def files(tmp_path_factory):
     return folder, run_ranks(two, 2, str(folder))
 
 
+@needs_shards
 def test_plain_checkpoints_load_into_shards_and_shards_into_plain_models(files):
     folder, (main, other) = files
     kept = torch.load(folder / "plain.pt")
@@ -164,6 +166,7 @@ def test_plain_checkpoints_load_into_shards_and_shards_into_plain_models(files):
     assert errors == same_errors == ["RuntimeError"] * 2
 
 
+@needs_shards
 def test_all_start_with_the_values_of_the_main_process(files):
     _, (main, other) = files
     (mine, empty), statistics = main[1]
@@ -190,6 +193,7 @@ def hybrid():
     return accelerator.get_state_dict(model), weight.device_mesh.shape, tuple(weight.to_local().shape)
 
 
+@needs_shards
 def test_replicas_of_shards_compute_what_one_process_does():
     expected, _ = plain(net())
     results = run_ranks(hybrid, 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from ranks import run_ranks
+from shards import CAN_SHARD
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -50,8 +51,7 @@ BY_SIZE = FullyShardedDataParallelPlugin(auto_wrap_policy="size_based_wrap", min
 ENGINES = {
     "replicas": {},
     "averaged": {"kwargs_handlers": AVERAGED},
-    "shards": {"fsdp_plugin": BY_SIZE},
-}
+} | ({"shards": {"fsdp_plugin": BY_SIZE}} if CAN_SHARD else {})
 
 
 def train(name, micro_steps=1, **options):

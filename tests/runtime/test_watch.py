@@ -166,6 +166,21 @@ def test_one_traceback_when_one_process_fails(in_backward, stays):
     assert in_backward or ("waited in gather, at " in follower and "in broken" in follower)
 
 
+def test_hooks_that_show_what_python_does_give_way(monkeypatch, capsys):
+    from runtime.watch import hook
+
+    def of_the_backport(*_):
+        raise AssertionError("the follower shows a traceback")
+
+    of_the_backport.__module__ = "exceptiongroup._formatting"
+    monkeypatch.setattr(sys, "excepthook", of_the_backport)
+    monkeypatch.setattr(hook, "end_at_once", lambda: None)
+    monkeypatch.setattr(hook, "LET_SPEAK_S", 0.0)
+    follower = hook.Hook(SimpleNamespace(cause_of=lambda _: "rank 1 has ended"), rank=0)
+    follower(RuntimeError, RuntimeError("connection closed"), None)
+    assert capsys.readouterr().err == "[runtime] rank 1 has ended\n"
+
+
 def one_leaves():
     hurry()
     a = Accelerator(cpu=True)

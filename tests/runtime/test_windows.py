@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 import torch
 from ranks import run_ranks
+from shards import needs_shards
 from torch import nn
 from torch.utils.data import DataLoader
 
@@ -159,15 +160,20 @@ def sharded_is_refused():
 def on_two_processes():
     each = gradients_in_each_batch()
     accelerator = Accelerator(cpu=True)
-    return each, averaged_later(accelerator), trained_locally(accelerator), sharded_is_refused()
+    return each, averaged_later(accelerator), trained_locally(accelerator)
 
 
 def test_on_two_processes():
     found = run_ranks(on_two_processes, 2)
-    for rank, (each, later, (weights, end), refusal) in enumerate(found):
+    for rank, (each, later, (weights, end)) in enumerate(found):
         assert each == [0.75, 1.5]  # the mean of 1 and 2, halved, once and twice
         own = rank + 1.0
         assert later == (own, 3.0, 1.5)  # own sums 2 and 4 become their mean; then a step as ever
         assert weights == [own, 3.0, 3.0 + own]
         assert end == (4.5, 0.271)  # 0.38 and 0 after two steps, so 0.19; then 0.371 and 0.171
+
+
+@needs_shards
+def test_shards_do_not_train_locally():
+    for refusal in run_ranks(sharded_is_refused, 2):
         assert "is sharded" in refusal
