@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.distributed import SAMPLERS
 from migrate.analysis.syntax import gives_up
 
 if TYPE_CHECKING:
@@ -21,9 +22,22 @@ def ends(world: World, block: list[ast.stmt]) -> bool:
 
 
 def certain(world: World, statement: ast.If) -> list[ast.stmt] | None:
-    """The statements of a decided `if` that stay; what the program itself has switched off (`if False:`) is its own."""
-    truth = None if isinstance(statement.test, ast.Constant) else world.truth(statement.test)
-    if truth is None:
+    """The statements of a decided `if` that stay; what the program itself has switched off (`if False:`) is its own.
+
+    But where it has switched several processes on (`if True:  # args.distributed`), that is no question any more.
+    """
+    truth = world.truth(statement.test)
+    if truth is None or (isinstance(statement.test, ast.Constant) and not _shares_out(world, statement, truth)):
         return None
     kept, other = (statement.body, statement.orelse) if truth else (statement.orelse, statement.body)
     return other if gives_up(kept) and not gives_up(other) else kept
+
+
+def _shares_out(world: World, statement: ast.If, truth: bool) -> bool:
+    """Whether what runs of a switched branch deals the data out."""
+    runs = statement.body if truth else statement.orelse
+    return any(
+        isinstance(node, ast.Call) and bool(world.facts.called(node) & SAMPLERS)
+        for part in runs
+        for node in ast.walk(part)
+    )

@@ -327,3 +327,40 @@ def test_a_flag_that_joins_as_a_launcher_does(convert_text):
 
     assert "sampler = RandomSampler(data)" in result
     assert "OMPI" not in result
+
+
+SWITCHED = EVALUATED.replace(
+    "sampler, held_out_sampler = DistributedSampler(data), DistributedSampler(held_out{given})\n",
+    """if {test}:  # args.distributed
+    sampler = DistributedSampler(data)
+    held_out_sampler = DistributedSampler(held_out, shuffle=False)
+else:
+    sampler = RandomSampler(data)
+    held_out_sampler = SequentialSampler(held_out)
+""",
+).replace("DataLoader, Dist", "DataLoader, RandomSampler, SequentialSampler, Dist")
+
+
+def test_a_branch_that_is_switched_to_several_processes_is_no_question(convert_text):
+    _, result = convert_text(SWITCHED.format(test="True"))
+
+    assert "loader = DataLoader(data, batch_size=4, shuffle=True)" in result
+    assert "test_loader = DataLoader(held_out, batch_size=4)" in result
+    assert "Sampler" not in result.replace("use_seedable_sampler", "")
+    assert "if True" not in result
+
+
+def test_the_other_branch_may_be_the_one_that_is_switched_on(convert_text):
+    text = SWITCHED.format(test="False")
+    mine, other = text[text.index("    sampler =") :].partition("loader =")[0].split("else:\n")
+    _, result = convert_text(text.replace(mine + "else:\n" + other, other + "else:\n" + mine))
+
+    assert "loader = DataLoader(data, batch_size=4, shuffle=True)" in result
+    assert "RandomSampler" not in result
+
+
+def test_what_is_switched_off_and_has_nothing_to_do_with_processes_stays(convert_text):
+    text = EVALUATED.format(given=", shuffle=False").replace("model = nn", "if False:\n    data = None\nmodel = nn", 1)
+    _, result = convert_text(text)
+
+    assert "if False:\n    data = None\n" in result
