@@ -17,6 +17,8 @@ from migrate.alone.pen import Pen
 from migrate.alone.presence import Presence
 from migrate.alone.rewriting import Rewriting, starts
 from migrate.alone.samplers import Samplers
+from migrate.alone.scalers import WORDS as SCALERS
+from migrate.alone.scalers import Scalers
 from migrate.alone.scales import Scales
 from migrate.alone.setup import Setups
 from migrate.alone.sums import Sums
@@ -68,9 +70,9 @@ def stages(facts: Facts) -> list[Stage]:
 
 def stage(facts: Facts, modules: tuple[Module, ...], beside: Bystanders | None = None) -> Stage | None:
     """What becomes of some modules; None if nothing has to: no processes, no apex, no backward of another kind."""
-    starting, plain = starts(facts, modules), losses.Losses(facts, modules)
+    starting, plain, scalers = starts(facts, modules), losses.Losses(facts, modules), Scalers(facts, modules)
     has_processes = bool(starting)
-    if not has_processes and not apex.is_used(facts, modules) and not plain.forms:
+    if not has_processes and not apex.is_used(facts, modules) and not plain.forms and not scalers.made:
         return None
     world = World(facts, modules, beside)
     sums, setups = Sums(world), Setups(world)
@@ -85,6 +87,7 @@ def stage(facts: Facts, modules: tuple[Module, ...], beside: Bystanders | None =
     plan = _plan(files)
     half.run(Pen(plan))
     plain.run(Pen(plan))
+    scalers.run(Pen(plan))
     if has_processes:
         rewriting = Rewriting(world, Pen(plan), setups, sums, half.gone)
         rewriting.run()
@@ -167,7 +170,8 @@ def _groups(facts: Facts) -> list[tuple[Module, ...]]:
 
     Scripts that share nothing but a file without such words (their data, say) stand or fall by themselves.
     """
-    left = [module for module in facts.editable if any(word in module.file.content for word in _WORDS)]
+    words = (*_WORDS, *(SCALERS if any(SCALERS[0] in module.file.content for module in facts.editable) else ()))
+    left = [module for module in facts.editable if any(word in module.file.content for word in words)]
     groups: list[tuple[Module, ...]] = []
     while left:
         group = {left.pop(0)}

@@ -220,7 +220,12 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
 def _kept(
     facts: Facts, loops: Loops, program: Program, prepared: tuple[Named, ...], units: set[Unit], stages: Stages
 ) -> Iterator[Refusal]:
-    """What goes on with raw objects; the methods of a raw model are right where their gradients are shared or alike."""
+    """What goes on with raw objects; the methods of a raw model are right where their gradients are shared or alike.
+
+    `model_without_ddp = model` is one of a program that wraps its model itself, as long as it does.
+    """
+    if program.unready:
+        return
     is_right = not program.training_loaders or any(averages_after_backward(facts, loops, program))
     yield from kept_raw(facts, program, prepared, units, stages, in_methods=is_right)
 

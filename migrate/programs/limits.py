@@ -138,6 +138,8 @@ def _backward_forms(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
         for call in loop.backwards:
             if autograd := facts.called(call) & AUTOGRAD_BACKWARD:
                 yield Refusal(call, "MIG105", *backwards.of_several(facts, call, min(autograd)))
+            elif is_scaling(facts, call) and program.unready:
+                pass  # as far as anybody knows, it would be written out once that is mended
             elif is_scaling(facts, call):
                 yield Refusal(
                     call,
@@ -167,8 +169,8 @@ _DISTRIBUTED = {
 
 def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """A program that always distributes itself; one that does so only behind a flag keeps that branch."""
-    if program.handed is not None and program.refusals:
-        return  # what keeps this from being taken out is told already
+    if program.unready:
+        return
     units = [*(loop.unit for loop in program.training), *(u for u in (program.home, program.start) if u is not None)]
     for module in dict.fromkeys(unit.module for unit in units):
         tree = facts.tree(module.tree)

@@ -79,6 +79,7 @@ class Program:
     annotates: bool = False  # a comment says so in the code
     is_for_tpu: bool = False  # what makes a TPU wait is told
     handed: Handed | None = None  # what the program said of several processes, before it was made ready
+    unready: bool = False  # something kept it from being made ready, which is told
     said: tuple[str, ...] = ()  # what a person must know of mixed precision that was apex's
 
     @property
@@ -390,10 +391,9 @@ def _homeless(facts: Facts, loops: Loops, program: Program, wanted: Wanted) -> R
     first = program.training[0].node
     found = find(facts, wanted, everywhere=True)
     if found is not None:
-        home = found.unit
-        paths = files(facts, loops, program.training, home, found.start)
+        paths = files(facts, loops, program.training, found.unit, found.start)
         missing = unnamed(facts, paths)
-        why = f"the model, the optimizer and the loader come together in {module_of(home).path}"
+        why = f"the model, the optimizer and the loader come together in {module_of(found.unit).path}"
         also = f"the program needs {listed(missing)}"
         return Refusal(first, "MIG901", f"{why}: {also}", way_out(paths, missing), missing)
     why, way = why_homeless(facts, wanted)

@@ -251,8 +251,8 @@ def _hand_over(facts: Facts, program: Program, ready: Sequence[Ready]) -> None:
     for one in ready:
         if paths & one.paths:
             program.handed, program.said = one.handed_to(begun), one.said
-            mine = (refusal for refusal in one.refusals if facts.holds(refusal.node))
-            program.refusals = [*mine, *program.refusals]
+            mine = [refusal for refusal in one.refusals if facts.holds(refusal.node)]
+            program.refusals, program.unready = [*mine, *program.refusals], bool(mine)
 
 
 def _is_wanted(found: Finding, options: Options) -> bool:

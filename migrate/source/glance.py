@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # A file that holds one of these is looked at properly: it may train, import anything, or speak to migrate.
-_WORDS = (TRAINS, CONVERTED, *BY_NAME, b"sys.path", b"migrate:")
+_WORDS = (*TRAINS, CONVERTED, *BY_NAME, b"sys.path", b"migrate:")
 _SETTINGS, _SECTION = "pyproject.toml", "migrate"
 
 

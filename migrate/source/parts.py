@@ -44,7 +44,7 @@ def reached(project: Project) -> Sequence[SourceFile]:
 
 def may_train(group: Iterable[SourceFile]) -> bool:
     """Whether some file says what every training loop, and every converted one, says somewhere."""
-    return any(word in file.content for file in group for word in (TRAINS, CONVERTED, *BY_NAME))
+    return any(word in file.content for file in group for word in (*TRAINS, CONVERTED, *BY_NAME))
 
 
 def _links(project: Project) -> Mapping[SourceFile, set[SourceFile]]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from migrate.source.project import SourceFile
 
-TRAINS = b"backward"
+TRAINS = (b"backward", b"NativeScaler", b"ApexScaler")  # of the last two, calling them is a whole step
 CONVERTED = b"ccelerat"  # Accelerator, accelerate, accelerator: loops that are converted have mistakes of their own
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)\b[^\n(\\]*(?:\\\r?\n[^\n(\\]*)*(?:\([^)]*\))?", re.MULTILINE)
 _NAME = re.compile(rb"[^\W\d]\w*")
@@ -28,7 +28,7 @@ def leading_to_training(files: Iterable[SourceFile]) -> set[SourceFile]:
     waiting: list[SourceFile] = []
     importers: dict[bytes, list[SourceFile]] = defaultdict(list)
     for file in files:
-        if TRAINS in file.content or any(word in file.content for word in BY_NAME):
+        if any(word in file.content for word in (*TRAINS, *BY_NAME)):
             waiting.append(file)
         for name in file.imported:
             importers[name].append(file)

@@ -59,6 +59,15 @@ def test_a_file_stands_with_what_it_imports(tmp_path, imports):
     assert names(tmp_path, project) == [{"engine.py", "train.py"}]
 
 
+@pytest.mark.parametrize("name", ["NativeScaler", "ApexScaler"])
+def test_a_scaler_of_a_library_trains_without_the_word_backward(tmp_path, name):
+    script = SCRIPT.replace("loss.backward()\n    optimizer.step()", "scaler(loss, optimizer)")
+    script = f"from timm.utils import {name}\nscaler = {name}()\n{script}"
+    project = written(tmp_path, {"train.py": script, "other.py": "import torch\n"})
+
+    assert names(tmp_path, project) == [{"train.py"}]
+
+
 IN_SIGHT = (
     "importlib.import_module('engine')",
     "importlib.import_module('engine' if len(sys.argv) > 1 else 'eng' + 'ine')",

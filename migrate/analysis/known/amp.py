@@ -12,10 +12,9 @@ CUDA_SCALERS = frozenset(
     f"torch.{name}"
     for name in "amp.GradScaler amp.grad_scaler.GradScaler cuda.amp.GradScaler cuda.amp.grad_scaler.GradScaler".split()
 )
-#: Calling what these make is the whole step: backward, clipping, `optimizer.step()`.
-STEPS_WHEN_CALLED = frozenset(
-    f"timm.utils.{module}{name}" for module in ("", "cuda.") for name in ("NativeScaler", "ApexScaler")
-)
+#: What has a scaler of PyTorch's inside; calling it is the whole step: backward, clipping, `optimizer.step()`.
+STEPS_WITH_TORCH = frozenset({"timm.utils.NativeScaler", "timm.utils.cuda.NativeScaler"})
+STEPS_WHEN_CALLED = STEPS_WITH_TORCH | {"timm.utils.ApexScaler", "timm.utils.cuda.ApexScaler"}
 
 ROWS: tuple[Row, ...] = (
     *(Makes(name, Role.AUTOCAST) for name in sorted(AUTOCAST)),

@@ -1,0 +1,91 @@
+"""Scalers that are called for a whole step: what is written in place of the call, and what is refused."""
+
+import textwrap
+
+import pytest
+
+PROGRAM = """
+import torch
+from timm.utils import NativeScaler
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def train(model, loader, optimizer, scaler, limit=0):
+    for x, y in loader:
+        with torch.cuda.amp.autocast():
+            loss = (model(x) - y).square().mean()
+        optimizer.zero_grad()
+        {step}
+
+
+def main():
+    data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
+    loader = DataLoader(data, batch_size=4)
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    scaler = {made}
+    for epoch in range(2):
+        train(model, loader, optimizer, scaler)
+        torch.save({{"model": model.state_dict(), "scaler": scaler.{state}}}, "model.pt")
+
+
+if __name__ == "__main__":
+    main()
+"""
+BACKWARD = "accelerator.backward(scaler.scale(loss))"
+STEP = "scaler.step(optimizer)\nscaler.update()"
+CLIPPED = "    scaler.unscale_(optimizer)\n    accelerator.clip_grad_norm_(model.parameters(), limit)"
+CHANGED = {
+    "a step": ("scaler(loss, optimizer)", f"{BACKWARD}\n{STEP}"),
+    "no limit": ("scaler(loss, optimizer, clip_grad=None, parameters=model.parameters())", f"{BACKWARD}\n{STEP}"),
+    "clipped": (
+        "scaler(loss, optimizer, clip_grad=limit, parameters=model.parameters())",
+        f"{BACKWARD}\nif limit is not None:\n{CLIPPED}\n{STEP}",
+    ),
+    "clipped by a number": (
+        "scaler(loss, optimizer, 1.0, parameters=model.parameters(), clip_mode='norm')",
+        f"{BACKWARD}\nscaler.unscale_(optimizer)\naccelerator.clip_grad_norm_(model.parameters(), 1.0)\n{STEP}",
+    ),
+    "twice": (
+        "scaler(loss, optimizer, create_graph=limit > 0)",
+        f"accelerator.backward(scaler.scale(loss), create_graph=limit > 0)\n{STEP}",
+    ),
+    "now and then": (
+        "scaler(loss, optimizer, need_update=limit > 0)",
+        f"{BACKWARD}\nif limit > 0:\n{textwrap.indent(STEP, '    ')}",
+    ),
+}
+LEFT = {
+    "clipped in another way": {"step": "scaler(loss, optimizer, 1.0, parameters=model.parameters(), clip_mode='agc')"},
+    "a mode that an option chooses": {
+        "step": "scaler(loss, optimizer, limit, parameters=model.parameters(), clip_mode=limit)"
+    },
+    "arguments out of sight": {"step": "scaler(loss, optimizer, *limit)"},
+    "settings of its own": {"made": "NativeScaler('cpu')"},
+    "what only it has": {"state": "state_dict_key"},
+    "apex's": {"made": "ApexScaler()"},
+}
+
+
+def program(step="scaler(loss, optimizer)", made="NativeScaler()", state="state_dict()"):
+    text = PROGRAM.format(step=textwrap.indent(step, "        ").strip(), made=made, state=state)
+    return text.replace("NativeScaler", "ApexScaler") if "Apex" in made else text
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_the_step_is_written_out(convert_text, name):
+    before, after = CHANGED[name]
+    _, result = convert_text(program(before))
+
+    assert textwrap.indent(after, "        ") + "\n" in result
+    assert "    scaler = torch.cuda.amp.GradScaler()\n" in result
+    assert "timm" not in result
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_means_something_else_is_refused(convert_text, name):
+    report, result = convert_text(program(**LEFT[name]))
+
+    assert result == program(**LEFT[name]).lstrip("\n")
+    assert "a scaler of a library computes the gradients and steps here" in {f.message for f in report.findings}
