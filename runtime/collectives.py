@@ -190,7 +190,8 @@ def reduce(
     """`data` summed, averaged, or as its largest values over the processes; new tensors, also on one process.
 
     Python numbers keep their type: an int stays exact (int64), a float is reduced in float64. The mean of whole
-    numbers is a floating-point number. Numbers and arrays of NumPy come back as such. With "none" nothing is exchanged.
+    numbers is a floating-point number: of tensors in PyTorch's default dtype, of all others in float64. Numbers and
+    arrays of NumPy come back as such. With "none" nothing is exchanged.
 
     Raises:
         ConfigurationError: `reduction` is none of "sum", "mean", "max" and "none".
@@ -226,6 +227,9 @@ def _is_numpy(leaf: Any) -> bool:
 def _finished(tensor: Tensor | None, leaf: Any, reduction: str, size: int, scale: float) -> Any:
     if tensor is None:
         return None
+    is_changed = reduction == "mean" or scale != 1.0
+    if is_changed and not isinstance(leaf, Tensor) and not tensor.is_floating_point() and not tensor.is_complex():
+        tensor = tensor.double()  # PyTorch divides whole numbers in float32, which knows no more than 2**24 of them
     if reduction == "mean":
         tensor = tensor / size
     if scale != 1.0:
@@ -234,7 +238,7 @@ def _finished(tensor: Tensor | None, leaf: Any, reduction: str, size: int, scale
         weight = scale / size if reduction == "mean" else scale
         joins = leaf.requires_grad and reduction != "max"  # the largest has no gradient to hand on
         return _Joined.apply(leaf, tensor, weight) if joins else tensor  # type: ignore[no-untyped-call]
-    return tensor.numpy()[()] if _is_numpy(leaf) and not isinstance(leaf, float) else tensor.item()
+    return tensor.numpy()[()] if _is_numpy(leaf) else tensor.item()
 
 
 class _Joined(torch.autograd.Function):

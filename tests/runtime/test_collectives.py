@@ -150,6 +150,11 @@ def reduces():
     assert a.reduce(torch.tensor([3 + r]), "mean").tolist() == [3.5]
     single, array = a.reduce((np.float32(r + 0.5), np.array([r, 2])))
     assert (type(single), single, array.tolist()) == (np.float32, 2.0, [1, 4])
+    many = 2**25 + 1 + 2 * r  # float32 has no such number
+    assert a.reduce(many, "mean") == 2**25 + 2
+    assert a.reduce(many, scale=0.5) == 2**25 + 2
+    assert a.reduce((np.int64(many), np.array([many])), "mean") == (2**25 + 2, [2**25 + 2])
+    assert type(a.reduce(np.float64(r))) is np.float64
     assert a.reduce(torch.ones(2, dtype=torch.bfloat16)).tolist() == [2, 2]
     assert a.reduce(torch.ones(2, dtype=torch.float16)).tolist() == [2, 2]
     assert a.reduce(torch.tensor([1.0 - r, r]), "max").tolist() == [1, 1]
