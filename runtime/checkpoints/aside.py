@@ -28,7 +28,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from runtime.checkpoints.layout import MANIFEST, automatic, is_state, number_of
+from runtime.checkpoints.layout import MANIFEST, automatic_number, is_state
 from runtime.checkpoints.manifest import Manifest
 from runtime.checkpoints.sink import to_disk
 from runtime.errors import LoadError
@@ -107,8 +107,8 @@ def remove(folder: Path) -> None:
 
 
 def keep_newest(parent: Path, limit: int) -> None:
-    """Remove the numbered checkpoints of a folder but the `limit` with the largest numbers."""
-    numbered = [(number_of(path.name), path) for path in parent.iterdir() if path.name.startswith(automatic(0)[:-1])]
+    """Remove the checkpoints of automatic names in a folder but the `limit` with the largest numbers."""
+    numbered = [(automatic_number(path.name), path) for path in parent.iterdir() if path.is_dir()]
     for _, path in sorted((number, path) for number, path in numbered if number is not None)[:-limit]:
         try:
             remove(path)

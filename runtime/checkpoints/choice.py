@@ -9,12 +9,13 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from string import digits
 from typing import Any
 
 from runtime.checkpoints.aside import recover
 from runtime.checkpoints.contents import Reading, read
 from runtime.checkpoints.crew import Crew
-from runtime.checkpoints.layout import MANIFEST, is_checkpoint, is_whole_state, number_of
+from runtime.checkpoints.layout import MANIFEST, automatic_number, is_checkpoint, is_whole_state
 from runtime.checkpoints.manifest import Manifest, problems
 from runtime.errors import LoadError
 
@@ -56,17 +57,18 @@ def newest_first(parent: Path) -> list[Path]:
     """The checkpoints in a folder: by their numbers where they are named alike, else by the time of their end."""
     found = [path for path in parent.iterdir() if not path.name.startswith(".") and path.is_dir()]
     found = [path for path in found if is_checkpoint(path)]
-    stems = {path.name.rstrip("0123456789") for path in found}
-    if len(stems) == 1 and all(path.name[-1].isdigit() for path in found):
-        return sorted(found, key=lambda path: number_of(path.name) or 0, reverse=True)
+    stems = {path.name.rstrip(digits) for path in found}
+    if len(stems) == 1 and all(path.name not in stems for path in found):
+        (stem,) = stems
+        return sorted(found, key=lambda path: int(path.name[len(stem) :]), reverse=True)
     return sorted(found, key=_time_of, reverse=True)
 
 
 def next_number(parent: Path) -> int:
-    """One more than the largest number of the folders here; 0 without one."""
+    """One more than the largest number of an automatic name of the folders here; 0 without one."""
     if not parent.is_dir():
         return 0
-    numbers = [number_of(path.name) for path in parent.iterdir() if not path.name.startswith(".") and path.is_dir()]
+    numbers = [automatic_number(path.name) for path in parent.iterdir() if path.is_dir()]
     return max((number + 1 for number in numbers if number is not None), default=0)
 
 

@@ -18,6 +18,7 @@ SHARDED_OPTIMIZER = "optimizer_{}"
 _WHOLE = re.compile(
     r"(model|pytorch_model|optimizer|scheduler|dl_state_dict)(_\d+)?\.(safetensors|bin)|scaler\.pt|custom_checkpoint_\d+\.pkl"
 )
+_AUTOMATIC = re.compile(r"checkpoint_(\d+)")
 _CUSTOM = re.compile(r"custom_checkpoint_\d+\.pkl")
 _MARKS = (MANIFEST, SAFE_MODEL, MODEL, OPTIMIZER, "random_states_0.pkl", SHARDED_MODEL.format(0))
 
@@ -57,9 +58,9 @@ def automatic(iteration: int) -> str:
     return f"checkpoint_{iteration}"
 
 
-def number_of(name: str) -> int | None:
-    """The number at the end of a name; None without one."""
-    match = re.search(r"(\d+)\D*$", name)
+def automatic_number(name: str) -> int | None:
+    """The number in a name that `automatic` gives; None for any other, such as that of a copy."""
+    match = _AUTOMATIC.fullmatch(name)
     return None if match is None else int(match[1])
 
 

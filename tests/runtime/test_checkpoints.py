@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import warnings
@@ -213,6 +214,18 @@ def test_ten_comes_after_nine(tmp_path):
     training.accelerator.save_state()
     training.accelerator.save_state()
     assert os.listdir(tmp_path / "checkpoints") == ["checkpoint_10"]
+
+
+def test_copies_under_other_names_are_neither_removed_nor_counted(tmp_path):
+    training = automatic(tmp_path, total_limit=1)
+    first = training.accelerator.save_state()
+    shutil.copytree(first, first.with_name("checkpoint_0_best"))
+    shutil.copytree(first, first.with_name("checkpoint_0_of_2026"))
+    training.accelerator.save_state()
+    names = ["checkpoint_0_best", "checkpoint_0_of_2026", "checkpoint_1"]
+    assert sorted(os.listdir(tmp_path / "checkpoints")) == names
+    training.accelerator.load_state(tmp_path / "checkpoints" / "checkpoint_1")
+    assert training.accelerator.save_iteration == 2
 
 
 def test_the_newest_good_checkpoint_is_found(tmp_path):
