@@ -19,8 +19,11 @@ def split(inputs: Any, rank: int, world: int, apply_padding: bool = False) -> An
     Args:
         apply_padding: repeat the last element of the whole input until all parts are equally long.
 
+    Returns:
+        A part of the type of the input; `inputs` itself on one process.
+
     Raises:
-        ConfigurationError: the values of a dictionary differ in length, or there is nothing to repeat.
+        ConfigurationError: the values of a dictionary differ in length.
         TypeError: the input cannot be cut.
     """
     if world == 1:
@@ -33,7 +36,7 @@ def split(inputs: Any, rank: int, world: int, apply_padding: bool = False) -> An
 
 def _length(inputs: Any) -> int:
     if not isinstance(inputs, Mapping):
-        if not hasattr(inputs, "__len__"):
+        if not (hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__")):
             raise TypeError(
                 f"split_between_processes cannot cut a {type(inputs).__name__}. Pass a list, tuple, tensor, data set, "
                 "or a dictionary of these."
@@ -51,7 +54,13 @@ def _cut(inputs: Any, start: int, stop: int, more: int) -> Any:
     if hasattr(inputs, "select") and not isinstance(inputs, torch.Tensor):  # datasets.Dataset
         return inputs.select([*range(start, stop), *[len(inputs) - 1] * more])
     own = inputs[start:stop]
-    for _ in range(more):
-        last = inputs[-1:]
-        own = torch.cat([own, last]) if isinstance(own, torch.Tensor) else own + last
-    return own
+    if not more:
+        return own
+    if isinstance(inputs, torch.Tensor) or hasattr(inputs, "__array_interface__"):  # of which + would be a sum
+        return inputs[[*range(start, stop), *[-1] * more]]
+    if isinstance(own, (list, tuple, str, bytes)):
+        return own + inputs[-1:] * more
+    raise TypeError(
+        f"split_between_processes(apply_padding=True) cannot repeat the last element of a {type(inputs).__name__}. "
+        "Pass a list, tuple, tensor or array, or leave apply_padding out."
+    )

@@ -124,12 +124,18 @@ def test_inputs_are_split_between_processes():
         assert [split(inputs, rank, 3, apply_padding) for rank in range(3)] == parts
     rows = torch.arange(8).view(4, 2)
     assert split(rows, 2, 3, apply_padding=True).tolist() == [[6, 7], [6, 7]]
+    array = split({"x": np.arange(4)}, 2, 3, apply_padding=True)["x"]
+    assert (type(array), array.tolist()) == (np.ndarray, [3, 3])
+    assert split(range(4), 0, 3, apply_padding=True) == range(2)
     with Accelerator(cpu=True).split_between_processes(rows) as own:
         assert own is rows
     with pytest.raises(ValueError, match=r"differ in length: \{'a': 1, 'b': 2\}"):
         split({"a": [1], "b": [1, 2]}, 0, 2)
-    with pytest.raises(TypeError, match="cannot cut a int"):
-        split(3, 0, 2)
+    for inputs in (3, {3, 4}):
+        with pytest.raises(TypeError, match=f"cannot cut a {type(inputs).__name__}"):
+            split(inputs, 0, 2)
+    with pytest.raises(TypeError, match="cannot repeat the last element of a range"):
+        split(range(3), 1, 2, apply_padding=True)
 
 
 def reduces():
