@@ -39,6 +39,12 @@ class Files(Processes):
         """The number of the next checkpoint with an automatic name."""
         return self.project_configuration.iteration
 
+    @property
+    def _writes_files(self) -> bool:
+        """Whether this process writes what all have alike."""
+        on_each = self.project_configuration.save_on_each_node
+        return self.is_local_main_process if on_each else self.is_main_process
+
     def unwrap_model(self, model: Any, keep_fp32_wrapper: bool = True, keep_torch_compile: bool = True) -> Any:
         """The model that was given to `prepare`, without DistributedDataParallel or DataParallel around it.
 
@@ -61,15 +67,17 @@ class Files(Processes):
     def save(self, obj: Any, f: str | os.PathLike[str] | IO[bytes], safe_serialization: bool = False) -> None:
         """`torch.save` by the main process, into a file that is either whole or not there.
 
+        With `ProjectConfiguration(save_on_each_node=True)` one process of each machine writes it.
+
         Raises:
-            SaveError: `obj` holds this process's part of a sharded model.
+            SaveError: `obj` holds this process's part of a sharded model, or the folder is missing.
         """
         if any(is_distributed_tensor(leaf) for leaf in leaves(obj)):
             raise SaveError(
                 "what is to be saved holds distributed tensors, of which this process has a part. Save what all "
                 "processes get by accelerator.get_state_dict(model), or call accelerator.save_state()."
             )
-        if self.is_main_process:
+        if self._writes_files:
             save.save(obj, f, safe_serialization)
 
     def save_model(
@@ -79,7 +87,16 @@ class Files(Processes):
         max_shard_size: int | str = "10GB",
         safe_serialization: bool = True,
     ) -> None:
-        """The model's weights into a folder, as `model.safetensors` or `pytorch_model.bin`."""
+        """The model's weights into a folder, as `model.safetensors` or `pytorch_model.bin`.
+
+        Written by those that `save` writes by; of a sharded model, which all processes must save, by the main one.
+
+        Args:
+            max_shard_size: bytes, or text such as "10GB", of one file; larger models go into several, and an index.
+
+        Raises:
+            SaveError: the folder is a file, or the values are none that safetensors can hold.
+        """
         state = self.get_state_dict(model)
-        if self.is_main_process:
+        if self.is_main_process or (self._writes_files and not self._strategy.is_sharded(model)):
             save.save_weights(state, Path(save_directory), max_shard_size, safe_serialization)

@@ -141,9 +141,13 @@ def saves_apart(folder):
     mine = Path(folder) / rank
     project = ProjectConfiguration(mine, automatic_checkpoint_naming=True, save_on_each_node=True)
     accelerator = Accelerator(cpu=True, project_config=project)
-    accelerator.prepare(nn.Linear(2, 2))
+    model = accelerator.prepare(nn.Linear(2, 2))
     accelerator.save_state()
     accelerator.save_state()
+    accelerator.save([rank], mine / "own.pt")
+    accelerator.save_model(model, mine / "weights")
+    assert os.listdir(mine / "weights") == ["model.safetensors"]
+    assert torch.load(mine / "own.pt") == [rank]
     files = sorted(os.listdir(mine / "checkpoints" / "checkpoint_1"))
     if rank == "1":
         (mine / "checkpoints" / "checkpoint_1" / "model.safetensors").unlink()
