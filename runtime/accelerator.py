@@ -16,6 +16,7 @@ import gc
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch import nn
@@ -174,9 +175,8 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
         self._optimizers: list[Optimizer] = []
         self._schedulers: list[LRScheduler] = []
         self._dataloaders: list[DataLoader[Any]] = []
-        self._results: dict[
-            int, tuple[Any, Any]
-        ] = {}  # id of what was prepared, or came out → (that object, the result)
+        # By the id of what was prepared, or came out: that object, kept so that its id stays its own, and the result.
+        self._results: dict[int, tuple[Any, Any]] = {}
         self._undo: list[Callable[[], None]] = []
         self._become_current()
 
@@ -348,19 +348,16 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
         Raises:
             SaveError: the last `save_state(async_save=True)` has failed.
         """
-        try:
+        with ExitStack() as then:  # each whatever went wrong before it, and the last of these first
+            then.callback(self._termination.stop)  # a signal that comes again while processes leave ends none of them
+            then.callback(self._leave)
+            then.callback(self._finish_trackers)
             self.wait_for_save()
-        finally:
-            self._finish()
 
-    def _finish(self) -> None:
-        try:
-            self._finish_trackers()
-        finally:
-            if self.num_processes > 1:
-                self.wait_for_everyone()
-                leave()
-            self._termination.stop()  # last: a signal that comes again while processes leave ends none of them
+    def _leave(self) -> None:
+        if self.num_processes > 1:
+            self.wait_for_everyone()
+            leave()
 
 
 def _is_asked_for(*topics: str, given: tuple[object, ...]) -> bool:

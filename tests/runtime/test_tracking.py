@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import sys
 import types
 import warnings
@@ -186,9 +187,12 @@ def test_every_tracker_finishes_before_the_first_error_is_raised():
     own = Memory()
     accelerator = Accelerator(cpu=True, log_with=[Broken(), own])
     accelerator.init_trackers("digits")
+    before = signal.getsignal(signal.SIGTERM)
+    accelerator.on_termination()
     with pytest.raises(OSError, match="disk full"):
         accelerator.end_training()
     assert own.heard[-1] == ("finish",)
+    assert signal.getsignal(signal.SIGTERM) == before  # else nothing would end the process any more
 
 
 # files
