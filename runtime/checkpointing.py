@@ -300,7 +300,7 @@ class Checkpointing(Files):
             hook([unwrapped(model) for model in self._models], weights, str(folder))
         positions = [_position(loader) for loader in self._dataloaders]
         parts = collected(
-            weights=weights, safe=safe, optimizers=[self._strategy.optimizer_state(None, o) for o in optimizers],
+            weights=weights, safe=safe, optimizers=[self._strategy.optimizer_state(o) for o in optimizers],
             schedulers=self._schedulers, scaler=self.scaler, positions=positions, customs=self._custom_objects,
             device=self._device, world=self._world, is_leader=self._crew.is_leader,
             shards=[part for item in sharded for part in item.parts(self.process_index)],

@@ -71,7 +71,7 @@ class Restored:
         for index, (model, state) in enumerate(zip(self.models, weights, strict=True)):
             self._load_model(folder, index, model, state)
         for optimizer, state in zip(self.optimizers, optimizers, strict=True):
-            self.strategy.load_optimizer_state(None, optimizer, state)
+            self.strategy.load_optimizer_state(optimizer, state)
         for item in self.sharded:
             item.load_from(folder)
         for item, state in [
@@ -96,10 +96,7 @@ class Restored:
         inner = unwrapped(model, keep_torch_compile=False)
         fitting = _with_aliases(_plain(state, inner), inner)
         try:
-            if self.strategy.is_sharded(inner):
-                self.strategy.load_state_dict(inner, fitting, self.model_options.get("strict", True))
-            else:
-                inner.load_state_dict(fitting, **self.model_options)
+            self.strategy.load_state_dict(inner, fitting, **self.model_options)
         except RuntimeError as error:
             told = " ".join(str(error).split())
             raise LoadError(f"checkpoint {folder}: the weights are not those of model {index}: {told}") from error

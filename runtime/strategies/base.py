@@ -98,18 +98,22 @@ class Strategy:
         """
         return dict(unwrapped(model, keep_torch_compile=False).state_dict())
 
-    def load_state_dict(self, model: nn.Module, state: dict[str, Any], strict: bool = True) -> Any:
-        """Load what `state_dict` gave; a sharded model takes what the main process has, and only that."""
-        return unwrapped(model, keep_torch_compile=False).load_state_dict(state, strict=strict)
+    def load_state_dict(self, model: nn.Module, state: dict[str, Any], **options: Any) -> None:
+        """Load what `state_dict` gave; a sharded model takes what the main process has, and only that.
 
-    def optimizer_state(self, model: nn.Module | None, optimizer: Optimizer) -> dict[str, Any]:
+        Args:
+            options: of `Module.load_state_dict`.
+        """
+        unwrapped(model, keep_torch_compile=False).load_state_dict(state, **options)
+
+    def optimizer_state(self, optimizer: Optimizer) -> dict[str, Any]:
         """The whole state of the optimizer in the form of `Optimizer.state_dict()`, with plain tensors.
 
         Of sharded parameters it is gathered on the main process, on its CPU; the others get an empty dictionary.
         """
         return optimizer.state_dict()
 
-    def load_optimizer_state(self, model: nn.Module | None, optimizer: Optimizer, state: dict[str, Any]) -> None:
+    def load_optimizer_state(self, optimizer: Optimizer, state: dict[str, Any]) -> None:
         """Load what `optimizer_state` gave; for sharded parameters what the main process has, and only that."""
         optimizer.load_state_dict(state)
 

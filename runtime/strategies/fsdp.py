@@ -222,16 +222,17 @@ class Fsdp(Strategy):
     def state_dict(self, model: nn.Module) -> dict[str, Any]:
         return shards.gathered(self._world, super().state_dict(model))
 
-    def load_state_dict(self, model: nn.Module, state: dict[str, Any], strict: bool = True) -> Any:
+    def load_state_dict(self, model: nn.Module, state: dict[str, Any], **options: Any) -> None:
         inner = unwrapped(model, keep_torch_compile=False)
-        own = inner.state_dict()
-        received = shards.dealt(self._world, state, lambda path: own.get(path[0]))
-        return inner.load_state_dict(received, strict=strict)
+        if has_distributed_tensors(inner):
+            own = inner.state_dict()
+            state = shards.dealt(self._world, state, lambda path: own.get(path[0]))
+        inner.load_state_dict(state, **options)
 
-    def optimizer_state(self, model: nn.Module | None, optimizer: Optimizer) -> dict[str, Any]:
+    def optimizer_state(self, optimizer: Optimizer) -> dict[str, Any]:
         return shards.gathered(self._world, optimizer.state_dict())
 
-    def load_optimizer_state(self, model: nn.Module | None, optimizer: Optimizer, state: dict[str, Any]) -> None:
+    def load_optimizer_state(self, optimizer: Optimizer, state: dict[str, Any]) -> None:
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
         def like(path: tuple[Any, ...]) -> Any:

@@ -128,7 +128,7 @@ def train(name):
         "norms": norms,
         "state": {key: value.tolist() for key, value in state.items()},
         "tied": net.back.weight is net.tied.weight,
-        "optimizer": strategy.optimizer_state(net, optimizer),
+        "optimizer": strategy.optimizer_state(optimizer),
     }
 
 

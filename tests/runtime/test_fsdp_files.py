@@ -65,11 +65,11 @@ def loads(folder):
     kept = torch.load(f"{folder}/plain.pt") if accelerator.is_main_process else {"model": {}, "optimizer": {}}
     strategy = accelerator._strategy
     strategy.load_state_dict(model, kept["model"])
-    strategy.load_optimizer_state(model, optimizer, kept["optimizer"])
+    strategy.load_optimizer_state(optimizer, kept["optimizer"])
     model.eval()
     for seed in range(2):
         step(accelerator, model, optimizer, seed)
-    state, own = strategy.state_dict(model), strategy.optimizer_state(model, optimizer)
+    state, own = strategy.state_dict(model), strategy.optimizer_state(optimizer)
     accelerator.save_model(model, f"{folder}/saved", safe_serialization=False)
     with pytest.raises(SaveError, match=r"accelerator\.get_state_dict"):
         accelerator.save({"model": model.state_dict()}, f"{folder}/parts.pt")
