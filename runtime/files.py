@@ -62,7 +62,7 @@ class Files(Processes):
 
         Of a sharded model it is gathered on the main process, so all processes must ask; the others get an empty one.
         """
-        return self._strategy.state_dict(model) if unwrap else dict(model.state_dict())
+        return self._strategy.state_dict(model) if unwrap else model.state_dict()
 
     def save(self, obj: Any, f: str | os.PathLike[str] | IO[bytes], safe_serialization: bool = False) -> None:
         """`torch.save` by the main process, into a file that is either whole or not there.

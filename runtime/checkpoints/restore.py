@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import random
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from runtime.checkpoints import randomness
@@ -28,6 +26,7 @@ from runtime.checkpoints.layout import (
 from runtime.checkpoints.sharded import Sharded
 from runtime.devices import Device
 from runtime.errors import LoadError
+from runtime.seed import set_seed
 from runtime.strategies import Strategy, unwrapped
 from runtime.world import World
 
@@ -83,7 +82,7 @@ class Restored:
         if states is not None:
             randomness.restore(states, self.device)
         elif seed is not None:
-            _seed(seed)
+            set_seed(seed)
 
     def _weights(self, folder: Path, index: int) -> dict[str, Any]:
         for name in (numbered(SAFE_MODEL, index), numbered(MODEL, index)):
@@ -182,12 +181,3 @@ def _with_aliases(state: dict[str, Any], model: nn.Module) -> dict[str, Any]:
             result.update({name: state[present] for name in group if name not in state})
     return result
 
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    torch.manual_seed(seed)
-    try:
-        import numpy as np
-    except ImportError:
-        return
-    np.random.seed(seed)  # noqa: NPY002  the generator that scripts use

@@ -96,7 +96,8 @@ class Strategy:
 
         Of a sharded model it is gathered on the main process, on its CPU; the others get an empty dictionary.
         """
-        return dict(unwrapped(model, keep_torch_compile=False).state_dict())
+        state: dict[str, Any] = unwrapped(model, keep_torch_compile=False).state_dict()
+        return state
 
     def load_state_dict(self, model: nn.Module, state: dict[str, Any], **options: Any) -> None:
         """Load what `state_dict` gave; a sharded model takes what the main process has, and only that.

@@ -32,6 +32,14 @@ def test_save_writes_what_torch_load_reads(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["x.pt", "y.pt"]
 
 
+def test_a_state_dictionary_keeps_the_versions_of_its_layers(tmp_path):
+    accelerator = Accelerator(cpu=True)
+    model = accelerator.prepare(nn.BatchNorm1d(2))
+    accelerator.save(accelerator.get_state_dict(model), tmp_path / "x.pt")
+
+    assert torch.load(tmp_path / "x.pt")._metadata == model.state_dict()._metadata
+
+
 def test_a_failed_save_leaves_the_old_file(tmp_path):
     path = tmp_path / "x.pt"
     save([1], path)
