@@ -52,10 +52,7 @@ class Files(Processes):
             keep_fp32_wrapper: False gives the model its own `forward` back, without mixed precision.
             keep_torch_compile: False takes the wrapper of `torch.compile` off, too.
         """
-        inner = unwrapped(model, keep_torch_compile)
-        if not keep_fp32_wrapper:
-            restore(inner)
-        return inner
+        return plain_model(model, keep_fp32_wrapper, keep_torch_compile)
 
     def get_state_dict(self, model: nn.Module, unwrap: bool = True) -> dict[str, Any]:
         """The state dictionary with the keys of the original model (or those of `model` as it is).
@@ -100,3 +97,11 @@ class Files(Processes):
         state = self.get_state_dict(model)
         if self.is_main_process or (self._writes_files and not self._strategy.is_sharded(model)):
             save.save_weights(state, Path(save_directory), max_shard_size, safe_serialization)
+
+
+def plain_model(model: Any, keep_fp32_wrapper: bool, keep_torch_compile: bool) -> Any:
+    """See `Files.unwrap_model`."""
+    inner = unwrapped(model, keep_torch_compile)
+    if not keep_fp32_wrapper:
+        restore(inner)
+    return inner

@@ -11,11 +11,13 @@ from torch import Tensor
 
 from runtime import collectives
 from runtime import save as files
+from runtime.devices import moved
 from runtime.devices.generators import RNGType, state_of
 from runtime.errors import ConfigurationError
+from runtime.files import plain_model
+from runtime.precision import in_float32
 from runtime.processes import Processes
 from runtime.state import joined_world
-from runtime.strategies import unwrapped
 from runtime.tree import children, map_leaves, rebuilt
 
 # between processes
@@ -122,21 +124,7 @@ def send_to_device(
     tensor: Any, device: Any, non_blocking: bool = False, skip_keys: str | Sequence[str] | None = None
 ) -> Any:
     """`tensor` with everything that has a method `to` on `device`; values under `skip_keys` stay where they are."""
-    skipped = {skip_keys} if isinstance(skip_keys, str) else set(skip_keys or ())
-
-    def sent(node: Any) -> Any:
-        if hasattr(node, "to"):
-            try:
-                return node.to(device, non_blocking=non_blocking)
-            except TypeError:  # a batch of one's own
-                return node.to(device)
-        inside = children(node)
-        if inside is None:
-            return node
-        keeps = skipped if isinstance(node, Mapping) else set()
-        return rebuilt(node, [value if key in keeps else sent(value) for key, value in inside])
-
-    return sent(tensor)
+    return moved(tensor, device, non_blocking, {skip_keys} if isinstance(skip_keys, str) else set(skip_keys or ()))
 
 
 def slice_tensors(data: Any, tensor_slice: slice, process_index: Any = None, num_processes: Any = None) -> Any:
@@ -185,8 +173,7 @@ def listify(data: Any) -> Any:
 
 def convert_to_fp32(tensor: Any) -> Any:
     """`tensor` with its halves (float16, bfloat16) as float32."""
-    halves = (torch.float16, torch.bfloat16)
-    return recursively_apply(lambda t: t.float(), tensor, test_type=lambda t: getattr(t, "dtype", None) in halves)
+    return in_float32(tensor)
 
 
 # models and files
@@ -198,12 +185,7 @@ def extract_model_from_parallel(
     """The model that was given to `prepare`; see `Accelerator.unwrap_model`."""
     if recursive:
         raise ConfigurationError("recursive=True is not supported: unwrap the inner models, each by itself.")
-    inner = unwrapped(model, keep_torch_compile)
-    if not keep_fp32_wrapper:
-        from runtime.precision import restore
-
-        restore(inner)
-    return inner
+    return plain_model(model, keep_fp32_wrapper, keep_torch_compile)
 
 
 def is_compiled_module(module: Any) -> bool:

@@ -5,7 +5,7 @@ Nothing outside of this package asks which kind a device is: what differs is a q
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -177,16 +177,18 @@ def on_a_device(tensor: Tensor) -> bool:
     return not in_host_memory(tensor.device) and not tensor.is_meta
 
 
-def moved(data: Any, device: torch.device, non_blocking: bool = False) -> Any:
+def moved(data: Any, device: Any, non_blocking: bool = False, skip_keys: Collection[str] = ()) -> Any:
     """`data` with its tensors on `device`: nested containers, dataclasses, and whatever has a method `to`.
 
     Leaves of other types come back as they are, and so does a container in which nothing had to move.
+
+    Args:
+        skip_keys: of mappings, at any depth; what they hold stays where it is.
     """
     if isinstance(data, torch.Tensor):
         return data.to(device, non_blocking=non_blocking)
-    if callable(getattr(data, "to", None)) and not isinstance(
-        data, type
-    ):  # PackedSequence, BatchEncoding, graph batches
+    # PackedSequence, BatchEncoding, graph batches
+    if callable(getattr(data, "to", None)) and not isinstance(data, type):
         try:
             return data.to(device, non_blocking=non_blocking)
         except TypeError:  # a `to` without that argument
@@ -194,7 +196,8 @@ def moved(data: Any, device: torch.device, non_blocking: bool = False) -> Any:
     inside = children(data)
     if not inside:
         return data
-    values = [moved(value, device, non_blocking) for _, value in inside]
+    skipped = skip_keys if isinstance(data, Mapping) else ()
+    values = [value if key in skipped else moved(value, device, non_blocking, skip_keys) for key, value in inside]
     if all(new is old for new, (_, old) in zip(values, inside, strict=True)):
         return data
     return rebuilt(data, values)

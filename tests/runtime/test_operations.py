@@ -60,6 +60,8 @@ def test_containers_keep_their_form():
     moved = runtime.send_to_device(TREE | {"kept": torch.ones(1)}, "meta", skip_keys="kept")
     assert (moved["x"].device.type, moved["kept"].device.type) == ("meta", "cpu")
     assert moved["y"][0].a.device.type == "meta"
+    kinds = {"kind": torch.Tensor, "deep": [{"kept": torch.ones(1)}]}
+    assert runtime.send_to_device(kinds, "meta", skip_keys=["kept"]) is kinds  # nothing had to move
     doubled = runtime.recursively_apply(lambda number, factor: number * factor, {"a": 2, "b": "x"}, 3, test_type=is_int)
     assert doubled == {"a": 6, "b": "x"}
 
