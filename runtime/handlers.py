@@ -137,9 +137,6 @@ class ProfileKwargs(Handler):
     """The folder that every process writes `profile_<rank>.json` into, for chrome://tracing or Perfetto."""
 
 
-HANDLERS = (DistributedDataParallelKwargs, GradScalerKwargs, InitProcessGroupKwargs, AutocastKwargs, ProfileKwargs)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Handlers:
     """At most one handler of each kind; the defaults where none was given."""
@@ -157,14 +154,14 @@ class Handlers:
         Raises:
             ConfigurationError: an object of another kind, or two of one kind.
         """
-        slots = dict(zip(HANDLERS, ("ddp", "scaler", "group", "autocast", "profile"), strict=True))
+        slots: dict[str, Any] = {slot.name: slot.default_factory for slot in dataclasses.fields(cls)}
         given: dict[str, Any] = {}
         for handler in handlers or []:
-            slot = slots.get(type(handler))
-            known = ", ".join(kind.__name__ for kind in HANDLERS)
+            slot = next((name for name, kind in slots.items() if isinstance(handler, kind)), None)
             if slot is None:
+                known = ", ".join(kind.__name__ for kind in slots.values())
                 raise ConfigurationError(f"kwargs_handlers has a {type(handler).__name__}. Known: {known}.")
             if slot in given:
-                raise ConfigurationError(f"kwargs_handlers has two {type(handler).__name__}. Pass one of each kind.")
+                raise ConfigurationError(f"kwargs_handlers has two {slots[slot].__name__}. Pass one of each kind.")
             given[slot] = handler
         return cls(**given)

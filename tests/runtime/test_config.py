@@ -9,6 +9,7 @@ import pytest
 from runtime import Accelerator, DataLoaderConfiguration, GradScalerKwargs
 from runtime.config import UNSUPPORTED_ARGUMENTS, MixedPrecision, Source, resolve
 from runtime.errors import ConfigurationError, UnsupportedArgument
+from runtime.handlers import Handlers
 
 PRECISIONS = ("no", "bf16", "fp16")
 
@@ -96,3 +97,9 @@ def test_handlers_are_one_of_a_kind():
         Accelerator(cpu=True, kwargs_handlers=[GradScalerKwargs(), GradScalerKwargs()])
     with pytest.raises(ConfigurationError, match="has a dict"):
         Accelerator(cpu=True, kwargs_handlers=[{}])
+
+    class Small(GradScalerKwargs):
+        """A script's own."""
+
+    given = Small(init_scale=2.0)
+    assert Handlers.sorted_from([given]).scaler is given
