@@ -96,7 +96,12 @@ class Config:
         return "\n".join(f"{name} = {getattr(value, 'value', value)}    from {origin}" for name, value, origin in rows)
 
 
-def _precision(value: object) -> MixedPrecision:
+def precision_of(value: object) -> MixedPrecision:
+    """The precision of this name, or of this member of an enumeration such as Accelerate's.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
     text = str(getattr(value, "value", value)).lower()
     known = ", ".join(kind.value for kind in MixedPrecision)
     if text not in {kind.value for kind in MixedPrecision}:
@@ -152,7 +157,7 @@ class Option:
 
 
 OPTIONS = (
-    Option("mixed_precision", "no", _precision, "ACCELERATE_MIXED_PRECISION"),
+    Option("mixed_precision", "no", precision_of, "ACCELERATE_MIXED_PRECISION"),
     Option("cpu", False, flag, "ACCELERATE_USE_CPU"),
     Option("gradient_accumulation_steps", 1, _steps, "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"),
     Option("split_batches", False, flag),

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from runtime.accumulation import Accumulation
-from runtime.config import DistributedType, flag, flag_or_none
+from runtime.config import DistributedType, flag, flag_or_none, precision_of
 from runtime.data.passes import Passes
 from runtime.devices import Device, pick
 from runtime.errors import ConfigurationError, WorldError
@@ -154,18 +154,26 @@ def _retire() -> None:
 
 
 class AcceleratorState(PartialState):
-    """`PartialState` and the precision."""
+    """`PartialState` and the precision.
+
+    Args:
+        mixed_precision: "no", "bf16" or "fp16"; None: that of the accelerator, else ACCELERATE_MIXED_PRECISION.
+
+    Raises:
+        ConfigurationError: it is not known, or another one than the accelerator's.
+    """
 
     def __init__(self, mixed_precision: str | None = None, cpu: bool = False, **options: Any) -> None:
         super().__init__(cpu, **options)
         owner = options.get("_owner") or current()
-        known = owner.mixed_precision if owner else os.environ.get("ACCELERATE_MIXED_PRECISION", "no").lower()
-        if owner is not None and mixed_precision not in (None, known):
+        known = owner.mixed_precision if owner else os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
+        chosen = precision_of(mixed_precision or known).value
+        if owner is not None and chosen != known:
             raise ConfigurationError(
                 f"AcceleratorState(mixed_precision={mixed_precision!r}) contradicts the accelerator's {known!r}. "
                 "Leave it out."
             )
-        self.mixed_precision = mixed_precision or known
+        self.mixed_precision = chosen
         self.deepspeed_plugin = None  # scripts ask whether there is one
 
     def __repr__(self) -> str:

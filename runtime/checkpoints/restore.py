@@ -180,4 +180,3 @@ def _with_aliases(state: dict[str, Any], model: nn.Module) -> dict[str, Any]:
         if present is not None:
             result.update({name: state[present] for name in group if name not in state})
     return result
-

@@ -17,7 +17,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NoReturn
 
-from runtime.launch import early, machine
+from runtime.hardware import may_have_accelerator
+from runtime.launch import early
 from runtime.launch.share import Share
 from runtime.launch.spec import LaunchError, LaunchSpec
 
@@ -99,7 +100,7 @@ _REASONS: tuple[tuple[_Condition, str], ...] = (
         "processes are forked on Linux only",
     ),
     (
-        lambda spec, _: not spec.cpu and machine.may_have_gpus(),
+        lambda spec, _: not spec.cpu and may_have_accelerator(),
         "the drivers of GPUs do not survive a fork (--cpu keeps off them)",
     ),
     (

@@ -33,7 +33,7 @@ def device_kind() -> Kind:
 
 
 def _devices() -> tuple[Kind, int]:
-    if not may_have_gpus():
+    if not may_have_accelerator():
         return CPU, 0
     from runtime.devices import one_each  # late: most launches on a machine without a GPU never need torch
 
@@ -76,8 +76,3 @@ def port_is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def may_have_gpus() -> bool:
-    """False where there is certainly no GPU, and no TPU, that takes one process each; asks no driver."""
-    return may_have_accelerator()

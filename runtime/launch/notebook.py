@@ -20,10 +20,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from runtime.config import MixedPrecision, precision_of
 from runtime.errors import ConfigurationError, ProcessFailed, UnsupportedArgument
 from runtime.launch.env import child_environment, environment
 from runtime.launch.share import DEFAULT_PORT, Share, divide
-from runtime.launch.spec import LaunchError, LaunchSpec, Machines, MixedPrecision, check
+from runtime.launch.spec import LaunchError, LaunchSpec, Machines, check
 from runtime.variables import patch_environment
 
 _CELL = str(Path(__file__).with_name("cell.py"))
@@ -73,6 +74,7 @@ def notebook_launcher(
         rdzv_id=rdzv_id != "none",
         log_line_prefix_template=log_line_prefix_template is not None,
     )
+    precision = precision_of(mixed_precision)
     is_alone = num_nodes == 1
     port = _port(use_port)
     spec = LaunchSpec(
@@ -82,7 +84,7 @@ def notebook_launcher(
         machine_rank=node_rank,
         main_process_ip=None if is_alone else master_addr,
         main_process_port=None if is_alone and port == DEFAULT_PORT else port,
-        mixed_precision=_precision(mixed_precision),
+        mixed_precision=None if precision is MixedPrecision.NO else precision,
         max_restarts=max_restarts,
         monitor_interval=monitor_interval,
     )
@@ -173,13 +175,6 @@ def _port(value: str | int) -> int:
         return int(value)
     except ValueError:
         raise ConfigurationError(f"use_port={value!r} is not a number. Leave it out: a free port is found.") from None
-
-
-def _precision(value: str) -> MixedPrecision | None:
-    known = [kind.value for kind in MixedPrecision]
-    if str(value).lower() not in known:
-        raise ConfigurationError(f"mixed_precision={value!r} is not known. Known: {', '.join(known)}.")
-    return None if str(value).lower() == "no" else MixedPrecision(str(value).lower())
 
 
 def _in_words_of_a_notebook(message: str) -> str:

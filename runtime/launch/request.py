@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runtime.config import Source
+from runtime.config import MixedPrecision, Source
 from runtime.errors import ConfigurationError
 from runtime.launch import configfile
 from runtime.launch.configfile import ConfigFile
@@ -16,7 +16,7 @@ from runtime.launch.env import outside
 from runtime.launch.option import Topic
 from runtime.launch.options import OPTIONS
 from runtime.launch.settings import Settings, resolve
-from runtime.launch.spec import Console, LaunchError, LaunchSpec, Machines, Meeting, MixedPrecision
+from runtime.launch.spec import Console, LaunchError, LaunchSpec, Machines, Meeting
 from runtime.launch.surroundings import Surroundings, surroundings
 
 _ONLY_FOR_SEVERAL = {"MASTER_PORT", "PET_MASTER_PORT"}  # exported for a job; one machine finds a free port

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from runtime.config import OFF
 from runtime.kinds import CPU, MASKS, Kind
 from runtime.launch import machine
 from runtime.launch.spec import LaunchError, LaunchSpec
@@ -29,9 +30,6 @@ class Share:
     """One line for the user, or nothing."""
 
 
-_YES = {"1", "true", "yes", "on", "y", "t"}
-
-
 def divide(spec: LaunchSpec, environ: Mapping[str, str]) -> Share:
     """The processes that this machine runs for `spec`.
 
@@ -40,7 +38,7 @@ def divide(spec: LaunchSpec, environ: Mapping[str, str]) -> Share:
     """
     if spec.place is not None:
         return _one_of(spec, spec.place, environ)
-    cpu = spec.cpu or (spec.variables or environ).get("ACCELERATE_USE_CPU", "").lower() in _YES
+    cpu = spec.cpu or (spec.variables or environ).get("ACCELERATE_USE_CPU", "").lower() not in OFF
     gpus = 0 if cpu or not _gpus_matter(spec) else _usable_gpus(spec, environ)
     here = _processes_here(spec, gpus)
     if gpus and here > gpus:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from runtime.config import MixedPrecision
 from runtime.launch.surroundings import Place
 
 NO_TORCH = "torch is not installed in this Python; run pip install 'torch-migrate[runtime]'"
@@ -60,12 +61,6 @@ class Console(str, Enum):
     ALL = "all"
     PREFIX = "prefix"  # all, with the rank in front
     MAIN = "main"  # those of rank 0
-
-
-class MixedPrecision(str, Enum):
-    NO = "no"
-    FP16 = "fp16"
-    BF16 = "bf16"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,8 @@ import os
 from importlib import import_module
 from typing import Any
 
+from runtime.config import OFF
 from runtime.tracking.base import GeneralTracker, Omissions, plain
-
-_YES = {"1", "true", "t", "yes", "y", "on"}
 
 
 class MLflowTracker(GeneralTracker):
@@ -47,7 +46,7 @@ class MLflowTracker(GeneralTracker):
         self._run = {
             "run_id": environ.get("MLFLOW_RUN_ID", run_id),
             "run_name": run_name,
-            "nested": nested_run if nested is None else nested.lower() in _YES,
+            "nested": nested_run if nested is None else nested.lower() not in OFF,
             "tags": self._tags,
             "description": description,
         }

@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from runtime.cli import app
-from runtime.launch.spec import Machines, Meeting, MixedPrecision
+from runtime.config import MixedPrecision
+from runtime.launch.spec import Machines, Meeting
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.launch import early, forked, machine
+from runtime.launch import early, forked
 from runtime.launch.spec import LaunchSpec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,7 +143,7 @@ def test_why_workers_are_not_forked(tmp_path, monkeypatch):
     spec = LaunchSpec(target=str(script), cpu=True, num_processes=2)
     monkeypatch.setattr("platform.system", lambda: "Linux")
     monkeypatch.setattr(os, "pidfd_open", None, raising=False)
-    monkeypatch.setattr(machine, "may_have_gpus", lambda: True)
+    monkeypatch.setattr(forked, "may_have_accelerator", lambda: True)
     assert forked.why_not(spec, {}) == ""
     assert "drivers of GPUs" in forked.why_not(LaunchSpec(target=str(script)), {})
     assert "own way" in forked.why_not(spec, {"PYTHONHASHSEED": "random"})

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from runtime import hardware
+from runtime.config import MixedPrecision
 from runtime.kinds import CPU, CUDA, TPU, XPU
 from runtime.launch import machine
 from runtime.launch.env import child_environment, environment
@@ -22,7 +23,6 @@ from runtime.launch.spec import (
     LaunchSpec,
     Machines,
     Meeting,
-    MixedPrecision,
     check,
     parse_gpu_ids,
 )
@@ -153,7 +153,7 @@ def test_devices_are_masked_by_the_variable_of_their_kind(script, two_gpus, monk
 def devices(monkeypatch):
     """A torch that sees these devices, on a machine that may have some."""
     torch = pytest.importorskip("torch")
-    monkeypatch.setattr(machine, "may_have_gpus", lambda: True)
+    monkeypatch.setattr(machine, "may_have_accelerator", lambda: True)
 
     def have(cuda=0, xpu=0, other=None):
         monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
@@ -197,7 +197,7 @@ def test_a_tpu_on_the_bus(tmp_path, monkeypatch, vendor, device, is_open, has_on
     monkeypatch.setattr(hardware, "tpu_chips", on_this_bus)
     monkeypatch.setattr(hardware.platform, "system", lambda: "Linux")
     monkeypatch.setattr(hardware.glob, "glob", lambda pattern: [])  # no driver of another device
-    assert machine.may_have_gpus() is has_one
+    assert hardware.may_have_accelerator() is has_one
 
 
 def test_tpu_chips_are_divided_before_the_processes_start(script, monkeypatch):

@@ -57,6 +57,8 @@ def test_views_follow_the_accelerator_that_was_made_last():
     assert accelerator.state.deepspeed_plugin is None
     with pytest.raises(ValueError, match=r"contradicts the accelerator's 'bf16'"):
         AcceleratorState(mixed_precision="no")
+    with pytest.raises(ValueError, match=r"mixed_precision='half' is not known. Known: no, bf16, fp16"):
+        AcceleratorState(mixed_precision="half")
     gradient_state = GradientState()
     assert (gradient_state.num_steps, gradient_state.sync_gradients) == (2, True)
     assert (gradient_state.in_dataloader, gradient_state.end_of_dataloader) == (False, False)
