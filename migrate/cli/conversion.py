@@ -92,7 +92,7 @@ def _reviewed(asked: Asked, report: Report, mode: Mode, proof: Proof | None = No
 def _text(asked: Asked, options: Options) -> int:
     """Standard input to standard output: the new code, always whole, or what --diff and --check show."""
     content = sys.stdin.buffer.read()
-    options = configured(options, [Path(asked.stdin_filename).absolute().parent])
+    options = configured(options, folders_of([asked.stdin_filename]))
     report = narrowed(pipeline.run_text(content, asked.stdin_filename, options), options, "", (), update=False)
     report = _reviewed(asked, report, options.mode)
     mode = asked.mode or (Mode.WRITE if asked.output_format is Format.TEXT else Mode.PREVIEW)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from migrate.errors import SourceError
 from migrate.source import git
+from migrate.source.above import top_above
 from migrate.source.comments import skips
 from migrate.source.project import NOTEBOOK, RELEVANT, SourceFile, source_file
 from migrate.source.reading import TooLargeError, content_of
@@ -54,7 +55,7 @@ class Selection:
 
     def forbids(self, place: Path) -> bool:
         """Whether a path is left out though it is named."""
-        return self.force and (self.excludes(place.resolve()) or any(map(_is_pruned, place.parent.parts)))
+        return self.force and (self.excludes(place.resolve()) or any(map(_is_pruned, _folders_to(place))))
 
     def ignored(self, real: Path) -> frozenset[Path]:
         """What git ignores below a folder."""
@@ -160,6 +161,14 @@ class _Walk:
             self.found.remarks.append(text)
             return None
         return real
+
+
+def _folders_to(place: Path) -> Sequence[str]:
+    """The folders that lead to a path from the current one, or from its project: those above are nobody's choice."""
+    folder = Path(os.path.abspath(place)).parent
+    here = Path.cwd()
+    top = here if folder.is_relative_to(here) and here != Path(here.anchor) else top_above(folder)
+    return folder.relative_to(top).parts
 
 
 def _is_pruned(name: str) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import UsageError
-from migrate.source.above import TOP_MARKS
+from migrate.source.above import is_top
 
 LARGE_BYTES = 4 << 20  # a larger file is linked
 MANY_FILES = 5000  # a folder with more, and no Python among them, is linked as a whole
@@ -70,7 +70,7 @@ def place_for(folder: Path, work: Path) -> Path:
     above: list[Path] = []
     for each in (folder, *folder.parents):
         above.append(each)
-        if any((each / mark).exists() for mark in TOP_MARKS):
+        if is_top(each):
             break
     else:  # no project: what is above is somebody's home
         del above[1:]

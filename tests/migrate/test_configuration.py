@@ -137,6 +137,12 @@ def test_the_command_line_comes_before_the_settings():
     assert "from runtime import" in migrate("train.py", "--diff", "--isolated").stdout
 
 
+def test_standard_input_without_a_name_has_the_settings_of_the_current_folder():
+    write("pyproject.toml", "[tool.migrate]\ntarget = 'accelerate'\n")
+    result = CliRunner().invoke(app, ["-"], input=PLAIN)
+    assert "from accelerate import Accelerator" in result.stdout
+
+
 def test_options_that_exclude_each_other():
     write("train.py")
     for arguments, says in (
@@ -194,6 +200,19 @@ def test_force_leaves_out_installations_too():
     write("venv/lib/a.py")
     assert len(load(["venv/lib/a.py"]).files) == 1
     assert load(["venv/lib/a.py"], selection=Selection(force=True)).files == []
+    assert load([str(Path("venv/lib/a.py").absolute())], selection=Selection(force=True)).files == []
+
+
+@pytest.mark.parametrize("above", [".work", "build"])
+def test_the_folders_above_a_project_are_nobody_s_installations(above):
+    path = write(f"{above}/project/a.py").absolute()
+    write(f"{above}/project/setup.py", "")
+    write(f"{above}/project/.cache/b.py")
+    hidden = path.with_name(".cache") / "b.py"
+    os.chdir(path.parent)
+    assert found(path, hidden, "--force-exclude") == [f"{path}:8"]
+    os.chdir("/")
+    assert [file.path for file in load([str(path), str(hidden)], selection=Selection(force=True)).files] == [str(path)]
 
 
 @needs_git
