@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from migrate.source import pyproject
 from migrate.source.patterns import Patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from migrate.source.pyproject import Settings
 
@@ -36,7 +37,7 @@ def configured(options: Options, folders: Iterable[Path]) -> Options:
     if "known" in settings.table:
         changes["known_text"] = repr(settings.known)
     if settings.texts("exclude"):
-        changes["exclude"] = (*options.exclude, Patterns(settings.folder, settings.texts("exclude")))
+        changes["exclude"] = (*options.exclude, _patterns(settings, settings.texts("exclude")))
     return replace(options, is_settled=True, **changes)
 
 
@@ -71,8 +72,20 @@ def _hardware(settings: Settings) -> Hardware:
 def _codes(settings: Settings, texts: Iterable[str]) -> tuple[str, ...]:
     from migrate.rules import REASONS, RULES  # few projects name codes
 
-    try:
+    with _named(settings):
         return codes(texts, {**{rule.name: rule.code for rule in RULES}, **{why.name: why.code for why in REASONS}})
+
+
+def _patterns(settings: Settings, globs: tuple[str, ...]) -> Patterns:
+    with _named(settings):
+        return Patterns(settings.folder, globs)
+
+
+@contextmanager
+def _named(settings: Settings) -> Iterator[None]:
+    """Mistakes of the settings name the file that holds them."""
+    try:
+        yield
     except UsageError as error:
         raise UsageError(f"[tool.migrate] {error.what}", error.way_out, path=settings.path) from error
 
@@ -85,7 +98,7 @@ def _known(settings: Settings) -> Any:
 
 def _per_file(settings: Settings) -> tuple[tuple[Patterns, tuple[str, ...]], ...]:
     table: Mapping[str, Sequence[str]] = settings.table["per-file-ignores"]
-    return tuple((Patterns(settings.folder, (glob,)), _codes(settings, listed)) for glob, listed in table.items())
+    return tuple((_patterns(settings, (glob,)), _codes(settings, listed)) for glob, listed in table.items())
 
 
 #: By key: the field of `Options`, and how it is read.

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.errors import UsageError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,14 +24,21 @@ class Patterns:
 
     One without a slash matches the name of a file or folder at any depth; one with a slash the path from the folder on.
     What lies below a folder that matches, matches.
+
+    Raises:
+        UsageError: a glob means nothing, such as one with the range [z-a].
     """
 
     folder: Path  # absolute, without links
     globs: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        for glob in self.globs:
+            _compiled(glob)
+
     @cached_property
     def _compiled(self) -> tuple[tuple[re.Pattern[str], bool], ...]:
-        return tuple((re.compile(_regex(glob), re.DOTALL), "/" in glob.rstrip("/")) for glob in self.globs)
+        return tuple((_compiled(glob), "/" in glob.rstrip("/")) for glob in self.globs)
 
     def match(self, real: Path) -> bool:
         """Whether an absolute path without links matches one of the globs."""
@@ -43,6 +52,14 @@ class Patterns:
         )
 
 
+def _compiled(glob: str) -> re.Pattern[str]:
+    try:
+        return re.compile(_regex(glob), re.DOTALL)
+    except re.error as error:
+        way_out = "Write what stands in brackets as in [abc], [a-z] or [!0-9]."
+        raise UsageError(f"{glob!r} is no pattern: {error.msg}", way_out) from error
+
+
 def _regex(glob: str) -> str:
     known = dict(_PIECES)
     tokens = _TOKEN.findall(glob.removeprefix("./").lstrip("/").rstrip("/"))
@@ -50,7 +67,7 @@ def _regex(glob: str) -> str:
 
 
 def _other(token: str) -> str:
-    if token.startswith("[") and len(token) > 2:
+    if token.startswith("[") and token not in ("[", "[]", "[!]"):
         inside = token[1:-1].replace("\\", "\\\\")
         return f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]"
     return re.escape(token)

@@ -104,6 +104,8 @@ def commit(*arguments):
         ("per-file-ignores = ['a']", "It should be a table of lists"),
         ("[tool.migrate.per-file-ignores]\n'a' = 'MIG001'", "It should be a table of lists"),
         ("exclude = [", "it cannot be read"),
+        ("exclude = ['[z-a]']", "[tool.migrate] '[z-a]' is no pattern: bad character range z-a"),
+        ("[tool.migrate.per-file-ignores]\n'[z-a]' = ['MIG1']", "[tool.migrate] '[z-a]' is no pattern"),
     ],
 )
 def test_wrong_settings_are_one_line_with_the_way_out(text, says):
@@ -172,6 +174,8 @@ def test_options_that_exclude_each_other():
         ("a?.py", ["ab.py"], ["a.py", "a/.py"]),
         ("a.b(", ["a.b("], ["axb("]),
         ("a[", ["a["], ["a"]),
+        ("a[!]", ["a[!]"], ["a", "ab"]),
+        ("a[]]", ["a]"], ["a", "a[]]"]),
     ],
 )
 def test_patterns(glob, matching, others):
@@ -179,6 +183,13 @@ def test_patterns(glob, matching, others):
     assert [name for name in matching if not patterns.match(Path.cwd() / name)] == []
     assert [name for name in others if patterns.match(Path.cwd() / name)] == []
     assert not Patterns(Path.cwd(), ()).match(Path.cwd() / "a")
+
+
+def test_a_pattern_that_means_nothing_is_no_bug_of_ours():
+    write("a.py")
+    result = migrate("a.py", "--check", "--exclude", "[z-a]")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("migrate: '[z-a]' is no pattern: bad character range z-a. Write what stands in")
 
 
 def test_exclusion():
