@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate import pipeline
-from migrate.cli import reviewing, undo
+from migrate.cli import narrowing, reviewing, undo
 from migrate.cli.interactive import chosen
-from migrate.cli.narrowing import narrowed
 from migrate.cli.printing import Format
 from migrate.cli.progress import progress
 from migrate.configuration import configured, folders_of
@@ -43,6 +42,8 @@ def _files(asked: Asked, options: Options) -> int:
     shown = progress(quiet=asked.quiet)
     if asked.undo_patch:
         undo.check(asked.undo_patch)
+    if asked.update_baseline:
+        narrowing.check(options)
     proof = _proof(asked, options) if asked.verify else None
 
     def accept(report: Report) -> Report:
@@ -61,7 +62,7 @@ def _files(asked: Asked, options: Options) -> int:
         shown.wipe()
     if asked.undo_patch and report.changes and not report.written:
         Path(asked.undo_patch).unlink(missing_ok=True)  # it would be the way back from nothing
-    report = narrowed(report, options, asked.since, paths, update=asked.update_baseline)
+    report = narrowing.narrowed(report, options, asked.since, paths, update=asked.update_baseline)
     if proof and asked.report:
         proof.look(report)  # the page has it, too
     report = _reviewed(asked, report, mode, proof)
@@ -93,7 +94,8 @@ def _text(asked: Asked, options: Options) -> int:
     """Standard input to standard output: the new code, always whole, or what --diff and --check show."""
     content = sys.stdin.buffer.read()
     options = configured(options, folders_of([asked.stdin_filename]))
-    report = narrowed(pipeline.run_text(content, asked.stdin_filename, options), options, "", (), update=False)
+    report = pipeline.run_text(content, asked.stdin_filename, options)
+    report = narrowing.narrowed(report, options, "", (), update=False)
     report = _reviewed(asked, report, options.mode)
     mode = asked.mode or (Mode.WRITE if asked.output_format is Format.TEXT else Mode.PREVIEW)
     if mode is Mode.WRITE:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from migrate.errors import UsageError
 from migrate.options import Mode
+from migrate.source import document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,11 +19,29 @@ if TYPE_CHECKING:
     from migrate.report.model import Finding, Report
 
 
+def check(options: Options) -> None:
+    """See before anything is done that a new baseline can be written.
+
+    Raises:
+        UsageError: it has no name, or would take the place of something else.
+    """
+    if not options.baseline:
+        raise UsageError("--update-baseline does not know which file", "Give --baseline FILE, too.")
+    document.check(options.baseline, _kind())
+
+
+def _kind() -> document.Kind:
+    from migrate.report.baseline import is_ours  # few runs have one
+
+    return document.Kind("baseline", "migrate-baseline.json", is_ours)
+
+
 def narrowed(report: Report, options: Options, since: str, paths: Sequence[str], *, update: bool) -> Report:
     """The report with what was asked for alone; a new baseline is written.
 
     Raises:
-        UsageError: git does not know the revision, or the baseline cannot be read or written.
+        UsageError: git does not know the revision, or the baseline cannot be read.
+        WriteError: it cannot be written.
     """
     if options.mode is not Mode.CHECK:
         return report
@@ -69,20 +88,11 @@ def _beside(report: Report, options: Options) -> Report:
 def _updated(report: Report, options: Options) -> Report:
     from migrate.report import baseline
 
-    if not options.baseline:
-        raise UsageError("--update-baseline does not know which file", "Give --baseline FILE, too.")
+    assert options.baseline is not None
     if report.problems:
         return report  # what could not be read would be missing in it
     path = Path(options.baseline)
-    text = baseline.written(report, path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.migrate")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(beside, path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"the baseline cannot be written: {reason}", "Name another file.", path=str(path)) from error
+    document.write(options.baseline, baseline.written(report, path), _kind())
     known = baseline.read(path)
     left, _ = baseline.without(report, known, path)
     remark = f"{os.path.relpath(path)}: {_count(known.total())} written"

@@ -24,11 +24,9 @@ def check(path: str) -> None:
     Raises:
         UsageError: it would take the place of something else, or has none.
     """
-    from migrate.report.html import is_ours  # a run without a report does not wait for it
-
     if path == "-":
         raise UsageError("the report is a file", "Name one: --report report.html.")
-    document.check(path, is_ours)
+    document.check(path, _page())
 
 
 def write(path: str, report: Report, mode: Mode, verifications: Sequence[Verification] = ()) -> str:
@@ -38,10 +36,16 @@ def write(path: str, report: Report, mode: Mode, verifications: Sequence[Verific
         MigrateError: it cannot be written. What was converted is converted.
     """
     from migrate.report.formats import About
-    from migrate.report.html import is_ours, page
+    from migrate.report.html import page
 
     inputs = [file.real for file in report.sources.values() if file.real is not None]
-    document.check(path, is_ours, inputs)
+    document.check(path, _page(), inputs)
     about = About(__version__, mode, {rule.code: rule for rule in catalogue.every()})
-    document.write(path, page(report, about, verifications).encode())
+    document.write(path, page(report, about, verifications).encode(), _page())
     return f"The report is in {os.path.abspath(path)}"
+
+
+def _page() -> document.Kind:
+    from migrate.report.html import is_ours  # a run without a report does not wait for it
+
+    return document.Kind("report", "report.html", is_ours)

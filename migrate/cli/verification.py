@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.cli.printing import Format
-from migrate.errors import UsageError, WriteError
+from migrate.errors import UsageError
 from migrate.options import Mode
 from migrate.report import text
 from migrate.report.stream import emit
+from migrate.source import document
 from migrate.verify import export
 from migrate.verify.table import table
 from migrate.verify.verify import verify
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from migrate.verify.model import Verification
 
 STEPS, PROCESSES, TIME_LIMIT_S = 20, (1, 2), 300.0
+FOUND = document.Kind("verification", "verification.json", export.is_ours)
 
 
 @dataclass(slots=True)
@@ -36,6 +37,8 @@ class Proof:
 
     def __post_init__(self) -> None:
         processes(self.asked.processes)  # before anything else is done
+        if self.asked.verify_json:
+            document.check(self.asked.verify_json, FOUND)
         if self.options.notebook_launcher:
             raise UsageError(
                 "--verify starts the processes itself, and --notebook-launcher makes the notebook start them",
@@ -84,7 +87,7 @@ class Proof:
         else:
             emit(table(found, text.width_of(sys.stdout), colour=style.colour), sys.stdout)
         if self.asked.verify_json:
-            _write(Path(self.asked.verify_json), found)
+            document.write(self.asked.verify_json, export.text(found).encode(), FOUND)
 
     def _say(self, line: str) -> None:
         if not self.asked.quiet:
@@ -103,10 +106,3 @@ def processes(words: str) -> tuple[int, ...]:
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise UsageError(f"--processes {words} is not a list of numbers", "Write it as --processes 1,2.")
     return tuple(sorted({int(part) for part in parts}))
-
-
-def _write(path: Path, verification: Verification) -> None:
-    try:
-        path.write_text(export.text(verification), encoding="utf-8")
-    except OSError as error:
-        raise WriteError(f"cannot be written: {error.strerror or error}", path=str(path)) from error

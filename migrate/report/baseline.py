@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -24,9 +25,16 @@ if TYPE_CHECKING:
 
 VERSION = 1
 AGAIN = "Write it anew: --baseline FILE --update-baseline."
+OTHER = "Name another file, or delete it and write a new one: --update-baseline."
+_START = re.compile(rb'\{\s*"version":\s*\d+,\s*"findings":')  # of each version, as `written` begins it
 KINDS = (Kind.LOOP, Kind.LEFT, Kind.REVIEW, Kind.FAULT)  # what `--check` tells
 
 Known: TypeAlias = Counter[tuple[str, str, str]]  # file, code, line
+
+
+def is_ours(content: bytes) -> bool:
+    """Whether a file that begins with these bytes was written here."""
+    return _START.match(content) is not None
 
 
 def read(path: Path) -> Known:
@@ -36,27 +44,33 @@ def read(path: Path) -> Known:
         UsageError: it cannot be read, or is not a baseline of this version.
     """
     try:
-        document = json.loads(path.read_bytes())
+        content = path.read_bytes()
     except FileNotFoundError:
         raise UsageError("there is no such baseline", "Write one: --update-baseline.", path=str(path)) from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"this baseline cannot be read: {error}", AGAIN, path=str(path)) from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"this baseline cannot be read: {reason}", "Name another file.", path=str(path)) from error
+    way_out = AGAIN if is_ours(content) or not content else OTHER
+    try:
+        document = json.loads(content)
+    except ValueError as error:
+        raise UsageError(f"this baseline cannot be read: {error}", way_out, path=str(path)) from error
     if not isinstance(document, dict) or document.get("version") != VERSION:
-        raise UsageError(f"this is not a baseline of version {VERSION}", AGAIN, path=str(path))
+        raise UsageError(f"this is not a baseline of version {VERSION}", way_out, path=str(path))
     try:
         return Counter({(e["file"], e["code"], e["line"]): int(e["count"]) for e in document["findings"]})
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"an entry of this baseline is not complete: {error!r}", AGAIN, path=str(path)) from error
+        raise UsageError(f"an entry of this baseline is not complete: {error!r}", way_out, path=str(path)) from error
 
 
-def written(report: Report, path: Path) -> str:
-    """The text of a file that holds the findings of a report."""
+def written(report: Report, path: Path) -> bytes:
+    """The content of a file that holds the findings of a report."""
     counted = Counter(_key(finding, report, path) for finding in _wanted(report))
     findings = [
         {"file": file, "code": code, "line": line, "count": count}
         for (file, code, line), count in sorted(counted.items())
     ]
-    return json.dumps({"version": VERSION, "findings": findings}, indent=2) + "\n"
+    return f"{json.dumps({'version': VERSION, 'findings': findings}, indent=2)}\n".encode()
 
 
 def without(report: Report, known: Known, path: Path) -> tuple[Report, Known]:

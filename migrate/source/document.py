@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,24 @@ SOURCES = frozenset({".py", ".pyi", ".pyw", ".ipynb"})  # of these even an empty
 HEAD_BYTES = 4096  # by which a document is known
 
 
-def check(path: str, is_ours: Callable[[bytes], bool], inputs: Iterable[Path] = ()) -> None:
-    """See that a document can be written to a path; `is_ours` knows an earlier one by its first bytes.
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of document."""
+
+    word: str  # what messages call it
+    example: str  # a name that one may have
+    is_ours: Callable[[bytes], bool]  # whether an earlier one begins with these bytes
+
+
+def check(path: str, kind: Kind, inputs: Iterable[Path] = ()) -> None:
+    """See that a document can be written to a path, where an earlier one of its kind may be.
 
     Raises:
         UsageError: the path is a folder, in no folder, a file that was read, or one that holds something else.
     """
     real = Path(path).resolve()
     if real.is_dir():
-        raise UsageError(f"{path} is a folder", f"Name a file in it: {os.path.join(path, 'report.html')}.")
+        raise UsageError(f"{path} is a folder", f"Name a file in it: {os.path.join(path, kind.example)}.")
     if not real.parent.is_dir():
         raise UsageError(f"{real.parent} is no folder", "Make it first, or name another file.")
     if not real.exists():
@@ -33,11 +43,12 @@ def check(path: str, is_ours: Callable[[bytes], bool], inputs: Iterable[Path] = 
     if not real.is_file():
         raise UsageError(f"{path} is no ordinary file", "Name another one.")
     if any(_is_same(real, other) for other in inputs):
-        raise UsageError(f"{path} is one of the files that are read", "Name another file for the report.")
+        raise UsageError(f"{path} is one of the files that are read", f"Name another file for the {kind.word}.")
     with real.open("rb") as stream:
         head = stream.read(HEAD_BYTES)
-    if not is_ours(head) and (head or real.suffix in SOURCES):
-        raise UsageError(f"{path} is there already, and is no report of migrate", "Name another file, or delete it.")
+    if not kind.is_ours(head) and (head or real.suffix in SOURCES):
+        what = f"{path} is there already, and is no {kind.word} of migrate"
+        raise UsageError(what, "Name another file, or delete it.")
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -48,8 +59,8 @@ def _is_same(one: Path, other: Path) -> bool:
         return False
 
 
-def write(path: str, content: bytes) -> Path:
-    """Put a document in its place, in one step; links are followed. Gives its real path.
+def write(path: str, content: bytes, kind: Kind) -> None:
+    """Put a document in its place, in one step; links are followed.
 
     Raises:
         WriteError: it cannot be written; what was there is still there.
@@ -72,8 +83,7 @@ def write(path: str, content: bytes) -> Path:
         new.replace(real)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise WriteError(f"the report cannot be written: {reason}", "Name another file.", path=path) from error
+        raise WriteError(f"the {kind.word} cannot be written: {reason}", "Name another file.", path=path) from error
     finally:
         with contextlib.suppress(OSError):
             new.unlink()
-    return real

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import asdict
 from typing import Any
 
 from migrate.verify.model import Contract, Verification
 
 SCHEMA = 1  # grows when a key changes its meaning or goes away
+
+
+_START = re.compile(rb'\{\s*"schema":\s*\d+,\s*"exit_status":')
 
 
 def document(verification: Verification) -> dict[str, Any]:
@@ -25,6 +29,11 @@ def document(verification: Verification) -> dict[str, Any]:
 def text(verification: Verification) -> str:
     """The document as JSON: numbers that are none there (nan, inf) are texts."""
     return json.dumps(document(verification), indent=2, allow_nan=False) + "\n"
+
+
+def is_ours(content: bytes) -> bool:
+    """Whether a file that begins with these bytes was written here."""
+    return _START.match(content) is not None
 
 
 def _plain(value: Any) -> Any:

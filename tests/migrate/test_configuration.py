@@ -389,6 +389,24 @@ def test_a_baseline_that_is_none(text):
     assert result.stderr.startswith("migrate: known.json: ")
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("a.py", "a.py is there already, and is no baseline of migrate. Name another file, or delete it."),
+        ("findings.json", "findings.json is there already, and is no baseline of migrate."),
+        ("a.py/known.json", "a.py is no folder. Make it first, or name another file."),
+        ("missing/known.json", "missing is no folder. Make it first, or name another file."),
+        ("", "--update-baseline does not know which file. Give --baseline FILE, too."),
+    ],
+)
+def test_a_baseline_is_written_over_nothing_else(name, says):
+    path, other = write("a.py"), write("findings.json", '{"version": 1, "tool": {}, "findings": []}')
+    before = path.read_bytes(), other.read_bytes()
+    result = migrate("a.py", "--check", "--baseline", name, "--update-baseline")
+    assert (result.exit_code, says in result.stderr) == (2, True), result.stderr
+    assert (path.read_bytes(), other.read_bytes()) == before
+
+
 def test_a_baseline_is_not_written_of_half_a_run():
     write("a.py")
     write("b.py", "import torch\ndef (\n")

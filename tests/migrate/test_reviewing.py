@@ -110,14 +110,17 @@ def test_an_empty_file_may_be_filled(here):
     assert is_ours(Path("out.html").read_bytes())
 
 
+PAGE = document.Kind("report", "report.html", lambda _: True)
+
+
 def test_an_input_is_never_replaced_whatever_it_holds(tmp_path):
     file = tmp_path / "page.html"
     file.write_text("ours")
     other = tmp_path / "other"
     other.hardlink_to(file)
-    document.check(str(file), lambda _: True)
+    document.check(str(file), PAGE)
     with pytest.raises(UsageError, match="one of the files that are read"):
-        document.check(str(file), lambda _: True, [tmp_path / "gone", other])
+        document.check(str(file), PAGE, [tmp_path / "gone", other])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no /dev/null")
@@ -134,13 +137,13 @@ def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(WriteError, match="no space left on device"):
-        document.write(str(file), b"after")
+        document.write(str(file), b"after", PAGE)
     assert file.read_text() == "before"
     assert os.listdir(tmp_path) == ["out.html"]
 
 
 def test_a_failure_after_the_conversion_is_told_and_the_conversion_stands(here, monkeypatch):
-    def fail(path, content):
+    def fail(path, content, kind):
         raise WriteError("the report cannot be written: no space left", "Name another file.", path=path)
 
     monkeypatch.setattr(document, "write", fail)

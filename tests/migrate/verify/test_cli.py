@@ -124,13 +124,17 @@ def test_json_holds_everything(call, tmp_path):
         (["--verify-json", "x"], "Give --verify, too"),
         (["--verify", "--processes", "1,x"], "is not a list of numbers"),
         (["--verify", "--processes", "0"], "is not a list of numbers"),
-        (["--verify", "--verify-json", "missing/x"], "cannot be written"),
+        (["--verify", "--verify-json", "missing/x"], "missing is no folder. Make it first"),
+        (["--verify", "--verify-json", "train.py"], "train.py is there already, and is no verification of migrate"),
     ],
 )
 def test_what_does_not_go_together(call, arguments, says):
+    before = call.path.read_bytes()
     done = call("train.py", *arguments)
     assert done.exit_code == 2
     assert says in done.stderr
+    assert call.asked == []  # nothing was run
+    assert call.path.read_bytes() == before
 
 
 def test_a_script_must_come_first(call, tmp_path):
