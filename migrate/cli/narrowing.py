@@ -80,9 +80,8 @@ def _beside(report: Report, options: Options) -> Report:
     assert options.baseline is not None
     path = Path(options.baseline)
     left, gone = baseline.without(report, baseline.read(path), path)
-    remark = f"{os.path.relpath(path)}: {_count(gone.total())} no longer found; --update-baseline takes them out"
-    remarks = (*report.remarks, remark) if gone else report.remarks
-    return replace(left, ignored=left.ignored + len(report.findings) - len(left.findings), remarks=remarks)
+    remark = f"{os.path.relpath(path)}: {_count(gone.total())} no longer found; --update-baseline, for all paths, takes them out"
+    return _without(report, left, remark if gone else "")
 
 
 def _updated(report: Report, options: Options) -> Report:
@@ -95,8 +94,13 @@ def _updated(report: Report, options: Options) -> Report:
     document.write(options.baseline, baseline.written(report, path), _kind())
     known = baseline.read(path)
     left, _ = baseline.without(report, known, path)
-    remark = f"{os.path.relpath(path)}: {_count(known.total())} written"
-    return replace(left, ignored=report.ignored, remarks=(*report.remarks, remark))
+    return _without(report, left, f"{os.path.relpath(path)}: {_count(known.total())} written")
+
+
+def _without(report: Report, left: Report, remark: str) -> Report:
+    """What is left of a report, with the number of findings that are known, and with a remark."""
+    hidden = len(report.findings) - len(left.findings)
+    return replace(left, ignored=report.ignored + hidden, remarks=(*report.remarks, *([remark] if remark else ())))
 
 
 def _count(number: int) -> str:

@@ -74,7 +74,7 @@ def written(report: Report, path: Path) -> bytes:
 
 
 def without(report: Report, known: Known, path: Path) -> tuple[Report, Known]:
-    """The report without what is known, and what is known but was not found any more."""
+    """The report without what is known; and what is known but not found any more, in files that were looked at."""
     left = known.copy()
     hidden: set[Finding] = set()
     for finding in _wanted(report):
@@ -82,7 +82,9 @@ def without(report: Report, known: Known, path: Path) -> tuple[Report, Known]:
         if left[key] > 0:
             left[key] -= 1
             hidden.add(finding)
-    return narrowed(report, lambda finding: finding not in hidden), +left
+    looked_at = {_name(source.real, path) for source in report.sources.values() if source.real is not None}
+    gone = {key: n for key, n in left.items() if n and (key[0] in looked_at or not (path.parent / key[0]).exists())}
+    return narrowed(report, lambda finding: finding not in hidden), Counter(gone)
 
 
 def _wanted(report: Report) -> Iterable[Finding]:
@@ -94,5 +96,9 @@ def _wanted(report: Report) -> Iterable[Finding]:
 def _key(finding: Finding, report: Report, path: Path) -> tuple[str, str, str]:
     source: Any = report.sources.get(finding.path)
     real = source.real if source is not None and source.real is not None else Path(finding.path).resolve()
-    name = os.path.relpath(real, path.resolve().parent).replace(os.sep, "/")
-    return name, finding.code, source_of(finding, report)
+    return _name(real, path), finding.code, source_of(finding, report)
+
+
+def _name(real: Path, path: Path) -> str:
+    """A file as the baseline at `path` names it."""
+    return os.path.relpath(real, path.resolve().parent).replace(os.sep, "/")

@@ -360,7 +360,7 @@ def test_baseline():
     assert (result.exit_code, "there is no such baseline. Write one: --update-baseline." in result.stderr) == (2, True)
     result = migrate(".", "--check", "--baseline", "known.json", "--update-baseline")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "known.json: 2 findings written" in result.stderr
+    assert result.stderr == "known.json: 2 findings written\n\n2 findings ignored.\n"
     entry = json.loads(Path("known.json").read_text(encoding="utf-8"))["findings"][0]
     assert entry == {"file": "a.py", "code": "MIG001", "line": "for x, y in loader:", "count": 1}
     result = migrate(".", "--check", "--baseline", "known.json")
@@ -374,8 +374,12 @@ def test_baseline():
     os.chdir("sub")
     assert found(".") == []
     os.chdir("..")
+    write("c.py", PLAIN)
+    assert "no longer found" not in migrate("c.py", "--check").stderr  # what was not looked at may still be there
     Path("sub/b.py").unlink()
     assert "1 finding no longer found" in migrate(".", "--check").stderr
+    assert "1 finding no longer found" in migrate("c.py", "--check").stderr
+    Path("c.py").unlink()
     assert migrate(".", "--write").exit_code == 0  # a baseline is about checks
     assert "from runtime" in Path("a.py").read_text(encoding="utf-8")
 
