@@ -77,12 +77,15 @@ class Asked:
         Raises:
             UsageError: two modes at once.
         """
-        given = ((Mode.WRITE, self.write or self.interactive), (Mode.DIFF, self.only_diff), (Mode.CHECK, self.check))
-        modes = [mode for mode, is_given in given if is_given]
-        if len(modes) > 1:
-            names = " and ".join(f"--{mode.value}" for mode in modes)
-            raise UsageError(f"{names} exclude each other", "Give one of them.")
-        return modes[0] if modes else None
+        given = (
+            ("--interactive" if self.interactive else "--write", Mode.WRITE, self.write or self.interactive),
+            ("--diff", Mode.DIFF, self.only_diff),
+            ("--check", Mode.CHECK, self.check),
+        )
+        found = {name: mode for name, mode, is_given in given if is_given}
+        if len(found) > 1:
+            raise UsageError(f"{' and '.join(found)} exclude each other", "Give one of them.")
+        return next(iter(found.values()), None)
 
     @property
     def options(self) -> Options:

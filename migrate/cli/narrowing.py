@@ -80,7 +80,8 @@ def _beside(report: Report, options: Options) -> Report:
     assert options.baseline is not None
     path = Path(options.baseline)
     left, gone = baseline.without(report, baseline.read(path), path)
-    remark = f"{os.path.relpath(path)}: {_count(gone.total())} no longer found; --update-baseline, for all paths, takes them out"
+    number = _count(gone.total())
+    remark = f"{os.path.relpath(path)}: {number} no longer found; --update-baseline, for all paths, takes them out"
     return _without(report, left, remark if gone else "")
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
+
+from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -15,6 +18,9 @@ def emit(text: str | bytes, stream: TextIO) -> None:
     """Write to standard output or standard error, whatever the bytes and whatever the terminal's encoding.
 
     A reader that has gone away (`| head`) is no error.
+
+    Raises:
+        MigrateError: it cannot be written, because a disk is full, say.
     """
     content = text if isinstance(text, bytes) else _encoded(text, stream.encoding or "utf-8")
     try:
@@ -23,6 +29,11 @@ def emit(text: str | bytes, stream: TextIO) -> None:
         stream.buffer.flush()
     except BrokenPipeError:
         _forget(stream)
+    except OSError as error:
+        _forget(stream)
+        name = "standard error" if stream is sys.stderr else "standard output"
+        reason = (error.strerror or str(error)).lower()
+        raise MigrateError(f"{name} cannot be written: {reason}", "Make room, or lead it elsewhere.") from error
 
 
 def _encoded(text: str, encoding: str) -> bytes:

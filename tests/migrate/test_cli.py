@@ -274,6 +274,7 @@ def test_standard_input():
         (["a.py", "--stdin-filename", "b.py"], "--stdin-filename names standard input, which is not read"),
         (["a.py", "--check", "--write"], "--write and --check exclude each other"),
         (["a.py", "--diff", "--check"], "--diff and --check exclude each other"),
+        (["a.py", "--diff", "-i"], "--interactive and --diff exclude each other"),
         (["a.py", "--diff", "--output-format", "json"], "--diff is a format of its own"),
         (["-", "--write", "--output-format", "json"], "standard output cannot hold both the code and findings"),
         (["a.py", "--select", "MIG15"], "'MIG15' is not a rule. Did you mean MIG105?"),
@@ -565,6 +566,17 @@ def test_reader_that_goes_away():
     assert b"BrokenPipe" not in said
     assert b"300 files would change" in said
     assert process.returncode == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device is full here")
+def test_a_full_disk_is_no_bug_of_ours():
+    write(a=PLAIN)
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            driver("a.py", "--diff"), stdout=full, stderr=subprocess.PIPE, env=environment(), check=False
+        )
+    said = "migrate: standard output cannot be written: no space left on device. Make room, or lead it elsewhere.\n"
+    assert (done.returncode, done.stderr.decode()) == (2, said)
 
 
 @pytest.mark.parametrize(
