@@ -74,11 +74,11 @@ class Proof:
         if self.found is None:
             emit("migrate: nothing to verify: no file changes\n", sys.stderr)
             return report.exit_status(mode)
-        if mode is not Mode.WRITE:
-            return self.found.exit_status
-        if self.found.failed:
+        if mode is Mode.WRITE and self.found.failed:
             emit("migrate: nothing was written: a contract is broken\n", sys.stderr)
-        return self.found.exit_status or report.exit_status(mode)
+        if report.has_trouble:
+            return report.exit_status(mode)
+        return self.found.exit_status or (report.exit_status(mode) if mode is Mode.WRITE else 0)
 
     def _show(self, found: Verification) -> None:
         style = self.asked.printing.style(sys.stdout.isatty())

@@ -139,9 +139,14 @@ class Report:
             touched=tuple(path for path in self.touched if path not in paths),
         )
 
+    @property
+    def has_trouble(self) -> bool:
+        """Whether the input, or a bug of ours, kept something from being looked at, converted or written."""
+        return bool(self.problems) or any(finding.code == OUR_BUG for finding in self.findings)
+
     def exit_status(self, mode: Mode) -> int:
         """0: nothing to do, or all done. 1: something remains. 2: trouble with the input, or a bug of ours."""
-        if self.problems or any(finding.code == OUR_BUG for finding in self.findings):
+        if self.has_trouble:
             return 2
         if mode is Mode.WRITE:
             unconverted = any(not loop.converts for loop in self.of(Kind.LOOP))

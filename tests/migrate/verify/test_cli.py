@@ -76,6 +76,15 @@ def test_verdicts_are_shown_and_nothing_is_written(call, program):
     assert b"Accelerator" in wish.changed["train.py"]
 
 
+@pytest.mark.parametrize("outcome", [Outcome.PASS, Outcome.FAIL])
+@pytest.mark.parametrize("more", [(), ("--write",)])
+def test_what_could_not_be_read_wins_over_the_verdicts(call, tmp_path, outcome, more):
+    (tmp_path / "broken.py").write_text("def (\n")
+    done = call("train.py", "broken.py", "--verify", *more, outcomes=(outcome,))
+    assert "broken.py:1: syntax error" in done.stderr
+    assert done.exit_code == 2
+
+
 def test_a_failure_is_one(call):
     done = call("train.py", "--verify", outcomes=(Outcome.FAIL,))
 
