@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
 
+from migrate.verify.compare.numbers import is_near
 from migrate.verify.model import Contract, Difference, Outcome, Verdict, counted
 from migrate.verify.records import Batch, Record, Step
 from migrate.verify.run import Run
@@ -177,9 +179,10 @@ def _gradient(one: Step, other: Step) -> Difference | None:
     close = max((CLOSE.get(kind, CLOSE_HALF) for kind in one.types), default=CLOSE_HALF)
     length = max(one.gradient[0], other.gradient[0])
     for what, left, right in zip(("norm", "direction"), one.gradient, other.gradient, strict=True):
-        if abs(left - right) > close * length + NOTHING:
+        if not is_near(left, right, close * length + NOTHING):
             shown = (f"{left:.6g}", f"{right:.6g}")
-            return Difference(f"{what} of the gradient", *shown, one.number - 1, one.place, abs(left - right))
+            size = abs(left - right) if math.isfinite(left - right) else None
+            return Difference(f"{what} of the gradient", *shown, one.number - 1, one.place, size)
     return None
 
 

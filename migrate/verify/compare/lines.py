@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from migrate.verify.compare.numbers import is_near
 from migrate.verify.records import Line, Record
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b")
@@ -94,10 +95,10 @@ def is_close(one: str, other: str) -> bool:
     if one == other:
         return True
     a, b = float(one), float(other)
-    distance, size = abs(a - b), max(abs(a), abs(b))
+    size = max(abs(a), abs(b))
     unit = _last_digit(one)
     allowed = unit if unit <= SIGNIFICANT * size else 0.0
-    return distance <= max(REDUCTION * size, 1.01 * allowed)
+    return is_near(a, b, max(REDUCTION * size, 1.01 * allowed))
 
 
 def is_multiple(one: str, other: str, times: int) -> bool:

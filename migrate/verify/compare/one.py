@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from migrate.verify.compare.lines import Volatile, first_difference, said
+from migrate.verify.compare.numbers import is_near
 from migrate.verify.model import Contract, Difference, Outcome, Verdict, counted
 from migrate.verify.records import Loss, Record, Step
 from migrate.verify.run import Run
@@ -93,7 +94,7 @@ def _is_close(left: Record, right: Record) -> bool:
     if len(left.losses) != len(right.losses) or not left.losses:
         return False
     pairs = zip(left.losses, right.losses, strict=True)
-    return all(abs(a.value - b.value) <= GPU_CLOSE * max(abs(a.value), abs(b.value), 1e-6) for a, b in pairs)
+    return all(is_near(a.value, b.value, GPU_CLOSE * max(abs(a.value), abs(b.value), 1e-6)) for a, b in pairs)
 
 
 def _said(original: Run, converted: Run, volatile: Volatile) -> Difference | None:

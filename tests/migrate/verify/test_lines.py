@@ -41,6 +41,8 @@ def test_a_line_is_text_and_numbers(text, template, numbers):
         ("1.000000e-08", "1.000001e-08", True),
         ("nan", "nan", True),
         ("nan", "1.0", False),
+        ("inf", "1.0", False),
+        ("3", "inf", False),
     ],
 )
 def test_numbers_that_differ_by_rounding_are_one(one, other, close):
