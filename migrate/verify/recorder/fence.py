@@ -19,10 +19,12 @@ from typing import Any
 
 from migrate.verify.recorder.journal import Journal
 
-#: Which arguments of an event are paths that change. https://docs.python.org/3/library/audit_events.html
-CHANGED = {
-    "os.remove": (0,), "os.rename": (0, 1), "os.mkdir": (0,), "os.rmdir": (0,), "os.link": (1,), "os.symlink": (1,),
-    "os.truncate": (0,), "os.chmod": (0,), "os.chown": (0,), "os.utime": (0,), "sqlite3.connect": (0,),
+#: Which arguments of an event are a path that changes and, where it may be told, the open folder that the path starts
+#: from: `shutil.rmtree` names files so. https://docs.python.org/3/library/audit_events.html
+CHANGED: dict[str, tuple[tuple[int, int | None], ...]] = {
+    "os.remove": ((0, 1),), "os.rename": ((0, 2), (1, 3)), "os.mkdir": ((0, 2),), "os.rmdir": ((0, 1),),
+    "os.link": ((1, 3),), "os.symlink": ((1, 2),), "os.truncate": ((0, None),), "os.chmod": ((0, 2),),
+    "os.chown": ((0, 3),), "os.utime": ((0, 3),), "sqlite3.connect": ((0, None),),
 }  # fmt: skip
 STARTS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.startfile"}
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -84,12 +86,13 @@ class Fence:
             if event in STARTS:
                 self._starts(str(arguments[0]))
             elif event != "open":
-                for index in CHANGED[event]:
-                    self._changes(event, arguments[index])
+                paths = [_full(arguments[path], folder and arguments[folder]) for path, folder in CHANGED[event]]
+                for path in paths:
+                    self._changes(event, path)
+                if event == "os.rename":
+                    self._journal.write("renamed", old=_absolute(paths[0]), new=_absolute(paths[1]))
             elif isinstance(arguments[2], int) and arguments[2] & WRITES:
                 self._changes(event, arguments[0], flags=arguments[2])
-            if event == "os.rename":
-                self._journal.write("renamed", old=_absolute(arguments[0]), new=_absolute(arguments[1]))
         finally:
             self._own.is_busy = False
 
@@ -140,6 +143,19 @@ def _replace_link(link: str, target: str, *, is_emptied: bool) -> None:
     os.unlink(link)
     if not is_emptied and os.path.exists(target):
         shutil.copyfile(target, link)
+
+
+def _full(path: Any, folder: int | None) -> Any:
+    """A path with the open folder that it starts from; -1 stands for the current one."""
+    if folder is None or folder < 0 or isinstance(path, int):
+        return path
+    if sys.platform == "darwin":
+        import fcntl
+
+        start = os.fsdecode(fcntl.fcntl(folder, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
+    else:
+        start = os.readlink(f"/proc/self/fd/{folder}")
+    return os.path.join(start, os.fsdecode(path))
 
 
 def _absolute(path: Any) -> str:

@@ -13,7 +13,7 @@ from migrate.verify.wish import wish
 pytestmark = pytest.mark.long
 
 TRAIN = """\
-import os, sys, time, torch
+import os, shutil, sys, time, torch
 model = torch.nn.Linear(2, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 def step():
@@ -77,6 +77,17 @@ def test_a_write_outside_is_refused_with_its_place(prove, tmp_path, write):
     assert "train.py:8" in str(caught.value)
     assert "refused" in str(caught.value)
     assert not os.path.lexists(path)
+
+
+def test_a_folder_outside_is_not_emptied(prove, tmp_path):
+    path = tmp_path / "outside"
+    path.mkdir()
+    (path / "kept").write_text("mine")
+    with pytest.raises(VerifyError) as caught:
+        prove(TRAIN + f"step()\nshutil.rmtree('{path}')\n")
+
+    assert f"the script writes {path}/kept at train.py:8" in str(caught.value)
+    assert (path / "kept").read_text() == "mine"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's fence is Linux's")
