@@ -1,4 +1,5 @@
 """Copies of the user's folder to run in. Large files are links: they are read where they lie, and never written there.
+So is what may not be read, which then fails in the copy as it does in the folder.
 
 What a run writes replaces the link (`recorder/fence.py`), so the copy behaves like the folder.
 """
@@ -149,7 +150,7 @@ def _copy(source: Path, target: Path, root: Path, count: _Count) -> None:
         elif entry.is_dir():
             _copy_folder(here, there, root, count)
         elif entry.is_file():
-            if entry.stat().st_size > LARGE_BYTES:
+            if entry.stat().st_size > LARGE_BYTES or not os.access(here, os.R_OK):
                 there.symlink_to(here)
             else:
                 count.copied(entry.stat().st_size)
@@ -159,7 +160,7 @@ def _copy(source: Path, target: Path, root: Path, count: _Count) -> None:
 def _copy_folder(here: Path, there: Path, root: Path, count: _Count) -> None:
     if here.name in LEFT_OUT or (here / "pyvenv.cfg").exists():
         return
-    if _is_data(here):
+    if _is_data(here) or not os.access(here, os.R_OK | os.X_OK):
         there.symlink_to(here)
         return
     there.mkdir()

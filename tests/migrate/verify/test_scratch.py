@@ -1,0 +1,37 @@
+"""Copies of a folder to run in."""
+
+import os
+import shutil
+
+import pytest
+
+from migrate.verify import scratch
+
+
+@pytest.fixture
+def locked(monkeypatch):
+    """Files and folders of this name may not be read, whoever runs the tests."""
+    may, copy, scan = os.access, shutil.copy2, os.scandir
+
+    def refuse(path):
+        if "locked" in os.path.basename(path):
+            raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(scratch.os, "access", lambda path, mode: "locked" not in str(path) and may(path, mode))
+    monkeypatch.setattr(scratch.shutil, "copy2", lambda one, other: refuse(one) or copy(one, other))
+    monkeypatch.setattr(scratch.os, "scandir", lambda path: refuse(path) or scan(path))
+
+
+def test_what_may_not_be_read_stays_where_it_is(tmp_path, locked):
+    folder = tmp_path / "folder"
+    for name in ("train.py", "locked.db", "locked/a.py", "data/b.csv"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    copy = tmp_path / "copy"
+    before = scratch.Scratch(folder, {}).make(copy, converted=False)
+    assert (copy / "locked.db").readlink() == folder / "locked.db"
+    assert (copy / "locked").readlink() == folder / "locked"
+    assert not (copy / "train.py").is_symlink()
+    assert (copy / "data" / "b.csv").read_text() == "data/b.csv"
+    assert scratch.written(copy, before) == {}
