@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.device.before import before
+from migrate.programs.device.before import Before, before
 from migrate.programs.device.choices import Choice, choices
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def name_own(conversion: Conversion, draft: Draft, staying: Collection[Choice]) 
     `staying` are choices that no accelerator takes the place of.
     """
     found = before(conversion.facts, conversion.program, conversion.placement)
-    others = (unit for unit in found.units if unit not in conversion.units and conversion.facts.is_editable(unit))
+    where = {*found.units, *map(conversion.facts.unit, found.devices)}  # `settings.device` is chosen in another file
+    others = (unit for unit in where if unit not in conversion.units and conversion.facts.is_editable(unit))
     known = [*staying, *(choice for unit in others for choice in choices(conversion.facts, unit))]
     done: list[Choice] = []
     for choice in known:
@@ -39,7 +40,17 @@ def name_own(conversion: Conversion, draft: Draft, staying: Collection[Choice]) 
             )
         elif _name(draft, nodes):
             done.append(choice)
+    _say_unnamed(conversion, draft, found)
     return done
+
+
+def _say_unnamed(conversion: Conversion, draft: Draft, found: Before) -> None:
+    """A device that a file chooses which is not to be changed."""
+    facts, spot = conversion.facts, conversion.placement.accelerator.statement
+    firsts = [node for node in found.devices if any(map(_is_first, ast.walk(node)))]
+    for path in sorted({str(facts.module(node).path) for node in firsts if not facts.module(node).file.named}):
+        what = f"{path}, which was not named, puts tensors on the first GPU for every process before this"
+        draft.note(spot, what, f"name {path} as well, or choose 'cuda:' + os.environ['LOCAL_RANK'] there")
 
 
 def _is_compared(conversion: Conversion, choice: Choice, nodes: Collection[ast.AST]) -> bool:
@@ -47,12 +58,16 @@ def _is_compared(conversion: Conversion, choice: Choice, nodes: Collection[ast.A
     compared = (n for n in conversion.facts.tree(choice.statement).nodes if isinstance(n, ast.Compare))
     own = {id(node) for node in nodes}
     inside = (node for each in compared for node in ast.walk(each) if id(node) not in own)
-    return any(isinstance(node, ast.Constant) and node.value in _FIRST for node in inside)
+    return any(map(_is_first, inside))
+
+
+def _is_first(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value in _FIRST
 
 
 def _name(draft: Draft, nodes: Collection[ast.AST]) -> bool:
     numbered = {id(node.args[0]) for node in nodes if isinstance(node, ast.Call) and len(node.args) > 1}
-    first = [n for n in nodes if isinstance(n, ast.Constant) and n.value in _FIRST and id(n) not in numbered]
+    first = [n for n in nodes if isinstance(n, ast.Constant) and _is_first(n) and id(n) not in numbered]
     for node in first:
         draft.rewrite(node, draft.quoted(node, _OWN))
         draft.add_import(node, "os")

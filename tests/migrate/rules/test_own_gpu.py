@@ -2,6 +2,8 @@
 
 import pytest
 
+from migrate.options import Options
+from migrate.pipeline import run
 from migrate.report.model import Kind
 
 SOURCE = """
@@ -85,3 +87,71 @@ def test_a_device_that_is_asked_for_by_its_name_is_left(convert_text):
 
     assert "LOCAL_RANK" not in result
     assert [f.code for f in report.of(Kind.LEFT)] == ["MIG101"]
+
+
+FILES = {
+    "settings.py": 'import torch\n\ndevice = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n',
+    "scores.py": """
+import settings
+import torch
+from torch import nn
+
+
+class Scores(nn.Module):
+    def __init__(self, count):
+        super().__init__()
+        self.items = nn.Embedding(count, 4)
+        self.graph = torch.eye(count).to(settings.device)
+
+    def score(self, items):
+        return (self.graph @ self.items.weight)[items].sum(1)
+
+
+class Loss:
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def step(self, items):
+        loss = (self.model.score(items) - 1).pow(2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+""",
+    "main.py": """
+import scores
+import settings
+import torch
+
+torch.manual_seed(0)
+model = scores.Scores(20).to(settings.device)
+loss = scores.Loss(model)
+for epoch in range(3):
+    loss.step(torch.randint(0, 20, (8,)).to(settings.device))
+""",
+}
+
+
+@pytest.fixture
+def several(tmp_path, monkeypatch):
+    def convert(*named):
+        for name, text in FILES.items():
+            (tmp_path / name).write_text(text)
+        monkeypatch.chdir(tmp_path)
+        return run([*named], Options())
+
+    return convert
+
+
+def test_a_device_that_a_file_of_settings_chooses_is_each_process_s_own(several):
+    report = several(".")
+
+    texts = {change.path: change.new.decode() for change in report.changes}
+    assert OWN in texts["settings.py"]
+
+
+def test_a_file_of_settings_that_was_not_named_is_said(several):
+    report = several("main.py", "scores.py")
+
+    assert "settings.py" not in {change.path for change in report.changes}
+    assert any("settings.py, which was not named, puts tensors" in note.message for note in report.of(Kind.NOTE))
