@@ -39,16 +39,18 @@ def keep_arguments(
     """Remember what `__init__` is passed for one object; `positional` are its parameters without `self`."""
     if made is None or made.origin is None or not is_constructor(unit):
         return
-    given = {
+    given: dict[str, tuple[ast.AST, Values]] = {
         k.arg: (k.value, arguments.named.get(k.arg, NOTHING)) for k in arguments.node.keywords if k.arg is not None
     }
     is_plain = len(arguments.positional) == len(arguments.node.args)  # else some were bound before
-    for parameter, node, values in zip(
+    for parameter, argument, values in zip(
         positional, arguments.node.args if is_plain else (), arguments.positional, strict=False
     ):
-        if isinstance(node, ast.Starred):
+        if isinstance(argument, ast.Starred):
             break
-        given[parameter.arg] = (node, values)
+        given[parameter.arg] = (argument, values)
+    if is_plain and _says_all(arguments.node):
+        given |= {name: (unit.node, values) for name, values in unit.defaults.items() if name not in given}
     passed = _own(state, made, frame) if given and is_constructor(frame.unit) else {}
     for name, (node, values) in given.items():
         if values:
@@ -56,12 +58,17 @@ def keep_arguments(
             state.store(made.origin, _key(unit, name), own)
 
 
+def _says_all(call: ast.Call) -> bool:
+    """Whether a call names all that it passes, so that what is left has its default."""
+    return all(keyword.arg for keyword in call.keywords) and not any(isinstance(a, ast.Starred) for a in call.args)
+
+
 def _own(state: State, made: Value, frame: Frame) -> dict[str, Values]:
     """What the parameters of the running `__init__` are for one object, as far as they were passed for it."""
     unit = frame.unit
     if not isinstance(unit, Function) or not is_constructor(unit) or made.origin is None:
         return {}
-    if len(unit.parameters.get(unit.positional[0].arg, NOTHING)) < 2:
+    if not unit.defaults and len(unit.parameters.get(unit.positional[0].arg, NOTHING)) < 2:
         return {}  # one object has been made, so all that is passed is passed for it
     kept = {name: state.load(made.origin, _key(unit, name)) for name in unit.parameter_names}
     return {name: values for name, values in kept.items() if values and values <= frame.names.get(name, values)}
@@ -76,11 +83,12 @@ def each_own(
     evaluate: Callable[[State, ast.expr, Frame], Values],
 ) -> list[tuple[Value, Values]]:
     """The owners of an attribute, each with what the expression gives for it; `values` are those for all of them."""
-    several = 1 < len(owners) <= _MOST  # of one, all that was passed is its own
-    if node is None or not several or not is_constructor(frame.unit):
+    if node is None or not owners or len(owners) > _MOST or not is_constructor(frame.unit):
         return [(owner, values) for owner in owners]
     assert isinstance(frame.unit, Function)
     if not frame.unit.positional:  # `def __init__(*args)`
+        return [(owner, values) for owner in owners]
+    if len(owners) == 1 and not frame.unit.defaults:  # of one, all that was passed is its own
         return [(owner, values) for owner in owners]
     if node not in state.reads:
         state.reads[node] = frozenset(reads(node))

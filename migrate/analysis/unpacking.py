@@ -29,6 +29,7 @@ def unpack(state: State, target: ast.expr, values: Values, frame: Frame) -> None
 def shares(state: State, targets: Sequence[ast.expr], values: Values) -> list[tuple[ast.expr, Values]]:
     """Each target of an unpacking, without its star, and what it gets."""
     star = next((index for index, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
+    values = _fitting(state, values, len(targets) if star is None else None) or values
     if star is None:
         return [(target, element_of(state, values, position)) for position, target in enumerate(targets)]
     behind = len(targets) - star - 1
@@ -41,6 +42,12 @@ def shares(state: State, targets: Sequence[ast.expr], values: Values) -> list[tu
         else:
             found.append((target, _from_the_end(state, values, len(targets) - position)))
     return found
+
+
+def _fitting(state: State, values: Values, count: int | None) -> Values:
+    """The values without tuples of another length: `a, b = load()` is for the calls that return two."""
+    others = {v for v in values if count is not None and isinstance(v.origin, ast.Tuple) and v.role is Role.CONTAINER}
+    return values - {value for value in others if length_of(state, value) not in (None, count)}
 
 
 def _starred(state: State, target: ast.Starred, values: Values, before: int, behind: int) -> Values:

@@ -40,7 +40,7 @@ from migrate.programs.prepare.irregular import averages_after_backward, out_of_s
 from migrate.programs.prepare.later import after_the_first
 from migrate.programs.prepare.placement import Placement, place
 from migrate.programs.prepare.setup import arguments
-from migrate.programs.prepare.several import several
+from migrate.programs.prepare.several import several, something_else
 from migrate.programs.processes.agreement import Agreement, agreements
 from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.program import Program, Refusal
@@ -186,7 +186,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += [*set_by_count.refusals, *unanswered(facts, program, package)]
     program.refusals += unscaled_twice(facts, loops, program, by_hand.mixed, package)
     program.refusals += [*out_of_step(facts, loops, program, package), *made_before(facts, program, placement)]
-    program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
+    program.refusals += [*several(facts, program, loaders, placement), *something_else(facts, program)]
+    program.refusals += kept_from_gpu(facts, program, placement.cpu)
     program.refusals += _kept(facts, loops, program, (*loaders, *program.models), units, placement.stages)
     program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]

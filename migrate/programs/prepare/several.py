@@ -1,4 +1,4 @@
-"""Places that make several objects, of which prepare would name one."""
+"""Places that make several objects, of which prepare would name one, or objects of several kinds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.units import Class
 from migrate.programs.program import Program, Refusal
 
 if TYPE_CHECKING:
@@ -33,6 +34,18 @@ def several(facts: Facts, program: Program, loaders: tuple[Named, ...], placemen
                     "make each of them by a call of its own, and give each a name",
                 )
                 break
+
+
+def something_else(facts: Facts, program: Program) -> Iterator[Refusal]:
+    """Names under which there is a model in one turn of a loop, and an object of another kind in the next."""
+    for named in program.models:
+        for binding in facts.bindings:
+            if binding.target == named.target and binding.statement in named.statements:
+                others = {f"{v.unit.name} ({v.unit.module.path})" for v in binding.values if v.role is Role.INSTANCE and isinstance(v.unit, Class)}
+                if others:
+                    why = f"{named.target} is at times a {min(others)}, which is no model: prepare would be handed that"
+                    yield Refusal(binding.statement, "MIG104", why, "give each a name of its own")
+                    return
 
 
 def _inside(facts: Facts, placement: Placement, origin: ast.AST) -> ast.stmt:
