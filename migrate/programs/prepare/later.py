@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
     from migrate.programs.stages import Stage, Stages
 
+_DEALING = frozenset({"collate_fn", "worker_init_fn"})
 _SEEDED_BY = frozenset({"generator", "random_state"})
 
 
@@ -135,9 +136,7 @@ def _drawn(
     """Data that are drawn at random after a training: each process may be at another place of its random stream."""
     for named in stage.objects:
         made = [facts.source(origin) for origin in named.origins if origin in prepared]
-        given = [
-            a for call in made if isinstance(call, ast.Call) for a in (*call.args, *(k.value for k in call.keywords))
-        ]
+        given = [each for call in made if isinstance(call, ast.Call) for each in _data(call)]
         sets = [value.origin for each in given for value in facts.values(each) if value.origin is not None]
         sources = [*reached(facts, facts.once(Sources), given), *sets]
         for node in (inner for each in sources for inner in ast.walk(each)):
@@ -151,6 +150,12 @@ def _drawn(
                         "draw them before the first training, or call torch.manual_seed() right before this",
                     )
                     return
+
+
+def _data(call: ast.Call) -> Iterator[ast.expr]:
+    """What a loader is made of, without the functions that it calls when it deals batches out: these may draw."""
+    yield from call.args
+    yield from (keyword.value for keyword in call.keywords if keyword.arg not in _DEALING)
 
 
 def _draws(facts: Facts, call: ast.Call) -> bool:
