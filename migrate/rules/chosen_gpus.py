@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import is_main_guard
+from migrate.programs.device.cpu_alone import names_cpu_alone
 from migrate.programs.device.numbered import VISIBLE, Visible, numbered
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _OTHERS = ("mps", "xpu", "accelerator")
 
 
 def say_chosen(conversion: Conversion, draft: Draft) -> None:
-    """Say of each choice of a GPU how to make it now."""
+    """Say of each choice of a GPU how to make it now, and where there is none."""
     launch = f"`{conversion.package} launch --gpu_ids 1`"
     for text, node in numbered(conversion.facts, conversion.uses, conversion.ordered_units).items():
         what = f"{text} no longer chooses the GPU: the accelerator takes the first, or that of the process"
@@ -32,6 +33,10 @@ def say_chosen(conversion: Conversion, draft: Draft) -> None:
             draft.note(statement, what, f"choose them by the launcher, {launch}, or set {VISIBLE} for the program")
         else:
             draft.note(statement, "the GPUs are chosen here: several processes need one each")
+    if names_cpu_alone(conversion.facts, conversion.program):
+        what = "the program names no device but the CPU, so it stays there"
+        way_out = "move its tensors to accelerator.device and take cpu=True out"
+        draft.note(conversion.placement.accelerator.statement, what, way_out)
 
 
 def say_kept(conversion: Conversion, draft: Draft, staying: Iterable[Choice]) -> None:

@@ -11,6 +11,7 @@ for whatever reads it besides moves. Where tensors are put on it before there is
 LOCAL_RANK names. `with torch.cuda.device(0):` gives way to its block. Several statements that come to one choice (the
 same again, one in each branch of an `if`, a default and then another one) are one, which stands above the `if`.
 A GPU that is chosen by its number is said: the launcher chooses now, `runtime launch --gpu_ids 1 train.py`.
+A program that moves things, and only to the CPU, stays there, which is said: Accelerator(cpu=True).
 Safe: with the same flags the same kind of device is chosen.
 """
 

@@ -7,7 +7,7 @@
 Model and optimizer are prepared, tensors go to the accelerator's device, and all processes take the same steps. With
 every source of chance seeded each of them does the same as one process would; without, each draws data of its own and
 the gradients are averaged, which is a batch N times as large. Evaluation runs in full on every process. A program that
-never names a device stays on the CPU: nothing says which of its tensors would have to move.
+names no device, or only the CPU, stays there: nothing says which of its tensors would have to move.
 So it is with a loader whose batches are zipped with rows that the program deals out, or meet rows that are picked by
 the number of the batch (`weights[i * size:(i + 1) * size]`): it stays whole.
 Several models of a class that makes its own optimizer stay as they are there, since nobody has a name for each of them:
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from migrate.programs.device.cpu_alone import names_cpu_alone
 from migrate.programs.processes.replicas import ON_CPU, differs, without_loader
 from migrate.rules.rule import rule
 
@@ -56,7 +57,7 @@ def loops_without_loader(conversion: Conversion, draft: Draft) -> None:
             "models that make their own optimizers are not prepared: all processes train the same ones",
             "make each model and its optimizer under names of their own, and their gradients are averaged",
         )
-    if conversion.placement.cpu == ON_CPU:
+    if conversion.placement.cpu == ON_CPU and not names_cpu_alone(conversion.facts, conversion.program):
         draft.note(
             conversion.placement.accelerator.statement,
             "the program names no device, so it stays on the CPU",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from migrate.programs.argument import HANDLERS, Argument
+from migrate.programs.device.cpu_alone import on_cpu_alone
 from migrate.programs.prepare.irregular import averages_after_backward
 from migrate.programs.processes.replicas import without_device
 from migrate.programs.program import Program
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 Decider = Callable[["Facts", "Loops", Program], Iterable[Argument]]
 
 #: Each gives the arguments that its subject asks for.
-DECIDERS: tuple[Decider, ...] = (of_distribution, averages_after_backward, without_device)
+DECIDERS: tuple[Decider, ...] = (of_distribution, averages_after_backward, without_device, on_cpu_alone)
 
 
 def arguments(facts: Facts, loops: Loops, program: Program) -> tuple[Argument, ...]:
