@@ -169,7 +169,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     on_cpu = left_on_cpu(facts, loops, program, prepared - program.met_in_both)
     planned = tuple(schedules(facts, loops, program))
     units = units_of(facts, program)
-    program.refusals += _wrapped_elsewhere(facts, program, units)
+    program.refusals += [*_wrapped_elsewhere(facts, program, units), *something_else(facts, program)]
     try:
         by_hand = decide_by_hand(facts, loops, program)
         try:
@@ -186,8 +186,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += [*set_by_count.refusals, *unanswered(facts, program, package)]
     program.refusals += unscaled_twice(facts, loops, program, by_hand.mixed, package)
     program.refusals += [*out_of_step(facts, loops, program, package), *made_before(facts, program, placement)]
-    program.refusals += [*several(facts, program, loaders, placement), *something_else(facts, program)]
-    program.refusals += kept_from_gpu(facts, program, placement.cpu)
+    program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
     program.refusals += _kept(facts, loops, program, (*loaders, *program.models), units, placement.stages)
     program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]

@@ -39,13 +39,14 @@ def several(facts: Facts, program: Program, loaders: tuple[Named, ...], placemen
 def something_else(facts: Facts, program: Program) -> Iterator[Refusal]:
     """Names under which there is a model in one turn of a loop, and an object of another kind in the next."""
     for named in program.models:
-        for binding in facts.bindings:
-            if binding.target == named.target and binding.statement in named.statements:
-                others = {f"{v.unit.name} ({v.unit.module.path})" for v in binding.values if v.role is Role.INSTANCE and isinstance(v.unit, Class)}
-                if others:
-                    why = f"{named.target} is at times a {min(others)}, which is no model: prepare would be handed that"
-                    yield Refusal(binding.statement, "MIG104", why, "give each a name of its own")
-                    return
+        mine = (b for b in facts.bindings if b.target == named.target and b.statement in named.statements)
+        for binding in mine:
+            others = [v.unit for v in binding.values if v.role is Role.INSTANCE and isinstance(v.unit, Class)]
+            if others:
+                other = min(f"{cls.name} ({cls.module.path})" for cls in others)
+                why = f"{named.target} is at times a {other}, which is no model: prepare would be handed that"
+                yield Refusal(binding.statement, "MIG104", why, "give each a name of its own")
+                return
 
 
 def _inside(facts: Facts, placement: Placement, origin: ast.AST) -> ast.stmt:
