@@ -33,6 +33,7 @@ from migrate.programs.metrics.passes import (
     handed_out_loaders,
     prepared_loaders,
 )
+from migrate.programs.output.lent import asked_and_run
 from migrate.programs.prepare.by_hand import ByHand, unscaled_twice
 from migrate.programs.prepare.by_hand import decide as decide_by_hand
 from migrate.programs.prepare.captures import called_around, kept_raw
@@ -220,14 +221,16 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
 def _kept(
     facts: Facts, loops: Loops, program: Program, prepared: tuple[Named, ...], units: set[Unit], stages: Stages
 ) -> Iterator[Refusal]:
-    """What goes on with raw objects; the methods of a raw model are right where their gradients are shared or alike.
+    """What goes on with raw objects, or must not get the prepared ones.
 
-    `model_without_ddp = model` is one of a program that wraps its model itself, as long as it does.
+    The methods of a raw model are right where their gradients are shared or alike. `model_without_ddp = model` is one
+    of a program that wraps its model itself, as long as it does.
     """
     if program.unready:
         return
     is_right = not program.training_loaders or any(averages_after_backward(facts, loops, program))
     yield from kept_raw(facts, program, prepared, units, stages, in_methods=is_right)
+    yield from asked_and_run(facts, program, units, stages)
 
 
 def _staying(on_cpu: list[ast.expr]) -> tuple[Argument, ...]:

@@ -10,8 +10,10 @@ On several processes the prepared model is a wrapper without these attributes. L
 zero_grad(), parameters(), which mean the same on both, if the model's class has none of its own.
 A loss that such a method or layer computes goes around the wrapper's forward: the program asks for
 find_unused_parameters, with which the runtime averages gradients after each backward, whatever took part in it.
-A model that a function gives back to code without the accelerator is given back unwrapped.
-Refused: the same with Accelerate, where these gradients would not be shared.
+A model that a function gives back to code without the accelerator is given back unwrapped. Code that stays as it is
+(files that were not named, functions that other programs use) is given the model itself if it asks, saves or copies it;
+if it also computes a loss with it, the program is refused.
+Refused: losses of methods and layers with Accelerate, where these gradients would not be shared.
 Safe: on one process unwrap_model gives the same object.
 """
 
@@ -25,6 +27,7 @@ from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Function, Module
+from migrate.programs.output.lent import LOOKING, lent, stays
 from migrate.programs.output.wrapped import asked_for_module, is_bare
 from migrate.programs.prepare.bypass import around_forward
 from migrate.programs.reach.outsiders import is_inside_model
@@ -40,10 +43,6 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
-
-#: Functions that look at an object without running or keeping it, whatever is around it.
-_LOOKING = frozenset({"builtins.print", "builtins.type", "builtins.id"})
-
 
 #: What a name may be that holds a trained model at other times: of these, unwrapping gives the same back.
 _MAY_BE = frozenset({Role.MODEL, Role.TENSOR, Role.UNKNOWN, Role.CHECKPOINT})
@@ -156,7 +155,7 @@ def _is_kept(facts: Facts, call: ast.Call) -> bool:
 def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
     """Trained models given to library functions after prepare."""
     facts = conversion.facts
-    keep = _LOOKING | DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING
+    keep = LOOKING | DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING
     for use in conversion.speaking_uses:
         if facts.targets(use.node) or use.node in dropped(conversion):
             continue
@@ -197,21 +196,26 @@ def _asks_for_wrapper(facts: Facts, call: ast.Call) -> bool:
 
 
 def _looked_into(conversion: Conversion) -> Iterator[ast.expr]:
-    """Trained models given to functions of files that were not named, which ask the model itself for something."""
-    facts = conversion.facts
+    """Trained models given to functions that stay as they are, which ask the model itself for something, or save it."""
+    facts, program = conversion.facts, conversion.program
     for use in conversion.speaking_uses:
-        for unit in facts.targets(use.node):
-            if unit.module.file.named and unit not in conversion.program.outsiders:
-                continue
-            bound = int(bool(unit.positional) and unit.owner is not None)
-            for argument, parameter in zip(use.node.args, unit.positional[bound:], strict=False):
-                if _is_prepared_model(conversion, argument) and _asks_model(facts, unit, parameter.arg, frozenset()):
-                    yield argument
-            for keyword in use.node.keywords:
-                name = keyword.arg or ""
-                if _is_prepared_model(conversion, keyword.value) and name in unit.parameter_names:
-                    if _asks_model(facts, unit, name, frozenset()):
-                        yield keyword.value
+        if not any(stays(program, unit) for unit in facts.targets(use.node)):
+            continue
+        for given in _each_given(use.node):
+            if _is_prepared_model(conversion, given) and lent(facts, program, use.node, given).asked is not None:
+                yield given
+
+
+def _each_given(call: ast.Call) -> Iterator[ast.expr]:
+    """The arguments of a call, and what those hold that are written out as a list, a tuple or a dictionary."""
+    waiting = [*call.args, *(keyword.value for keyword in call.keywords)]
+    while waiting:
+        given = waiting.pop(0)
+        yield given
+        if isinstance(given, (ast.List, ast.Tuple)):
+            waiting += given.elts
+        elif isinstance(given, ast.Dict):
+            waiting += given.values
 
 
 def _among_others(conversion: Conversion) -> Iterator[ast.expr]:
@@ -238,34 +242,3 @@ def _each_of(unit: Function, objects: str) -> Iterator[ast.Attribute]:
 
 def _asks(node: ast.Attribute) -> bool:
     return node.attr not in THROUGH_WRAPPER
-
-
-def _asks_model(facts: Facts, unit: Function, name: str, seen: frozenset[int]) -> bool:
-    """Whether a function reads attributes of a parameter that a wrapper does not have, and does not call it.
-
-    It may do so itself, or hand it to another function that does.
-    """
-    if id(unit) in seen:
-        return False
-    nodes = list(ast.walk(unit.node))
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    if any(isinstance(call.func, ast.Name) and call.func.id == name for call in calls):
-        return False
-    asked = any(
-        isinstance(n, ast.Attribute)
-        and isinstance(n.value, ast.Name)
-        and n.value.id == name
-        and n.attr not in THROUGH_WRAPPER
-        for n in nodes
-    )
-    further = ((target, parameter) for call in calls for target, parameter in _handed_on(facts, call, name))
-    return asked or any(_asks_model(facts, target, parameter, seen | {id(unit)}) for target, parameter in further)
-
-
-def _handed_on(facts: Facts, call: ast.Call, name: str) -> Iterator[tuple[Function, str]]:
-    """The functions that a call hands a name to, each with the parameter that takes it."""
-    for target in facts.targets(call):
-        bound = int(bool(target.positional) and target.owner is not None)
-        for argument, parameter in zip(call.args, target.positional[bound:], strict=False):
-            if isinstance(argument, ast.Name) and argument.id == name:
-                yield target, parameter.arg

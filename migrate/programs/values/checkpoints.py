@@ -18,9 +18,11 @@ _DEEPEST = 4
 
 
 def saved(facts: Facts) -> Iterator[ast.expr]:
-    """Each item, once: `net` of `{"net": net}`, of `state["net"] = net`, of `dict(net=net)`."""
+    """Each item, once: `net` of `{"net": net}`, of `state["net"] = net`, of `dict(net=net)`, also where others save."""
     sources, seen = facts.once(Sources), set[ast.expr]()
-    for use in facts.calls_to(frozenset({output.SAVE})):
+    for use in facts.calls_anywhere:
+        if output.SAVE not in facts.called(use.node):
+            continue
         waiting = [(argument, _DEEPEST) for argument in use.node.args[:1]]
         while waiting:
             node, depth = waiting.pop()

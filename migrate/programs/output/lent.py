@@ -1,0 +1,161 @@
+"""Prepared models that are lent to code that stays as it is: files that were not named, functions that others use, too.
+
+What such code asks of a model, and what it saves or copies, must be the model itself; what it runs and trains with must
+be the wrapper. It is followed by values, through what it calls and through attributes that it keeps the model in.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.distributed import SYNCHRONIZING
+from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
+from migrate.analysis.roles import Role, origins, roles
+from migrate.programs.output.wrapped import asked_for_module
+from migrate.programs.program import Refusal
+from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.reach.unnamed import listed, unnamed, way_out
+from migrate.programs.training.modes import without_gradients
+from migrate.programs.values.checkpoints import saved
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Function, Unit
+    from migrate.programs.program import Program
+    from migrate.programs.stages import Stages
+
+#: Functions that look at an object without running or keeping it, whatever is around it.
+LOOKING = frozenset({"builtins.print", "builtins.type", "builtins.id"})
+_INDIFFERENT = LOOKING | DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING | {"builtins.isinstance"}
+
+
+@dataclass(frozen=True, slots=True)
+class Loan:
+    """What code that stays as it is does with a model that a call gives it."""
+
+    asked: ast.expr | None  # where the model itself is needed
+    run: ast.expr | None  # where it is run, and gradients may flow
+
+
+def lent(facts: Facts, program: Program, call: ast.Call, given: ast.expr) -> Loan:
+    """What becomes of a trained model behind an argument of a call; nothing where all that it comes to is edited."""
+    mine = origins(facts.values(given), Role.MODEL) & program.model_origins
+    asked: ast.expr | None = None
+    run: ast.expr | None = None
+    for unit, flows in _reached(facts, program, call, mine):
+        for node in _held(facts, unit, mine):
+            above = facts.tree(node).parents[node]
+            if isinstance(above, ast.Call) and above.func is node:
+                run = run or (node if flows and not without_gradients(facts, above) else None)
+            elif node in facts.once(_Saved).items or _asks(facts, above, node, mine):
+                asked = asked or node
+    return Loan(asked, run)
+
+
+def asked_and_run(facts: Facts, program: Program, units: Collection[Unit], stages: Stages) -> Iterator[Refusal]:
+    """Models that code which stays asks for what a wrapper does not have, and trains with, too."""
+    for use in facts.calls:
+        if use.unit not in units or not any(stays(program, unit) for unit in facts.targets(use.node)):
+            continue
+        for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+            mine = origins(facts.values(given), Role.MODEL) & program.model_origins
+            if not mine or not _is_later(facts, stages, use.node, mine):
+                continue
+            loan = lent(facts, program, use.node, given)
+            if loan.asked is not None and loan.run is not None:
+                yield _refusal(facts, program, use.node, loan)
+                return
+
+
+def _refusal(facts: Facts, program: Program, call: ast.Call, loan: Loan) -> Refusal:
+    assert loan.asked is not None
+    asked, path = facts.tree(loan.asked).parents[loan.asked], facts.file(loan.asked).path
+    what = ast.unparse(asked if isinstance(asked, (ast.Attribute, ast.Subscript)) else loan.asked)
+    does = f"runs the model and needs the one inside its wrapper for {what} (line {loan.asked.lineno})"
+    if missing := unnamed(facts, [path]):
+        paths = (program.module.path, *missing)
+        return Refusal(call, "MIG119", f"{listed(missing)}, {does}", way_out(paths, missing))
+    why = f"code of {path} that is also used by another program {does}"
+    return Refusal(call, "MIG119", why, "hand over what it asks for beside the model")
+
+
+def stays(program: Program, unit: Function) -> bool:
+    """Whether a function is left as it is: its file was not named, or others use it, too."""
+    return not unit.module.file.named or unit in program.outsiders
+
+
+class _Saved:
+    """The items of all checkpoints."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.items = frozenset(saved(facts))
+
+
+def _is_later(facts: Facts, stages: Stages, call: ast.Call, mine: set[ast.AST]) -> bool:
+    stage = stages.of(mine)
+    if facts.unit(call) is not stage.unit:
+        return True
+    return call.lineno > stage.end or stage.is_of_last_round(facts.tree(call), call)
+
+
+def _reached(facts: Facts, program: Program, call: ast.Call, mine: set[ast.AST]) -> Iterator[tuple[Function, bool]]:
+    """The functions that stay as they are and that a call comes to, with those that read what they keep of the model.
+
+    With each, whether gradients may flow where it is called.
+    """
+    waiting = [(unit, not without_gradients(facts, call)) for unit in facts.targets(call)]
+    seen: set[tuple[Function, bool]] = set()
+    while waiting:
+        unit, flows = waiting.pop()
+        if (unit, flows) in seen or not stays(program, unit) or is_inside_model(facts, unit):
+            continue
+        seen.add((unit, flows))
+        yield unit, flows
+        for node in facts.own(unit):
+            if isinstance(node, ast.Call):
+                waiting += [(each, flows and not without_gradients(facts, node)) for each in facts.targets(node)]
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and unit.owner is not None:
+                if origins(facts.values(node), Role.MODEL) & mine:
+                    waiting += [(other, True) for other in facts.functions if _reads(facts, other, node.attr, mine)]
+
+
+def _reads(facts: Facts, unit: Function, attribute: str, mine: set[ast.AST]) -> bool:
+    return unit.owner is not None and any(
+        isinstance(node, ast.Attribute) and node.attr == attribute for node in _held(facts, unit, mine)
+    )
+
+
+def _held(facts: Facts, unit: Unit, mine: set[ast.AST]) -> Iterator[ast.expr]:
+    """Where a function reads the model."""
+    for node in facts.own(unit):
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
+            if origins(facts.values(node), Role.MODEL) & mine:
+                yield node
+
+
+def _asks(facts: Facts, above: ast.AST, node: ast.expr, mine: set[ast.AST]) -> bool:
+    """Whether what stands around the model needs the model itself."""
+    if isinstance(above, ast.Attribute):
+        return above.attr not in THROUGH_WRAPPER and above.attr != "module"
+    if isinstance(above, ast.Subscript):
+        return above.value is node and Role.MODEL in roles(facts.values(node)) and not _is_container(facts, above, mine)
+    call = facts.tree(above).parents[above] if isinstance(above, ast.keyword) else above
+    if not isinstance(call, ast.Call) or call.func is node or facts.targets(call):
+        return False
+    if any(value.role is Role.CLASS for value in facts.values(call.func)) or asked_for_module(facts, call, mine):
+        return False
+    names = facts.called(call)
+    return bool(names) and not names & _INDIFFERENT and not _asks_for_module(call)
+
+
+def _is_container(facts: Facts, taken: ast.Subscript, mine: set[ast.AST]) -> bool:
+    return bool(origins(facts.values(taken), Role.MODEL) & mine)
+
+
+def _asks_for_module(call: ast.Call) -> bool:
+    """`hasattr(model, "module")`: code that is ready for both."""
+    return len(call.args) > 1 and isinstance(call.args[1], ast.Constant) and call.args[1].value == "module"
