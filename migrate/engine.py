@@ -94,7 +94,9 @@ def _in_stages(project: Project, found: Sequence[Stage], options: Options) -> Co
             break
         kept = [stage for stage in found if stage not in failing]
         for stage in failing:
-            if (why := reason(stage, project, now, conversion)) is not None:
+            if stage.otherwise is not None and (again := stage.otherwise()) is not None:
+                kept.append(again)
+            elif (why := reason(stage, project, now, conversion)) is not None:
                 kept.append(replace(stage, contents={}, refusals=(why,)))
             else:
                 left.append((stage, retold(conversion, [stage], project)))

@@ -135,6 +135,7 @@ class Rewriting:
             or numbers.divides_by_size(self._world, self._scales, statement)
             or numbers.defines_place(self._world, statement)
             or self._samplers.is_made(statement)
+            or self._sums.joining.is_idle(statement)
         )
 
     def _inside(self, node: ast.AST) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.alone import apex, losses
@@ -11,6 +12,7 @@ from migrate.alone.bystanders import Bystanders, bystanders
 from migrate.alone.clearing import Clearing
 from migrate.alone.half import Half
 from migrate.alone.handed import Said, entrances, handed, merged
+from migrate.alone.joining import words as joining_words
 from migrate.alone.lost import lost_sums
 from migrate.alone.obstacles import obstacles
 from migrate.alone.pen import Pen
@@ -31,7 +33,7 @@ from migrate.selfcheck import check
 from migrate.source.importers import importers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Module
@@ -57,6 +59,7 @@ class Stage:
     said: tuple[str, ...] = ()  # of what becomes of apex
     notes: tuple[Finding, ...] = ()  # in the lines of the original
     refusals: tuple[Refusal, ...] = ()  # why nothing became of it
+    otherwise: Callable[[], Stage | None] | None = None  # the same without what may keep its programs from converting
 
     def handed_to(self, entrances: frozenset[str]) -> Handed | None:
         """What is handed on to programs that are entered from some files; None: these have one process."""
@@ -68,20 +71,26 @@ def stages(facts: Facts) -> list[Stage]:
     return [found for group in _groups(facts) if (found := stage(facts, group)) is not None]
 
 
-def stage(facts: Facts, modules: tuple[Module, ...], beside: Bystanders | None = None) -> Stage | None:
-    """What becomes of some modules; None if nothing has to: no processes, no apex, no backward of another kind."""
+def stage(
+    facts: Facts, modules: tuple[Module, ...], beside: Bystanders | None = None, *, joining: bool = True
+) -> Stage | None:
+    """What becomes of some modules; None if nothing has to: no processes, no apex, no backward of another kind.
+
+    `joining`: objects go on joining what they hold, for which they need the accelerator.
+    """
     starting, plain, scalers = starts(facts, modules), losses.Losses(facts, modules), Scalers(facts, modules)
     has_processes = bool(starting)
     if not has_processes and not apex.is_used(facts, modules) and not plain.forms and not scalers.made:
         return None
     world = World(facts, modules, beside)
-    sums, setups = Sums(world), Setups(world)
+    sums, setups = Sums(world, joining=joining), Setups(world)
     paths = frozenset(module.file.path for module in modules)
     told = tuple(dict.fromkeys(Said(Handed(), entrances(facts, use.unit)) for use in starting))
     half = Half(apex.Apex(world, modules, world.dead if has_processes else (), Presence(facts, modules)))
     if found := (*(_in_the_way(world, sums, setups) if has_processes else ()), *half.obstacles()):
         if beside is None and (left := bystanders(facts, modules, found)) is not None:
-            return stage(facts, tuple(module for module in modules if module not in left.modules), left)
+            rest = tuple(module for module in modules if module not in left.modules)
+            return stage(facts, rest, left, joining=joining)
         return Stage(paths, processes=told, refusals=found)
     files = [module.file for module in modules]
     plan = _plan(files)
@@ -104,7 +113,8 @@ def stage(facts: Facts, modules: tuple[Module, ...], beside: Bystanders | None =
         made.apply(plan)
     if taken := (*_taken(facts, modules, made.contents), *made.orphans()):
         return Stage(paths, processes=told, refusals=taken)
-    return Stage(paths, made.contents, made.comments, told, half.said, notes)
+    without = partial(stage, facts, modules, beside, joining=False) if sums.joining.calls else None
+    return Stage(paths, made.contents, made.comments, told, half.said, notes, otherwise=without)
 
 
 def _in_the_way(world: World, sums: Sums, setups: Setups) -> tuple[Refusal, ...]:
@@ -170,7 +180,8 @@ def _groups(facts: Facts) -> list[tuple[Module, ...]]:
 
     Scripts that share nothing but a file without such words (their data, say) stand or fall by themselves.
     """
-    words = (*_WORDS, *(SCALERS if any(SCALERS[0] in module.file.content for module in facts.editable) else ()))
+    scalers = SCALERS if any(SCALERS[0] in module.file.content for module in facts.editable) else ()
+    words = (*_WORDS, *scalers, *joining_words(facts.editable))
     left = [module for module in facts.editable if any(word in module.file.content for word in words)]
     groups: list[tuple[Module, ...]] = []
     while left:

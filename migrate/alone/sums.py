@@ -2,7 +2,7 @@
 
 With loaders every evaluation is exact already, and what training adds up is joined after it. Without, each process has
 data of its own, drawn or taken by its rank: only the sum that the program takes itself is that of all. So it is with
-what a model, or a loss, sums up while it is trained (`alone/inside.py`).
+what a model, or a loss, sums up while it is trained (`alone/inside.py`), and an object after it (`alone/joining.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.calls import SUMS
 from migrate.alone.inside import Insides, summed
+from migrate.alone.joining import Joining
 from migrate.alone.tests import asks_only_for_several
 from migrate.alone.told import above
 from migrate.alone.world import RANKS
@@ -36,9 +37,10 @@ _ONE = f"{ACCELERATOR}.num_processes == 1"
 class Sums:
     """What becomes of `all_reduce` in the modules of a project."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, joining: bool = True) -> None:
         self._world = world
         self.insides = Insides(world)
+        self.joining = Joining(world, is_wanted=joining)
         self._open = list(self._branches()) if self._staying else []
         if self._open:
             world.keep({branch.test for branch in self._open})
@@ -55,7 +57,7 @@ class Sums:
     def _staying(self) -> frozenset[ast.Call]:
         facts, modules = self._world.facts, self._world.modules
         if not self.stay:
-            return frozenset(self.insides.calls)
+            return frozenset(self.insides.calls) | self.joining.calls
         mine = (use.node for use in facts.calls_anywhere if use.unit.module in modules)
         return frozenset({*self.insides.calls, *(call for call in mine if facts.called(call) & SUMS)})
 

@@ -118,11 +118,10 @@ def _default_dict(state: State, arguments: Arguments, frame: Frame) -> Values:
     """A dictionary that holds what its factory makes."""
     inner = _by(Arguments(arguments.node), "collections.defaultdict")
     made = call(state, arguments.at(0, ""), inner, frame)
-    # A list that is made here is not the dictionary itself: it is kept at the function of the call.
+    # What is made here, a list or an object with its attributes, is not the dictionary: that is at the function.
     assert isinstance(arguments.node, ast.Call)
-    kept = frozenset(v._replace(origin=arguments.node.func) if v.origin is arguments.node else v for v in made)
-    state.store(arguments.node, ELEMENT, kept)
-    return frozenset({Value(Role.CONTAINER, arguments.node, MAPPING)})
+    state.store(arguments.node.func, ELEMENT, made)
+    return frozenset({Value(Role.CONTAINER, arguments.node.func, MAPPING)})
 
 
 def _partial(state: State, arguments: Arguments, frame: Frame) -> Values:

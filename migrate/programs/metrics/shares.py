@@ -13,6 +13,7 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import reads, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.metrics.averages import Averages, Averaging
+from migrate.programs.metrics.joining import joined_below
 from migrate.programs.metrics.joins import apart, fed
 from migrate.programs.metrics.trail import Trail
 from migrate.programs.values.accumulators import appended, is_own, statements_after
@@ -50,6 +51,7 @@ def left_over(
         read |= {ast.unparse(n) for n in walk(statement) if isinstance(n, (ast.Attribute, ast.Subscript))}
         whole |= _read_whole(statement) - writes(statement)
     own = _own_names(facts, loop, accumulated, joined) - averaged.names
+    own -= joined_below(facts, loop, own)
     return sorted(name for name in own if name in read or name.partition("[")[0] in whole - new)
 
 
@@ -76,9 +78,10 @@ def decisions(
     """What is decided by one process's own values after the loop, in whatever code they come to."""
     facts = ground.facts
     own = _own_names(facts, loop, accumulated, joined) - averaged.names
-    yield from Trail(ground, loop.unit, own).after(loop.node)
+    whole = joined_below(facts, loop, own)
+    yield from Trail(ground, loop.unit, own - whole).after(loop.node)
     yield from _in_step(ground, loop, own | _of_batches(facts, loop), averaged)
-    for name in apart(facts, loop, joined).keys() - averaged.names:
+    for name in apart(facts, loop, joined).keys() - averaged.names - whole:
         yield from _fed_from_outside(ground, loop, name)
     for unit in _entered(ground, loop, loop.node, averaged):
         yield from Trail(ground, unit, _left_behind(ground, loop, unit, averaged)).elsewhere()
@@ -123,7 +126,8 @@ def averages(
         return found
     averaging = Averaging(ground, loop)
     fed_apart = apart(ground.facts, loop, joined)
-    for name in sorted(_own_names(ground.facts, loop, accumulated, joined)):
+    own = _own_names(ground.facts, loop, accumulated, joined)
+    for name in sorted(own - joined_below(ground.facts, loop, own)):  # what is joined once is not averaged, too
         ground.left.clear()
         is_asked = any(True for _ in Trail(ground, loop.unit, {name}).after(loop.node))
         is_asked = is_asked or (name in fed_apart and any(True for _ in _in_step(ground, loop, {name})))
