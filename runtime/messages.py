@@ -28,7 +28,8 @@ from runtime.world import World
 
 DTYPES = (
     torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16,
-    torch.float32, torch.float64, torch.complex64, torch.complex128,
+    torch.float32, torch.float64, torch.complex64, torch.complex128, torch.uint16, torch.uint32, torch.uint64,
+    torch.float8_e4m3fn, torch.float8_e5m2,
 )  # fmt: skip
 _CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
 MAX_DIMS = 12
@@ -117,7 +118,7 @@ class Received:
         return stacked if stacked.ndim == 1 else stacked.flatten(0, 1)
 
     def _span(self, rank: int, index: int) -> tuple[int, int]:
-        start = self._starts[rank] + sum(_aligned(_nbytes(form)) for form in self._forms[rank][:index])
+        start = self._starts[rank] + sum(aligned(_nbytes(form)) for form in self._forms[rank][:index])
         return start, start + _nbytes(self._forms[rank][index])
 
 
@@ -142,7 +143,7 @@ def exchange(
     parts = [bytes_of(tensor, world.device) for tensor in tensors] if sends else []
     forms = [(tensor.dtype, tuple(tensor.shape)) for tensor in tensors]
     packed = _packed(forms)
-    head = _Head(_NUMBERS.get(call, _OTHER), detail, len(forms), len(packed), sum(_aligned(p.numel()) for p in parts))
+    head = _Head(_NUMBERS.get(call, _OTHER), detail, len(forms), len(packed), sum(aligned(p.numel()) for p in parts))
     said = head.packed() + (packed if head.shapes_fit else b"")
     first = _gathered(world, _first(world, head, said, parts), call)
     own = _Own([tensor.device for tensor in tensors], packed, parts)
@@ -183,8 +184,8 @@ def agreed(world: World, tensors: list[Tensor], call: str, *, detail: int = 0, s
 
 def is_small(tensors: list[Tensor]) -> bool:
     """Whether tensors and their shapes go into the first message."""
-    head_bytes = _aligned(8 * sum(2 + tensor.ndim for tensor in tensors))
-    return _PREFIX + head_bytes + sum(_aligned(t.numel() * t.dtype.itemsize) for t in tensors) <= SMALL
+    head_bytes = aligned(8 * sum(2 + tensor.ndim for tensor in tensors))
+    return _PREFIX + head_bytes + sum(aligned(t.numel() * t.dtype.itemsize) for t in tensors) <= SMALL
 
 
 def bytes_of(tensor: Tensor, device: torch.device) -> Tensor:
@@ -207,11 +208,12 @@ def bytes_of(tensor: Tensor, device: torch.device) -> Tensor:
 def aligned_bytes_of(tensor: Tensor, device: torch.device) -> Tensor:
     """As `bytes_of`, with zeros up to where a value of any dtype may begin."""
     flat = bytes_of(tensor, device)
-    more = _aligned(flat.numel()) - flat.numel()
+    more = aligned(flat.numel()) - flat.numel()
     return flat if more == 0 else torch.cat([flat, flat.new_zeros(more)])
 
 
-def _aligned(count: int) -> int:
+def aligned(count: int) -> int:
+    """So many bytes, and those up to where a value of any dtype may begin."""
     return -(-count // ALIGN) * ALIGN
 
 
@@ -248,7 +250,7 @@ def _first(world: World, head: _Head, said: bytes, parts: list[Tensor]) -> Tenso
 def _fill(message: Tensor, at: int, parts: list[Tensor]) -> None:
     for part in parts:
         message[at : at + part.numel()] = part
-        at += _aligned(part.numel())
+        at += aligned(part.numel())
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,14 +20,14 @@ from torch.utils.data import DataLoader
 from runtime.collectives import broadcast_object, broadcast_tensors
 from runtime.data.feeds import Dealing, Feed, Local, Steps
 from runtime.data.passes import Kind
-from runtime.data.plan import Share, part, share_of
-from runtime.data.rows import row_count, rows_of
+from runtime.data.plan import Share
+from runtime.data.rows import cut_up, row_count
 from runtime.errors import AcceleratorError, ConfigurationError
+from runtime.messages import aligned, aligned_bytes_of
 from runtime.tree import leaves, with_leaves
 from runtime.world import World
 
 OVER, FAILED, SAME, OTHER = range(4)  # what the next step is: none, none by an error, one (of another form)
-ALIGN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ class Dispatch(Feed):
 
     def _parts(self, steps: Steps, cut: bool) -> Iterator[tuple[list[Any], Share]]:
         batches = (batch for batch, _ in steps)
-        return (_cut(batch, self.world.size) for batch in batches) if cut else self._dealt(batches)
+        ranks = range(self.world.size)
+        return (cut_up(batch, ranks, len(ranks)) for batch in batches) if cut else self._dealt(batches)
 
     def _dealt(self, batches: Iterator[Any]) -> Iterator[tuple[list[Any], Share]]:
         world = self.world.size
@@ -64,18 +65,9 @@ class Dispatch(Feed):
             missing = world - len(group)
             if missing and self.drops_last:
                 return
-            counts = [row_count(batch) or 1 for batch in group]
-            again = [first[i % len(first)] for i in range(missing)]
-            rows = (*counts, *(row_count(batch) or 1 for batch in again))
-            yield [*group, *again], Share(rows, (*counts, *(0,) * missing), is_one_batch=False)
-
-
-def _cut(batch: Any, world: int) -> tuple[list[Any], Share]:
-    count = row_count(batch)
-    if count is None:  # rows cannot be told apart: all take the batch, and it counts once
-        return [batch] * world, Share((1,) * world, (1, *(0,) * (world - 1)), is_one_batch=True)
-    bounds = [part(count, rank, world) for rank in range(world)]
-    return [rows_of(batch, *((a, b) if b > a else (0, 1))) for a, b in bounds], share_of(count, world)
+            parts = [*group, *(first[i % len(first)] for i in range(missing))]
+            rows = tuple(row_count(batch) or 1 for batch in parts)
+            yield parts, Share(rows, (*rows[: len(group)], *(0,) * missing), is_one_batch=False)
 
 
 def _sending(steps: Iterator[tuple[list[Any], Share]], world: World) -> Steps:
@@ -151,13 +143,13 @@ def _form_of(batch: Any) -> Form:
 
 def _packed(piece: Any) -> Tensor:
     """The sizes and then the values of the tensors, as bytes."""
-    tensors = [leaf.detach().cpu().contiguous() for leaf in leaves(piece) if isinstance(leaf, Tensor)]
+    tensors = [leaf for leaf in leaves(piece) if isinstance(leaf, Tensor)]
     sizes = torch.tensor([size for tensor in tensors for size in tensor.shape], dtype=torch.int64)
-    return torch.cat([_aligned(tensor.reshape(-1).view(torch.uint8)) for tensor in (sizes, *tensors)])
+    return torch.cat([aligned_bytes_of(tensor, sizes.device) for tensor in (sizes, *tensors)])
 
 
 def _unpacked(piece: Tensor, form: Form) -> Any:
-    at = _padded(8 * sum(form.dims))
+    at = aligned(8 * sum(form.dims))
     sizes = iter(piece[: 8 * sum(form.dims)].view(torch.int64).tolist())
     values: list[Any] = []
     for leaf, dtype, dims in zip(leaves(form.skeleton), form.dtypes, form.dims, strict=True):
@@ -167,13 +159,5 @@ def _unpacked(piece: Tensor, form: Form) -> Any:
         shape = torch.Size(islice(sizes, dims))
         length = shape.numel() * dtype.itemsize
         values.append(piece[at : at + length].view(dtype).reshape(shape))
-        at += _padded(length)
+        at += aligned(length)
     return with_leaves(form.skeleton, iter(values))
-
-
-def _padded(length: int) -> int:
-    return -(-length // ALIGN) * ALIGN
-
-
-def _aligned(flat: Tensor) -> Tensor:
-    return torch.nn.functional.pad(flat, (0, _padded(flat.numel()) - flat.numel()))

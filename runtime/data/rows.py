@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from torch import Tensor
 
+from runtime.data.plan import Share, part, share_of
 from runtime.tree import leaves, map_leaves
 
 
@@ -15,6 +17,18 @@ def row_count(batch: Any) -> int | None:
     return sizes.pop() if len(sizes) == 1 else None
 
 
-def rows_of(batch: Any, start: int, stop: int) -> Any:
-    """The rows from `start` to `stop` of every tensor."""
+def cut_up(batch: Any, ranks: Iterable[int], world: int) -> tuple[list[Any], Share]:
+    """The parts of some ranks, and the share of all `world`; the first row where a rank is left without one.
+
+    Where rows cannot be told apart every rank takes the whole batch, and it counts on rank 0.
+    """
+    count = row_count(batch)
+    if count is None:
+        return [batch for _ in ranks], Share((1,) * world, (1, *(0,) * (world - 1)), is_one_batch=True)
+    return [_own(batch, *part(count, rank, world)) for rank in ranks], share_of(count, world)
+
+
+def _own(batch: Any, start: int, stop: int) -> Any:
+    if stop == start:
+        start, stop = 0, 1
     return map_leaves(lambda tensor: tensor[start:stop], batch)

@@ -11,8 +11,8 @@ from torch.utils.data import DataLoader
 
 from runtime.data.feeds import Dealing, Feed, Steps, one, settings_of
 from runtime.data.passes import Kind
-from runtime.data.plan import Share, deal_whole, own_rows, part, share_of
-from runtime.data.rows import row_count, rows_of
+from runtime.data.plan import Share, deal_whole, own_rows, share_of
+from runtime.data.rows import cut_up, row_count
 from runtime.world import World
 
 
@@ -120,10 +120,5 @@ class Opaque(Feed):
         )
 
     def _cut(self, batch: Any) -> tuple[Any, Share]:
-        """The own rows; where rows cannot be told apart all ranks take the batch, and it counts on rank 0."""
-        world = self.world.size
-        count = row_count(batch)
-        if count is None:
-            return batch, Share((1,) * world, (1, *(0,) * (world - 1)), is_one_batch=True)
-        start, stop = part(count, self.world.rank, world)
-        return rows_of(batch, start, stop) if stop > start else rows_of(batch, 0, 1), share_of(count, world)
+        (own,), share = cut_up(batch, (self.world.rank,), self.world.size)
+        return own, share
