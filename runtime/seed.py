@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import random
 
 import torch
 
 from runtime.devices import kinds_here
-from runtime.world import current_world
+from runtime.world import World
 
 
 def set_seed(seed: int, device_specific: bool = False, deterministic: bool = False) -> None:
@@ -20,7 +21,7 @@ def set_seed(seed: int, device_specific: bool = False, deterministic: bool = Fal
         deterministic: also make PyTorch use deterministic algorithms, or raise where there is none.
     """
     if device_specific:
-        seed += current_world().rank
+        seed += World.from_environment(os.environ).rank
     random.seed(seed)
     if importlib.util.find_spec("numpy") is not None:
         import numpy as np  # here, because the runtime does not depend on it

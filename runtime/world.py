@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -73,15 +73,12 @@ class World:
             own_backend = device.backend_with_host if by_host else device.backend
             _start_group(self, options.backend or own_backend or HOST_BACKEND, options)
         backend = dist.get_backend()
-        return World(
-            rank=self.rank,
-            size=self.size,
-            local_rank=self.local_rank,
-            local_size=self.local_size,
-            device=device.meeting_place(own, backend),
-            reached=device.reached(own, backend),
-            backend=backend,
-        )
+        return self.in_group(device, own, backend)
+
+    def in_group(self, device: Device, own: torch.device, backend: str) -> World:
+        """This world with the places where a process group of that backend exchanges what its processes say."""
+        place, reached = device.meeting_place(own, backend), device.reached(own, backend)
+        return replace(self, device=place, reached=reached, backend=backend)
 
     def place_of(self, tensors: Iterable[torch.Tensor]) -> torch.device:
         """Where tensors can be exchanged: where they are, if the group reaches all of them there."""
@@ -94,14 +91,7 @@ def current_world() -> World:
     if not (dist.is_available() and dist.is_initialized()):
         return World()
     backend = dist.get_backend()
-    device, own = reached_by(backend)
-    return World(
-        rank=dist.get_rank(),
-        size=dist.get_world_size(),
-        device=device.meeting_place(own, backend),
-        reached=device.reached(own, backend),
-        backend=backend,
-    )
+    return World.from_environment(os.environ).in_group(*reached_by(backend), backend)
 
 
 _at_leaving: list[Callable[[], None]] = []

@@ -306,6 +306,13 @@ def test_batches_of_any_shape_are_moved():
     assert moved(untouched, meta) is untouched
 
 
+def test_a_seed_of_the_process_goes_by_its_rank_before_the_processes_are_joined(monkeypatch):
+    for name, value in {"WORLD_SIZE": "4", "RANK": "3"}.items():
+        monkeypatch.setenv(name, value)
+    set_seed(4, device_specific=True)
+    assert torch.initial_seed() == 7
+
+
 def test_set_seed_seeds_everything():
     import random
 
