@@ -75,70 +75,38 @@ if TYPE_CHECKING:
     from runtime.tracking import GeneralTracker, LoggerType
     from runtime.variables import patch_environment
 
-_HOME = {
-    "Accelerator": "runtime.accelerator",
-    "AcceleratorState": "runtime.state",
-    "AutocastKwargs": "runtime.handlers",
-    "DataLoaderConfiguration": "runtime.handlers",
-    "DistributedDataParallelKwargs": "runtime.handlers",
-    "DistributedType": "runtime.config",
-    "FullyShardedDataParallelPlugin": "runtime.plugins",
-    "GeneralTracker": "runtime.tracking",
-    "GradScalerKwargs": "runtime.handlers",
-    "GradientAccumulationPlugin": "runtime.plugins",
-    "GradientState": "runtime.state",
-    "InitProcessGroupKwargs": "runtime.handlers",
-    "LocalSGD": "runtime.local_sgd",
-    "LoggerType": "runtime.tracking",
-    "ParallelismConfig": "runtime.plugins",
-    "PartialState": "runtime.state",
-    "ProfileKwargs": "runtime.handlers",
-    "ProjectConfiguration": "runtime.project",
-    "RNGType": "runtime.devices.generators",
-    "TorchDynamoPlugin": "runtime.plugins",
-    "broadcast": "runtime.operations",
-    "broadcast_object_list": "runtime.operations",
-    "concatenate": "runtime.operations",
-    "convert_to_fp32": "runtime.operations",
-    "copy_tensor_to_devices": "runtime.operations",
-    "debug_launcher": "runtime.launch.notebook",
-    "extract_model_from_parallel": "runtime.operations",
-    "find_batch_size": "runtime.operations",
-    "find_executable_batch_size": "runtime.memory",
-    "gather": "runtime.operations",
-    "gather_object": "runtime.operations",
-    "is_bf16_available": "runtime.devices.availability",
-    "is_compiled_module": "runtime.operations",
-    "is_cuda_available": "runtime.devices.availability",
-    "is_fp16_available": "runtime.devices.availability",
-    "is_hpu_available": "runtime.devices.availability",
-    "is_mlu_available": "runtime.devices.availability",
-    "is_mps_available": "runtime.devices.availability",
-    "is_musa_available": "runtime.devices.availability",
-    "is_neuron_available": "runtime.devices.availability",
-    "is_npu_available": "runtime.devices.availability",
-    "is_sdaa_available": "runtime.devices.availability",
-    "is_torch_tensor": "runtime.operations",
-    "is_torch_tpu_available": "runtime.devices.availability",
-    "is_torch_xla_available": "runtime.devices.availability",
-    "is_xpu_available": "runtime.devices.availability",
-    "listify": "runtime.operations",
-    "load": "runtime.operations",
-    "notebook_launcher": "runtime.launch.notebook",
-    "pad_across_processes": "runtime.operations",
-    "patch_environment": "runtime.variables",
-    "recursively_apply": "runtime.operations",
-    "reduce": "runtime.operations",
-    "release_memory": "runtime.memory",
-    "send_to_device": "runtime.operations",
-    "set_seed": "runtime.seed",
-    "skip_first_batches": "runtime.data.loader",
-    "slice_tensors": "runtime.operations",
-    "synchronize_rng_state": "runtime.operations",
-    "synchronize_rng_states": "runtime.operations",
-    "tqdm": "runtime.progress",
-    "wait_for_everyone": "runtime.operations",
+_NAMES = {  # where each is at home
+    "runtime.accelerator": "Accelerator",
+    "runtime.config": "DistributedType",
+    "runtime.data.loader": "skip_first_batches",
+    "runtime.devices.availability": (
+        "is_bf16_available is_cuda_available is_fp16_available is_hpu_available is_mlu_available "
+        "is_mps_available is_musa_available is_neuron_available is_npu_available is_sdaa_available "
+        "is_torch_tpu_available is_torch_xla_available is_xpu_available"
+    ),
+    "runtime.devices.generators": "RNGType",
+    "runtime.handlers": (
+        "AutocastKwargs DataLoaderConfiguration DistributedDataParallelKwargs GradScalerKwargs "
+        "InitProcessGroupKwargs ProfileKwargs"
+    ),
+    "runtime.launch.notebook": "debug_launcher notebook_launcher",
+    "runtime.local_sgd": "LocalSGD",
+    "runtime.memory": "find_executable_batch_size release_memory",
+    "runtime.operations": (
+        "broadcast broadcast_object_list concatenate convert_to_fp32 copy_tensor_to_devices "
+        "extract_model_from_parallel find_batch_size gather gather_object is_compiled_module is_torch_tensor "
+        "listify load pad_across_processes recursively_apply reduce send_to_device slice_tensors "
+        "synchronize_rng_state synchronize_rng_states wait_for_everyone"
+    ),
+    "runtime.plugins": "FullyShardedDataParallelPlugin GradientAccumulationPlugin ParallelismConfig TorchDynamoPlugin",
+    "runtime.progress": "tqdm",
+    "runtime.project": "ProjectConfiguration",
+    "runtime.seed": "set_seed",
+    "runtime.state": "AcceleratorState GradientState PartialState",
+    "runtime.tracking": "GeneralTracker LoggerType",
+    "runtime.variables": "patch_environment",
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "Accelerator",

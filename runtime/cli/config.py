@@ -8,6 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from runtime.cli.refusal import refuse
 from runtime.launch.spec import LaunchError
 
 CONTEXT: dict[str, Any] = {"token_normalize_func": lambda name: name.replace("-", "_")}
@@ -50,8 +51,7 @@ def config_command(
         else:
             configwrite.write_answers(path, _prompt, _complain)
     except LaunchError as error:
-        typer.echo(f"runtime config: {error}", err=True)
-        raise typer.Exit(2) from None
+        refuse("config", error)
     typer.echo(f"{path} is written; runtime launch --explain shows what it makes of it")
 
 

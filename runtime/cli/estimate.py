@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from runtime.cli.refusal import refuse
+
 _GIB = 2**30
 _MIB = 2**20
 
@@ -32,8 +34,7 @@ def estimate_command(model: Model) -> None:
     try:
         found = estimate.count(estimate.build(model))
     except ConfigurationError as error:
-        typer.echo(f"runtime estimate: {error}", err=True)
-        raise typer.Exit(2) from None
+        refuse("estimate", error)
     largest = found.largest_layer or "the model itself"
     typer.echo(f"{found.parameters:,} parameters, {found.trained:,} of them trained; largest layer: {largest}\n")
     typer.echo(f"{'':10}{'model':>12}{'gradients':>12}{'AdamW':>12}{'training':>12}{'largest layer':>16}")

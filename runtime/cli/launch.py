@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from runtime.cli.refusal import refuse
 from runtime.launch.option import Option, Topic
 from runtime.launch.options import OPTIONS
 from runtime.launch.spec import LaunchError
@@ -86,11 +87,11 @@ def launch_command(
     try:
         asked = request(script or "", arguments or (), given, os.environ, config_file=config_file)
     except LaunchError as error:
-        _refuse(str(error))
+        refuse("launch", error)
     try:
         status = _explain(asked) if explain_only else _run(asked, script, dry_run_only=dry_run_only)
     except LaunchError as error:
-        _refuse(blamed(str(error), asked.settings))
+        refuse("launch", blamed(str(error), asked.settings))
     raise typer.Exit(status)
 
 
@@ -115,11 +116,6 @@ def _run(asked: Request, script: str | None, *, dry_run_only: bool) -> int:
     check(asked.spec)
     typer.echo(explain.dry_run(asked.spec, share.divide(asked.spec, os.environ), os.environ), nl=False)
     return 0
-
-
-def _refuse(message: str) -> Any:
-    typer.echo(f"runtime launch: {message}", err=True)
-    raise typer.Exit(2)
 
 
 def _parameter(option: Option) -> inspect.Parameter:

@@ -11,6 +11,7 @@ import typer
 
 from runtime.cli.launch import CONTEXT as LAUNCH_CONTEXT
 from runtime.cli.launch import ConfigPath, launch_command
+from runtime.cli.refusal import refuse
 from runtime.launch.spec import LaunchError
 
 _CHECKS = "runtime.launch.selftest"
@@ -36,20 +37,15 @@ def test_command(config_file: ConfigPath = None, **given: Any) -> None:  # noqa:
     try:
         asked = request(_CHECKS, (), given, os.environ, config_file=config_file)
     except LaunchError as error:
-        _refuse(str(error))
+        refuse("test", error)
     spec = dataclasses.replace(asked.spec, as_module=True, no_python=False)
     from runtime.launch import start
 
     try:
         status = start.launch(spec)
     except LaunchError as error:
-        _refuse(blamed(str(error), asked.settings))
+        refuse("test", blamed(str(error), asked.settings))
     raise typer.Exit(status)
-
-
-def _refuse(message: str) -> Any:
-    typer.echo(f"runtime test: {message}", err=True)
-    raise typer.Exit(2)
 
 
 test_command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
