@@ -10,8 +10,10 @@ aside       the folder beside the others that a checkpoint is written in, and th
 crew        what the processes that save together tell each other
 saver       a save from its beginning to its end, in the foreground or behind the training
 choice      which checkpoint is loaded
+contents    the files of it that a process loads, read once and checked on the way
 restore     what is loaded from one
 randomness  the states of the random number generators
 sharded     state that is spread over the processes (torch.distributed.checkpoint)
-weights     a model's weights alone, in files of a limited size
+
+A model's weights alone, in files of a limited size, are written by `runtime.save`.
 """

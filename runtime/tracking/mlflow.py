@@ -51,6 +51,7 @@ class MLflowTracker(GeneralTracker):
             "description": description,
         }
         self._omissions = Omissions(self.name)
+        self._mlflow: Any = None
         self.active_run: Any = None
 
     @property
@@ -59,8 +60,7 @@ class MLflowTracker(GeneralTracker):
         return self.active_run
 
     def start(self) -> None:
-        mlflow = import_module("mlflow")
-
+        self._mlflow = mlflow = import_module("mlflow")
         found = mlflow.get_experiment_by_name(self._experiment)
         if found is None:
             identity = mlflow.create_experiment(name=self._experiment, artifact_location=self._place, tags=self._tags)
@@ -77,40 +77,30 @@ class MLflowTracker(GeneralTracker):
                 kept.append((key, value))
             else:
                 self._omissions.tell(key, f"a parameter has at most {limits.MAX_PARAM_VAL_LENGTH} characters.")
-        mlflow, most = import_module("mlflow"), limits.MAX_PARAMS_TAGS_PER_BATCH
+        most = limits.MAX_PARAMS_TAGS_PER_BATCH
         for start in range(0, len(kept), most):
-            mlflow.log_params(dict(kept[start : start + most]))
+            self._mlflow.log_params(dict(kept[start : start + most]))
 
     def log(self, values: dict[str, Any], step: int | None = None, **options: Any) -> None:
-        mlflow = import_module("mlflow")
-
         metrics = {}
         for key, value in plain(values).items():
             if isinstance(value, (int, float)):
                 metrics[key] = value
             else:
                 self._omissions.tell(key, f"{type(value).__name__} is no number, and metrics are numbers.")
-        mlflow.log_metrics(metrics, step=step, **options)
+        self._mlflow.log_metrics(metrics, step=step, **options)
 
     def log_figure(self, figure: Any, artifact_file: str, **options: Any) -> None:
         """A figure as an artifact of the run."""
-        mlflow = import_module("mlflow")
-
-        mlflow.log_figure(figure=figure, artifact_file=artifact_file, **options)
+        self._mlflow.log_figure(figure=figure, artifact_file=artifact_file, **options)
 
     def log_artifact(self, local_path: str, artifact_path: str | None = None) -> None:
         """A file as an artifact of the run."""
-        mlflow = import_module("mlflow")
-
-        mlflow.log_artifact(local_path=local_path, artifact_path=artifact_path)
+        self._mlflow.log_artifact(local_path=local_path, artifact_path=artifact_path)
 
     def log_artifacts(self, local_dir: str, artifact_path: str | None = None) -> None:
         """All files of a folder as artifacts of the run."""
-        mlflow = import_module("mlflow")
-
-        mlflow.log_artifacts(local_dir=local_dir, artifact_path=artifact_path)
+        self._mlflow.log_artifacts(local_dir=local_dir, artifact_path=artifact_path)
 
     def finish(self) -> None:
-        mlflow = import_module("mlflow")
-
-        mlflow.end_run()
+        self._mlflow.end_run()
