@@ -12,8 +12,9 @@ from runtime.config import flag
 from runtime.errors import ConfigurationError
 from runtime.plugins import TorchDynamoPlugin
 
-VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {  # field → what `accelerate launch` sets, how it is read
-    "mode": ("ACCELERATE_DYNAMO_MODE", str),
+# field → what `accelerate launch` sets, how it is read (with its name, for messages)
+VARIABLES: dict[str, tuple[str, Callable[[str, str], Any]]] = {
+    "mode": ("ACCELERATE_DYNAMO_MODE", lambda text, _: text),
     "fullgraph": ("ACCELERATE_DYNAMO_USE_FULLGRAPH", flag),
     "dynamic": ("ACCELERATE_DYNAMO_USE_DYNAMIC", flag),
     "use_regional_compilation": ("ACCELERATE_DYNAMO_USE_REGIONAL_COMPILATION", flag),
@@ -85,7 +86,7 @@ def compilation(
 def _value(plugin: TorchDynamoPlugin, name: str, environ: Mapping[str, str]) -> Any:
     variable, read = VARIABLES[name]
     given, text = getattr(plugin, name), environ.get(variable)
-    return read(text) if given is None and text not in (None, "", "None") else given
+    return read(text, variable) if given is None and text not in (None, "", "None") else given
 
 
 def _regions(model: nn.Module) -> Iterator[nn.Module]:

@@ -112,8 +112,11 @@ def precision_of(value: object) -> MixedPrecision:
 OFF = {"", "0", "false", "no", "off", "n", "f"}
 
 
-def flag(value: object) -> bool:
+def flag(value: object, name: str = "") -> bool:
     """Yes or no, also as text.
+
+    Args:
+        name: of the setting or variable, for the message.
 
     Raises:
         ConfigurationError: it is neither.
@@ -125,25 +128,33 @@ def flag(value: object) -> bool:
         return True
     if text in OFF:
         return False
-    raise ConfigurationError(f"{value!r} is neither yes nor no. Write true or false.")
+    raise ConfigurationError(f"{name and f'{name}='}{value!r} is neither yes nor no. Write true or false.")
 
 
-def flag_or_none(value: object) -> bool | None:
-    return None if value is None else flag(value)
+def flag_or_none(value: object, name: str = "") -> bool | None:
+    """The same, or None where nothing is said."""
+    return None if value is None else flag(value, name)
+
+
+def _whole(value: object) -> int | None:
+    try:
+        return int(str(value))
+    except ValueError:
+        return None
 
 
 def _steps(value: object) -> int:
-    try:
-        steps = int(str(value))
-    except ValueError:
-        steps = 0
-    if steps < 1:
+    steps = _whole(value)
+    if steps is None or steps < 1:
         raise ConfigurationError(f"gradient_accumulation_steps={value!r} is not a whole number of at least 1.")
     return steps
 
 
 def _seed(value: object) -> int | None:
-    return None if value is None else int(str(value))
+    seed = _whole(value)
+    if value is not None and seed is None:
+        raise ConfigurationError(f"data_seed={value!r} is not a whole number.")
+    return seed
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,8 @@ def recursively_apply(
         if test_type(leaf):
             return func(leaf, *args, **kwargs)
         if error_on_other_type:
-            raise TypeError(f"{func.__name__} takes containers of what {test_type.__name__} accepts, got {type(leaf)}.")
+            names = [getattr(each, "__name__", repr(each)) for each in (func, test_type)]
+            raise TypeError(f"{names[0]} takes containers of what {names[1]} accepts, got {type(leaf)}.")
         return leaf
 
     return map_leaves(apply, data)

@@ -53,14 +53,20 @@ class Processes:
     def on_process(
         self, function: Callable[P, R] | None = None, process_index: int | None = None
     ) -> Callable[P, R | None] | Callable[[Callable[P, R]], Callable[P, R | None]]:
-        """A decorator: the function runs on one process and returns None on the others; also `on_process(...)(f)`."""
-        return _decorator(process_index == self.process_index, function)
+        """A decorator: the function runs on one process and returns None on the others; also `on_process(...)(f)`.
+
+        A process that is the only one runs it, whatever the number says.
+        """
+        return _decorator(not self.use_distributed or process_index == self.process_index, function)
 
     def on_local_process(
         self, function: Callable[P, R] | None = None, local_process_index: int | None = None
     ) -> Callable[P, R | None] | Callable[[Callable[P, R]], Callable[P, R | None]]:
-        """A decorator: the function runs on one process of each machine and returns None on the others."""
-        return _decorator(local_process_index == self.local_process_index, function)
+        """A decorator: the function runs on one process of each machine and returns None on the others.
+
+        A process that is the only one of all runs it, whatever the number says.
+        """
+        return _decorator(not self.use_distributed or local_process_index == self.local_process_index, function)
 
     @contextmanager
     def split_between_processes(self, inputs: Any, apply_padding: bool = False) -> Iterator[Any]:

@@ -72,7 +72,6 @@ STRATEGIES = {  # of FSDP1: parameters are gathered again for backward, one mode
 NUMBERED = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2")  # from 1 on
 
 VARIABLES = {  # field → what `accelerate launch` sets
-    "fsdp_version": "FSDP_VERSION",
     "sharding_strategy": "FSDP_SHARDING_STRATEGY",
     "reshard_after_forward": "FSDP_RESHARD_AFTER_FORWARD",
     "auto_wrap_policy": "FSDP_AUTO_WRAP_POLICY",
@@ -127,7 +126,7 @@ def sharding(
         cpu_offload=_offload(values["cpu_offload"]),
         ignored=ignored if ignored is None or isinstance(ignored, str) else tuple(ignored),
         writes_shards=_writes_shards(values["state_dict_type"]),
-        activation_checkpointing=flag(values["activation_checkpointing"] or False),
+        activation_checkpointing=flag(values["activation_checkpointing"] or False, "activation_checkpointing"),
         arrangement=layout,
     )
 
@@ -152,7 +151,7 @@ def _complain(plugin: FullyShardedDataParallelPlugin, values: Mapping[str, Any])
         if getattr(plugin, name) != getattr(FullyShardedDataParallelPlugin, name):
             warnings.warn(f"FullyShardedDataParallelPlugin({name}=...) has no effect: {reason}.", stacklevel=6)
     for name in ("forward_prefetch", "activation_checkpointing_offload"):
-        if values[name] is not None and flag(values[name]):
+        if values[name] is not None and flag(values[name], name):
             raise UnsupportedArgument(f"{name}={values[name]}", "FSDP2 decides that by itself: leave it out.")
 
 
@@ -168,7 +167,11 @@ def _strategy(strategy: Any, reshard: Any) -> tuple[bool, bool]:
         raise UnsupportedArgument("sharding_strategy=NO_SHARD", "Leave FSDP out: models are then replicated.")
     if text in STRATEGIES:
         return STRATEGIES[text]
-    return flag(said), False
+    try:
+        return flag(said), False
+    except ConfigurationError:
+        name, known = "sharding_strategy" if reshard is None else "reshard_after_forward", ", ".join(STRATEGIES)
+        raise ConfigurationError(f"{name}={said!r} is not known. Known: true, false, {known}.") from None
 
 
 def _wrap(policy: Any) -> WrapBy | Callable[..., bool]:
@@ -189,13 +192,13 @@ def _count(value: Any) -> int:
         return 0
     try:
         return int(float(value))  # 1e8, too
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ConfigurationError(f"min_num_params={value!r} is not a number.") from None
 
 
 def _offload(value: Any) -> bool:
     if value is None or isinstance(value, (bool, str)):
-        return flag(value or False)
+        return flag(value or False, "cpu_offload")
     return bool(getattr(value, "offload_params", True))  # CPUOffload of FSDP1, CPUOffloadPolicy of FSDP2
 
 

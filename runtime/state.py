@@ -137,12 +137,12 @@ class PartialState(Processes):
 def _joined(cpu: bool, options: dict[str, Any]) -> tuple[World, Device, torch.device]:
     environ = os.environ
     alone = World.from_environment(environ)
-    kind = pick(cpu or flag(environ.get("ACCELERATE_USE_CPU", False)), alone.size)
+    kind = pick(cpu or flag(environ.get("ACCELERATE_USE_CPU", False), "ACCELERATE_USE_CPU"), alone.size)
     device = kind.own(alone.local_rank, alone.size)
     world = alone.join(kind, device, InitProcessGroupKwargs(**options))
     from runtime import watch
 
-    watch.begin(world, flag_or_none(environ.get("ACCELERATE_DEBUG_MODE")))
+    watch.begin(world, flag_or_none(environ.get("ACCELERATE_DEBUG_MODE"), "ACCELERATE_DEBUG_MODE"))
     return world, kind, device
 
 

@@ -77,8 +77,9 @@ def _sending(steps: Iterator[tuple[list[Any], Share]], world: World) -> Steps:
             form = _form(parts)
             packed = [_packed(piece) for piece in parts]
             size = max(piece.numel() for piece in packed)
-            _tell(world, SAME if form == known else OTHER, size, share)
-            if form != known:
+            is_known = _are_alike(form, known)
+            _tell(world, SAME if is_known else OTHER, size, share)
+            if not is_known:
                 known = broadcast_object(world, form)
             sent = [torch.nn.functional.pad(piece, (0, size - piece.numel())).to(world.device) for piece in packed]
             dist.scatter(torch.empty(size, dtype=torch.uint8, device=world.device), sent, src=0)
@@ -122,12 +123,19 @@ def _told(world: World) -> tuple[int, int, Share]:
 def _form(parts: list[Any]) -> Form:
     """The form that all parts have."""
     found = [_form_of(piece) for piece in parts]
-    if any(form != found[0] for form in found):
+    if not all(form is found[0] or _are_alike(form, found[0]) for form in found):
         raise ConfigurationError(
             "dispatch_batches=True needs batches of one form, and two of one round differ in their keys, in their "
             "dtypes or in what is no tensor. Make everything in a batch a tensor, or leave dispatch_batches out."
         )
     return found[0]
+
+
+def _are_alike(one: Form, other: Form | None) -> bool:
+    try:
+        return one == other
+    except ValueError:  # arrays of NumPy, which are compared number by number
+        return False
 
 
 def _form_of(batch: Any) -> Form:

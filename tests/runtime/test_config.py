@@ -56,6 +56,7 @@ def test_cpu_is_read_from_the_environment(text, expected):
     [
         ({"mixed_precision": "fp8"}, {}, "'fp8' is not known. Known: no, bf16, fp16. It came from: argument."),
         ({}, {"ACCELERATE_MIXED_PRECISION": "half"}, "'half'.*environment \\(ACCELERATE_MIXED_PRECISION\\)"),
+        ({"data_seed": "one"}, {}, "data_seed='one' is not a whole number. It came from: argument."),
         ({"gradient_accumulation_steps": 0}, {}, "0 is not a whole number of at least 1"),
         ({}, {"ACCELERATE_GRADIENT_ACCUMULATION_STEPS": "auto"}, "'auto' is not a whole number"),
         ({}, {"ACCELERATE_USE_CPU": "maybe"}, "'maybe' is neither yes nor no"),

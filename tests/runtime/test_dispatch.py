@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -37,6 +38,10 @@ def padded(numbers):
 
 def named(numbers):
     return torch.tensor(numbers), [f"{number}" for number in numbers]
+
+
+def arrays(numbers):
+    return {"y": torch.tensor(numbers), "ids": np.array(numbers)}
 
 
 def prepared(collate_fn=padded, data=None, *, dispatch=True, **settings):
@@ -92,6 +97,8 @@ def checks():
     found["shuffled"] = [rows(batch)[1] for batch in loader], len(loader), torch.rand(()).item()
     accelerator, loader = prepared(named, split_batches=True)
     found["objects"] = [accelerator.gather_for_metrics(batch[0]).tolist() for batch in loader]
+    accelerator, loader = prepared(arrays, split_batches=True)
+    found["arrays"] = [(accelerator.gather_for_metrics(batch["y"]).tolist(), batch["ids"].tolist()) for batch in loader]
     return found
 
 
@@ -157,6 +164,7 @@ def test_a_shuffled_loader_draws_as_ever(found):
 
 def test_what_cannot_be_cut_counts_once(found):
     assert found[0]["objects"] == found[1]["objects"] == BATCHES
+    assert found[0]["arrays"] == found[1]["arrays"] == [(batch, batch) for batch in BATCHES]
 
 
 def test_an_error_of_the_reader_reaches_all():

@@ -260,6 +260,14 @@ def test_strategies_of_the_first_fsdp_are_translated(said, expected):
         ({"state_dict_type": "LOCAL_STATE_DICT"}, "FULL_STATE_DICT or SHARDED_STATE_DICT"),
         ({"auto_wrap_policy": "by_name"}, "transformer_based_wrap"),
         ({"min_num_params": "many"}, "'many' is not a number"),
+        ({"min_num_params": "inf"}, "'inf' is not a number"),
+        (
+            {"sharding_strategy": "FULL_SHARDS"},
+            "sharding_strategy='FULL_SHARDS' is not known. Known: true.*D_OP",
+        ),
+        ({"reshard_after_forward": "perhaps"}, "reshard_after_forward='perhaps' is not known"),
+        ({"cpu_offload": "perhaps"}, "cpu_offload='perhaps' is neither yes nor no"),
+        ({"activation_checkpointing": "perhaps"}, "activation_checkpointing='perhaps' is neither"),
     ],
 )
 def test_bad_options_are_refused(options, says):

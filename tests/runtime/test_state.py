@@ -18,6 +18,7 @@ def without_accelerator():
     state = PartialState(cpu=True)
     told = []
     state.on_process(lambda: told.append("one"), process_index=1)()
+    assert state.use_distributed
     with state.split_between_processes([1, 2, 3]) as own:
         pass
     with state.main_process_first():
@@ -46,6 +47,13 @@ def test_processes_without_an_accelerator():
     assert (first[3], second[3]) == ([1, 2], [3])
     assert "MULTI_CPU  Backend: gloo\nNum processes: 2\nProcess index: 1\n" in second[4]
     assert second[4].endswith("Mixed precision type: bf16\n")
+
+
+def test_a_process_that_is_the_only_one_is_any_process():
+    state = PartialState(cpu=True)
+    assert state.on_process(lambda: "ran", process_index=3)() == "ran"
+    assert state.on_local_process(local_process_index=3)(lambda: "ran")() == "ran"
+    assert state.on_last_process(lambda: "ran")() == "ran"
 
 
 def test_views_follow_the_accelerator_that_was_made_last():
