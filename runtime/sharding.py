@@ -150,6 +150,11 @@ def _complain(plugin: FullyShardedDataParallelPlugin, values: Mapping[str, Any])
     for name, reason in WITHOUT_EFFECT.items():
         if getattr(plugin, name) != getattr(FullyShardedDataParallelPlugin, name):
             warnings.warn(f"FullyShardedDataParallelPlugin({name}=...) has no effect: {reason}.", stacklevel=6)
+    said = plugin.mixed_precision_policy
+    if (said.get("buffer_dtype") if isinstance(said, dict) else getattr(said, "buffer_dtype", None)) is not None:
+        warnings.warn(
+            "buffer_dtype of mixed_precision_policy has no effect: FSDP2 keeps buffers as they are.", stacklevel=6
+        )
     for name in ("forward_prefetch", "activation_checkpointing_offload"):
         if values[name] is not None and flag(values[name], name):
             raise UnsupportedArgument(f"{name}={values[name]}", "FSDP2 decides that by itself: leave it out.")

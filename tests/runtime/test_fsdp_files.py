@@ -289,7 +289,13 @@ def test_fields_that_are_not_here_are_refused(make, says):
 
 
 @pytest.mark.parametrize(
-    "options", [{"fsdp_version": 1}, {"use_orig_params": True}, {"backward_prefetch": "BACKWARD_PRE"}]
+    "options",
+    [
+        {"fsdp_version": 1},
+        {"use_orig_params": True},
+        {"backward_prefetch": "BACKWARD_PRE"},
+        {"mixed_precision_policy": {"param_dtype": torch.bfloat16, "buffer_dtype": torch.bfloat16}},
+    ],
 )
 def test_options_without_effect_are_warned_about(options):
     with pytest.warns(UserWarning, match=next(iter(options))):
