@@ -16,11 +16,15 @@ from migrate.analysis.known.tensors import HOST_PREFIXES
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, Value, roles
 from migrate.programs.device.devices import only_cpu
 from migrate.programs.device.tour import shown
+from migrate.programs.values.sources import Sources
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
+
+_TENSORS = ROWS | {Role.TENSOR}
 
 
 @rule("MIG121", "to-the-host")
@@ -40,6 +44,8 @@ def to_the_host(conversion: Conversion, draft: Draft) -> None:
         elif any(name.startswith(HOST_PREFIXES) for name in facts.called(use.node)):
             for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
                 if not isinstance(given, ast.Starred) and _is_on_device(conversion, given, ROWS):
+                    if not _is_tensor(conversion.facts, given):
+                        continue  # NumPy takes lists of tensors, too
                     draft.wrap(given, "{it}.cpu()")
 
 
@@ -53,6 +59,21 @@ def _is_on_device(conversion: Conversion, node: ast.expr, computed: frozenset[Ro
     if isinstance(node, ast.Call) and any(only_cpu(conversion.facts, argument) for argument in node.args):
         return False  # x.to("cpu")
     return any(_is_placed(conversion, value) for value in values)
+
+
+def _is_tensor(facts: Facts, node: ast.expr) -> bool:
+    """Whether nothing that an expression goes back to may have made something else of the rows of a tensor."""
+    made = [node, *facts.once(Sources).given(node).expressions]
+    return all(_gives_a_tensor(facts, each) for each in made if isinstance(each, ast.Call))
+
+
+def _gives_a_tensor(facts: Facts, call: ast.Call) -> bool:
+    """A function of torch, a method of a tensor, or a model; a library's own or the project's may give a list."""
+    if any(name.startswith("torch.") for name in facts.called(call)):
+        return True
+    if Role.MODEL in roles(facts.values(call.func)):
+        return True
+    return isinstance(call.func, ast.Attribute) and roles(facts.values(call.func.value)) <= _TENSORS
 
 
 def _is_placed(conversion: Conversion, value: Value) -> bool:

@@ -4,6 +4,12 @@ UNCHANGED = {
     "numbers of numpy": {"imports": "import numpy as np", "epoch": "shown = np.mean([1.0, 2.0])"},
     "already there": {"epoch": "shown = output.detach().cpu().numpy()"},
     "another tensor": {"setup": "rows = torch.randn(3)", "epoch": "shown = rows.numpy()"},
+    "a list of rows": {"imports": "import numpy as np", "epoch": "shown = np.array(sorted(output))"},
+    "what a library makes of rows": {
+        "imports": "import numpy as np\nfrom torchcrf import CRF",
+        "setup": "crf = CRF(3)",
+        "epoch": "shown = np.array(crf.decode(output))",
+    },
     "a number": {"imports": "import numpy as np", "epoch": "shown = np.array(loss.item())"},
     "torch's own functions": {"epoch": "shown = torch.stack([output])"},
 }
