@@ -84,6 +84,7 @@ class Conversion:
     agreements: tuple[Agreement, ...]
     returned_losses: tuple[ast.expr, ...]  # by closures, to an optimizer that decides by them
     scaled: tuple[ast.expr, ...]  # counts of steps that must count the batches of all processes
+    ended: tuple[ast.expr, ...]  # those of them that end the training
     shared: tuple[Shared, ...]
     in_full: tuple[InFull, ...]
     where: Whereabouts
@@ -208,6 +209,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         tuple(agreements(facts, loops, program)),
         returned_losses(facts, program),
         set_by_count.scaled,
+        set_by_count.ended,
         tuple(shared),
         tuple(in_full),
         where,
@@ -275,14 +277,14 @@ def _place(
     objects = [*loaders, *program.models, *program.optimizers]
     asked = (*arguments(facts, loops, program), *own)
     first = place(facts, loops, program, objects, units, asked)
-    taken = counted_in_batches(facts, loops, program, planned, first.stages)
+    taken = counted_in_batches(facts, loops, program, units, planned, first.stages)
     above = [*taken, *measured_for_epochs(facts, program, planned, first.stages)]
     if not above:
         return first, ()
     placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in above)], units, asked)
     for schedule in measured_for_epochs(facts, program, planned, placement.stages):
         raise NoPlace(shortened(schedule.named.place(facts)))
-    taken = counted_in_batches(facts, loops, program, planned, placement.stages)
+    taken = counted_in_batches(facts, loops, program, units, planned, placement.stages)
     named = tuple(schedule.named for schedule in taken)
     return replace(placement, stages=placement.stages.only([*objects, *named])), named
 

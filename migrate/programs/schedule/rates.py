@@ -9,13 +9,14 @@ has counted the steps of its processes before: there numbers stay, and lengths t
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, origins
 from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
+from migrate.programs.schedule.ends import by_samples, end_of, for_either
 from migrate.programs.schedule.schedulers import Horizon, Pace, made_with, per_batch, steps_of
 from migrate.programs.stages import NoPlace, Stages
 from migrate.programs.values.counts import Counts, Meeting, Met
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
-    from migrate.programs.loops import LoopFact, Loops
+    from migrate.programs.loops import Loops
     from migrate.programs.program import Program
     from migrate.programs.schedule.schedulers import Schedule
 
@@ -41,9 +42,13 @@ _BY_SAMPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The counts that must be multiplied by the number of processes, and what cannot be said so."""
+    """The counts that must be multiplied by the number of processes, and what cannot be said so.
+
+    `ended` are those of them that end the training.
+    """
 
     scaled: tuple[ast.expr, ...] = ()
+    ended: tuple[ast.expr, ...] = ()
     refusals: tuple[Refusal, ...] = ()
 
 
@@ -53,11 +58,13 @@ def rates(
     """What becomes of the rates that are set by a count."""
     moments = Moments(facts, program, stages)
     counts = Counts(facts, loops, program, moments)
-    bound = steps_bound(facts, loops, program, moments)
+    end = end_of(facts, loops, program, moments)
+    ended = by_samples(counts, end, units) if end is not None and for_either(facts, planned, end, moments) else ()
+    goes_by_samples = end is None or bool(ended)
     refused = list(_shortened_below(facts, loops, program, units, moments))
     for node in sorted(_written(facts, program, units), key=lambda n: n.lineno):
         is_own_step = isinstance(node, ast.AugAssign) and counts.is_per_batch(node) and program.handed is None
-        if is_own_step and bound is None and not _is_in_turns(counts, node):
+        if is_own_step and goes_by_samples and not _is_in_turns(counts, node):
             refused.append(_refusal(node, "changes the rate by a step of its own at every batch"))
         else:
             assert isinstance(node, (ast.Assign, ast.AugAssign))
@@ -68,8 +75,8 @@ def rates(
             refused.append(_by_own_batch(told))
         else:
             counts.used(told, measured)
-    if not refused and bound is None:
-        return _decided(counts, _by_processes(counts, planned))
+    if not refused and goes_by_samples:
+        return replace(_decided(counts, _by_processes(counts, planned)), ended=ended)
     return Rates(refusals=tuple(refused))
 
 
@@ -197,23 +204,25 @@ def _told(
 
 
 def counted_in_batches(
-    facts: Facts, loops: Loops, program: Program, planned: Sequence[Schedule], stages: Stages
+    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], planned: Sequence[Schedule], stages: Stages
 ) -> list[Schedule]:
     """The schedulers that are stepped per batch and made for a number of one process's batches.
 
     Raises:
-        NoPlace: the horizon may be that, and may be the number of steps after which the training ends.
+        NoPlace: the horizon may be that, and may be a number of steps after which the training ends for sure.
     """
     moments = Moments(facts, program, stages)
-    bound = steps_bound(facts, loops, program, moments)
+    end = end_of(facts, loops, program, moments)
+    if end is not None and (either := for_either(facts, planned, end, moments)) is not None:
+        if not by_samples(Counts(facts, loops, program, moments), end, units):
+            raise NoPlace(_either(facts, either))
+        end = None
     found = []
     for schedule in planned:
         if schedule.pace is not Pace.BATCH:
             continue
         is_early = any(False in moments.after(length) for length in schedule.measured)
-        if bound is not None and is_early and _is_horizon(schedule, bound):
-            raise NoPlace(_either(facts, schedule))
-        if is_early or (schedule.horizon is Horizon.ABSOLUTE and bound is None and program.handed is None):
+        if is_early or (schedule.horizon is Horizon.ABSOLUTE and end is None and program.handed is None):
             found.append(schedule)
     return found
 
@@ -247,68 +256,8 @@ def _shortened_below(
             yield shortened(use.node)
 
 
-def _is_horizon(schedule: Schedule, bound: ast.expr) -> bool:
-    """Whether a scheduler is also made for the number of steps that ends the training."""
-    ends = {ast.unparse(n) for n in walk(bound) if isinstance(n, (ast.Name, ast.Attribute))}
-    given = (inner for node in schedule.given for inner in walk(node))
-    return any(isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) in ends for n in given)
-
-
 def _either(facts: Facts, schedule: Schedule) -> Refusal:
     target = schedule.named.target
     why = f"{target} is made for a number of steps, or for a length measured before prepare: only one can be right"
     way_out = f"make the loader, the model and the optimizer first, and measure the length for {target} after them"
     return Refusal(schedule.named.place(facts), "MIG118", why, way_out)
-
-
-def steps_bound(facts: Facts, loops: Loops, program: Program, moments: Moments) -> ast.expr | None:
-    """What ends the training after a number of steps, whatever they hold; None: it ends by epochs."""
-    counted = [_own_count(facts, loops, program, loop) for loop in program.training]
-    if counted and None not in counted:
-        return counted[0]
-    for loop in program.training:
-        for around in (loop.node, *loops.around(loop.node, loop.unit)):
-            if isinstance(around, ast.While) and _is_global(facts, loops, program, moments, around.test):
-                return around.test
-        for node in walk(loops.taking(loop.node)):
-            if isinstance(node, ast.If) and any(_leaves(inner) for part in node.body for inner in walk(part)):
-                if _is_global(facts, loops, program, moments, node.test):
-                    return node.test
-    return None
-
-
-def _own_count(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> ast.expr | None:
-    """What a loop counts through that takes as many steps on N processes, since nothing deals its batches out."""
-    around = (loop.node, *loops.around(loop.node, loop.unit))
-    counted = [node.iter for node in around if isinstance(node, ast.For)]
-    own = loop.node.test if isinstance(loop.node, ast.While) else loop.node.iter
-    if not loop.loaders:
-        return own
-    if any(facts.loaders(facts.values(each)) for each in counted):
-        return None
-    in_sight = reached(facts, facts.once(Sources), counted)
-    is_plain = isinstance(own, (ast.List, ast.Tuple)) or bool(
-        isinstance(own, ast.Call) and facts.called(own) & {"builtins.range"}
-    )
-    return own if is_plain and not any(True for n in in_sight for _ in lengths(facts, program, n)) else None
-
-
-def _leaves(node: ast.AST) -> bool:
-    return isinstance(node, (ast.Break, ast.Return)) or (
-        isinstance(node, ast.Call) and ast.unparse(node.func) in ("exit", "sys.exit")
-    )
-
-
-def _is_global(facts: Facts, loops: Loops, program: Program, moments: Moments, test: ast.expr) -> bool:
-    """Whether a test sets a count of steps that goes on from epoch to epoch against a number."""
-    counts = Counts(facts, loops, program, moments)
-    counts.of(test)
-    against = [meeting for meeting in counts.meetings if meeting.met is not Met.STEPS]
-    return any(not _restarts(facts, carrier) for meeting in against for carrier in meeting.carriers)
-
-
-def _restarts(facts: Facts, carrier: ast.expr) -> bool:
-    """`for i, batch in enumerate(loader)`: a count that begins anew with each epoch."""
-    found = facts.bindings_in(facts.unit(carrier))
-    statements = [b.statement for b in found if isinstance(carrier, ast.Name) and b.target == carrier.id]
-    return bool(statements) and all(isinstance(statement, ast.For) for statement in statements)

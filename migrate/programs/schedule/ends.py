@@ -1,0 +1,164 @@
+"""What ends a training after a number of steps: `if 0 < args.max_steps < global_step: break` (contract E5).
+
+As a rule such a training takes as many steps on N processes, with N batches in each. Where a schedule may also be made
+for a length that is measured before prepare (`t_total = args.max_steps or epochs * len(loader)`), the number is one of
+the batches of one process in either case: then the training ends after as many samples as in the original.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import walk
+from migrate.programs.schedule.schedulers import Pace
+from migrate.programs.values.counts import Counts, Meeting, Met
+from migrate.programs.values.lengths import Moments, lengths, reached
+from migrate.programs.values.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import LoopFact, Loops
+    from migrate.programs.program import Program
+    from migrate.programs.schedule.schedulers import Schedule
+
+_PATHS = (ast.Name, ast.Attribute)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What ends a training after a number of steps.
+
+    `tests` are the conditions that set a count of steps against the number; none where the loop itself counts.
+    """
+
+    asked: ast.expr
+    tests: tuple[ast.expr, ...] = ()
+
+    def names(self) -> frozenset[str]:
+        """What is asked, as it is written: the counts, and the number."""
+        return frozenset(path for node in (self.asked, *self.tests) for path in _paths(node))
+
+
+def end_of(facts: Facts, loops: Loops, program: Program, moments: Moments) -> End | None:
+    """What ends the training after a number of steps, whatever they hold; None: it ends by epochs."""
+    counted = [_own_count(facts, loops, program, loop) for loop in program.training]
+    if counted and counted[0] is not None and None not in counted:
+        return End(counted[0])
+    within = [test for loop in program.training for test in _tests(facts, loops, program, moments, loop)]
+    if not within:
+        return None
+    around = [test for loop in program.training for test in _tests_around(facts, loops, program, moments, loop)]
+    return End(within[0], tuple(dict.fromkeys((*within, *around))))
+
+
+def for_either(facts: Facts, planned: Sequence[Schedule], end: End, moments: Moments) -> Schedule | None:
+    """A scheduler that is made for the number that ends the training, or for a length measured before prepare."""
+    asked = reached(facts, facts.once(Sources), (end.asked, *end.tests))
+    names = {path for node in asked if isinstance(node, ast.expr) for path in _paths(node)}
+    for schedule in planned:
+        is_early = any(False in moments.after(length) for length in schedule.measured)
+        if schedule.pace is Pace.BATCH and is_early:
+            if any(path in names for node in schedule.given for path in _paths(node)):
+                return schedule
+    return None
+
+
+def by_samples(counts: Counts, end: End, units: Collection[Unit]) -> tuple[ast.expr, ...]:
+    """The counts that, multiplied by the number of processes, let a training end after as many samples; or none.
+
+    None where the number is asked for at another place, too, or in another way than by an order; and in a program that
+    distributes itself, whose processes have counted the steps of all.
+    """
+    if counts.program.handed is not None:
+        return ()
+    inside = {node for test in end.tests for node in walk(test)}
+    names = end.names()
+    compared = (node for unit in units for node in counts.facts.own(unit) if isinstance(node, ast.Compare))
+    if any(node not in inside and _sets_against(node, names) for node in compared):
+        return ()
+    met = [_meetings(counts, test) for test in end.tests]
+    if not all(met) or any(meeting.met is not Met.NUMBER for meetings in met for meeting in meetings):
+        return ()
+    carriers = dict.fromkeys(carrier for meetings in met for meeting in meetings for carrier in meeting.carriers)
+    return tuple(carriers) if inside.issuperset(carriers) else ()
+
+
+def _sets_against(node: ast.Compare, names: frozenset[str]) -> bool:
+    """Whether a comparison sets one of some names against something else than a constant."""
+    sides = [side for side in (node.left, *node.comparators) if not isinstance(side, ast.Constant)]
+    return len(sides) > 1 and any(path in names for side in sides for path in _paths(side))
+
+
+def _meetings(counts: Counts, test: ast.expr) -> list[Meeting]:
+    counts.of(test)
+    nodes = set(walk(test))
+    return [meeting for meeting in counts.meetings if meeting.node in nodes]
+
+
+def _tests(facts: Facts, loops: Loops, program: Program, moments: Moments, loop: LoopFact) -> Iterator[ast.expr]:
+    """The conditions that a training loop, or one around it, goes on by, and those under which it is left."""
+    for around in (loop.node, *loops.around(loop.node, loop.unit)):
+        if isinstance(around, ast.While) and _is_global(facts, loops, program, moments, around.test):
+            yield around.test
+    yield from _leaving(facts, loops, program, moments, loops.taking(loop.node))
+
+
+def _tests_around(facts: Facts, loops: Loops, program: Program, moments: Moments, loop: LoopFact) -> Iterator[ast.expr]:
+    """Those that leave the loops around it once it has been left."""
+    for around in loops.around(loop.node, loop.unit):
+        yield from _leaving(facts, loops, program, moments, around)
+
+
+def _leaving(facts: Facts, loops: Loops, program: Program, moments: Moments, loop: ast.AST) -> Iterator[ast.expr]:
+    for node in walk(loop):
+        if isinstance(node, ast.If) and any(_leaves(inner) for part in node.body for inner in walk(part)):
+            if _is_global(facts, loops, program, moments, node.test):
+                yield node.test
+
+
+def _own_count(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> ast.expr | None:
+    """What a loop counts through that takes as many steps on N processes, since nothing deals its batches out."""
+    around = (loop.node, *loops.around(loop.node, loop.unit))
+    counted = [node.iter for node in around if isinstance(node, ast.For)]
+    own = loop.node.test if isinstance(loop.node, ast.While) else loop.node.iter
+    if not loop.loaders:
+        return own
+    if any(facts.loaders(facts.values(each)) for each in counted):
+        return None
+    in_sight = reached(facts, facts.once(Sources), counted)
+    is_plain = isinstance(own, (ast.List, ast.Tuple)) or bool(
+        isinstance(own, ast.Call) and facts.called(own) & {"builtins.range"}
+    )
+    return own if is_plain and not any(True for n in in_sight for _ in lengths(facts, program, n)) else None
+
+
+def _leaves(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Break, ast.Return)) or (
+        isinstance(node, ast.Call) and ast.unparse(node.func) in ("exit", "sys.exit")
+    )
+
+
+def _is_global(facts: Facts, loops: Loops, program: Program, moments: Moments, test: ast.expr) -> bool:
+    """Whether a test sets a count of steps that goes on from epoch to epoch against a number."""
+    counts = Counts(facts, loops, program, moments)
+    counts.of(test)
+    against = [meeting for meeting in counts.meetings if meeting.met is not Met.STEPS]
+    return any(not _restarts(facts, carrier) for meeting in against for carrier in meeting.carriers)
+
+
+def _restarts(facts: Facts, carrier: ast.expr) -> bool:
+    """`for i, batch in enumerate(loader)`: a count that begins anew with each epoch."""
+    found = facts.bindings_in(facts.unit(carrier))
+    statements = [b.statement for b in found if isinstance(carrier, ast.Name) and b.target == carrier.id]
+    return bool(statements) and all(isinstance(statement, ast.For) for statement in statements)
+
+
+def _paths(node: ast.AST) -> Iterator[str]:
+    """The names and attributes in a piece of code, as they are written: of `args.steps` not `args`."""
+    inside = {inner.value for inner in walk(node) if isinstance(inner, ast.Attribute)}
+    return (ast.unparse(inner) for inner in walk(node) if isinstance(inner, _PATHS) and inner not in inside)
