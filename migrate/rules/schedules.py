@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 @rule("MIG118", "schedulers")
 def schedulers(conversion: Conversion, draft: Draft) -> None:
     """Multiply counts, and say what was decided; what is prepared shows in prepare's arguments."""
-    for count in conversion.scaled:
+    for count in conversion.rates.scaled:
         draft.wrap(count, f"{{it}} * {conversion.access.name(count)}.num_processes")
-    if conversion.ended:
-        count = conversion.ended[0]
+    if conversion.rates.ended:
+        count = conversion.rates.ended[0]
         what = "the training ends after as many samples, in an N-th of the steps, as its schedule does"
         draft.note(count, f"{ast.unparse(count)} counts the batches of all N processes here: {what}")
     for schedule in conversion.schedules:
