@@ -12,6 +12,7 @@ from migrate.analysis.factories import twin_of_class
 from migrate.analysis.handing import hand_over, rows_of, waited_for
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.libraries import library
+from migrate.analysis.members import class_of
 from migrate.analysis.methods import method
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State, bounded, in_order
@@ -189,6 +190,7 @@ def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -
     is_own = role_of(state, cls) is Role.INSTANCE
     node = twin_of_class(state, arguments.site, cls) if is_own else arguments.site
     made = instance(state, cls, node, frame)
+    others = _by_new(state, cls, arguments, frame)
     for member in init:
         if isinstance(member.unit, Function):
             enter(state, Value(Role.METHOD, unit=member.unit, receiver=made), arguments, frame)
@@ -196,7 +198,18 @@ def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -
         records.construct(state, fields, arguments, ordered=made.role is Role.CONTAINER)
         invoke(state, made, "__post_init__")
     _over(state, made, node, arguments, made.role)
-    return frozenset({made})
+    return others | {made}
+
+
+def _by_new(state: State, cls: Class, arguments: Arguments, frame: Frame) -> Values:
+    """What else than an object of its own the `__new__` of a class may give."""
+    found: Values = NOTHING
+    for member in state.member(cls, "__new__"):
+        if isinstance(member.unit, Function):
+            receiver = class_of(cls)
+            given = enter(state, Value(Role.METHOD, unit=member.unit, receiver=receiver), arguments, frame)
+            found |= frozenset(value for value in given if value.role is not Role.UNKNOWN)
+    return found
 
 
 def _pretrained(state: State, cls: Class, arguments: Arguments, frame: Frame) -> Values:
@@ -261,6 +274,8 @@ def _called(state: State, callee: Value, arguments: Arguments, frame: Frame) -> 
                 unit, _ = hand(state, given, arguments, frame)
                 if unit.matters:  # what comes out is known without running it
                     state.enter(unit)
+    if callee.role is Role.INSTANCE:  # by a base that nobody knows
+        return unknown(arguments.node, arguments)
     inputs = arguments.all()
     keeps_rows = callee.role is not Role.CRITERION and any(value.role in ROWS for value in inputs)
     role = Role.SAMPLES if keeps_rows else Role.STATISTIC

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
-from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State
-from migrate.analysis.unpacking import everything
+from migrate.analysis.state import ELEMENT, MAPPING, MIXED, OVER, Frame, State
+from migrate.analysis.unpacking import at, everything
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ def _dict(state: State, arguments: Arguments, frame: Frame) -> Values:
     return alike if alike and alike == given else alike | {Value(Role.CONTAINER, arguments.node, MAPPING)}
 
 
-def fill(state: State, node: ast.AST, given: Values, arguments: Arguments) -> None:
+def fill(state: State, node: ast.AST, given: Values, arguments: Arguments | None = None) -> None:
     """Put what a mapping or pairs and the keywords say into an object."""
     for value in given:
         if value.origin is not None and (value.name == MAPPING or value.role is Role.HOLDER):
@@ -58,9 +58,10 @@ def fill(state: State, node: ast.AST, given: Values, arguments: Arguments) -> No
             for pair in iterate(state, frozenset({value})):
                 if pair.role is Role.CONTAINER and pair.origin is not None:
                     state.store(node, ELEMENT, state.load(pair.origin, "1") or state.load(pair.origin, ELEMENT))
-    for key, values in arguments.named.items():
-        state.store(node, key, values)
-    state.store(node, ELEMENT, arguments.others)
+    if arguments is not None:
+        for key, values in arguments.named.items():
+            state.store(node, key, values)
+        state.store(node, ELEMENT, arguments.others)
 
 
 def _holder(state: State, arguments: Arguments, frame: Frame) -> Values:
@@ -74,7 +75,17 @@ _HOLDERS = """types.SimpleNamespace argparse.Namespace easydict.EasyDict munch.M
     attrdict.AttrDict tyro.cli simple_parsing.parse pyrallis.parse draccus.parse omegaconf.OmegaConf.load
     omegaconf.OmegaConf.structured omegaconf.OmegaConf.merge omegaconf.OmegaConf.from_cli""".split()
 
+
+def _shuffle(state: State, arguments: Arguments, frame: Frame) -> Values:
+    for value in arguments.at(0, "x"):
+        if is_sequence(value):
+            mix(state, value)
+    return NOTHING
+
+
 SPECIAL: dict[str, Callable[[State, Arguments, Frame], Values]] = {
+    "random.shuffle": _shuffle,
+    "numpy.random.shuffle": _shuffle,
     "builtins.list": _ordered,
     "builtins.tuple": _ordered,
     "builtins.set": _listed,
@@ -109,11 +120,7 @@ def _insert(state: State, value: Value, arguments: Arguments) -> Values:
 
 def mix(state: State, value: Value, *_: object) -> Values:
     """What stands where is not known any more: any element may be anywhere."""
-    elements = everything(state, value)
-    assert value.origin is not None
-    for key in state.held(value.origin):
-        if key[:1] != "<":
-            state.store(value.origin, key, elements)
+    state.store(value.origin, MIXED, frozenset({Value(Role.NUMBER)}))
     return NOTHING
 
 
@@ -177,8 +184,40 @@ _METHODS: dict[str, Callable[[State, Value, Arguments], Values]] = {
     "popitem": _pop,
     "remove": mix,
     "sort": mix,
+    "clear": mix,
     "reverse": mix,
 }
+
+
+# --- operators -------------------------------------------------------------------------------------------------------
+
+
+def is_sequence(value: Value) -> bool:
+    """Whether it is a list or tuple (or a set), and no dictionary."""
+    return value.role is Role.CONTAINER and value.name != MAPPING
+
+
+def join(state: State, made: ast.AST, left: Values, right: Values, *, again: bool) -> None:
+    """`a + b`, or (`again`) `a * n`: a new list or tuple, in which only what `a` has at a position is where it was."""
+    first = next(iter(left)) if len(left) == 1 else None
+    if first is not None and is_sequence(first) and first.origin is not None:
+        for key, held in state.held(first.origin).items():
+            if key == ELEMENT or key.isdigit():
+                state.store(made, key, held)
+    if first is None or again:
+        state.store(made, ELEMENT, iterate(state, left))
+    state.store(made, ELEMENT, iterate(state, right))
+
+
+def grow(state: State, values: Values, further: Values) -> bool:
+    """`a += b`: what is in a list or dictionary by any of its names is more from then on; whether there is one."""
+    grown = [value for value in values if value.role is Role.CONTAINER and value.origin is not None]
+    for value in grown:
+        if is_sequence(value):
+            state.store(value.origin, ELEMENT, iterate(state, further))
+        else:
+            fill(state, value.origin, further)  # type: ignore[arg-type]
+    return bool(grown)
 
 
 # --- what they hold ---------------------------------------------------------------------------------------------------
@@ -196,9 +235,10 @@ def under(state: State, value: Value, index: ast.expr | None) -> Values:
     key = key_of(index)
     if key is None:
         return everything(state, value)
-    exact, anywhere = state.load(value.origin, key), state.load(value.origin, ELEMENT)
-    # A list that was appended to keeps what it had; a key of a dictionary may have been set under another name.
-    return exact if exact and key.isdigit() and value.name != MAPPING else exact | anywhere
+    if key.isdigit() and value.name != MAPPING:
+        return at(state, value.origin, key)
+    # A key of a dictionary may have been set under another name.
+    return state.load(value.origin, key) | state.load(value.origin, ELEMENT)
 
 
 def put(state: State, owner: Value, index: ast.expr, values: Values) -> None:
@@ -206,6 +246,10 @@ def put(state: State, owner: Value, index: ast.expr, values: Values) -> None:
     if owner.origin is None:
         return
     key = key_of(index)
+    if isinstance(index, ast.Slice) and is_sequence(owner):  # all behind it may move
+        state.store(owner.origin, ELEMENT, iterate(state, values))
+        mix(state, owner)
+        return
     if key is None:
         for other in state.held(owner.origin):
             if other[:1] != "<" and owner.role is Role.CONTAINER:

@@ -11,12 +11,11 @@ from migrate.analysis.arguments import Arguments
 from migrate.analysis.decorators import decorated
 from migrate.analysis.entry import function
 from migrate.analysis.expressions import defaults, evaluate
-from migrate.analysis.members import class_of, setter_of
+from migrate.analysis.members import class_of, give_name, setter_of
 from migrate.analysis.records import FIELDS
 from migrate.analysis.roles import NOTHING, Role, Value, Values
 from migrate.analysis.state import Frame, State
 from migrate.analysis.syntax import blocks
-from migrate.analysis.targets import give_name
 from migrate.analysis.units import Class, Function, module_of
 from migrate.analysis.unpacking import unpack
 

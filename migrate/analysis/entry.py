@@ -11,7 +11,7 @@ from migrate.analysis.construction import keep_arguments
 from migrate.analysis.factories import copy_for, hold_rest
 from migrate.analysis.roles import NOTHING, Role, Value, Values, roles
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
-from migrate.analysis.syntax import own_nodes
+from migrate.analysis.syntax import gives_up, own_nodes
 from migrate.analysis.units import Call, Class, Function, FunctionNode, module_of
 from migrate.analysis.unpacking import everything
 
@@ -250,3 +250,31 @@ def entered(state: State, values: Values) -> Values:
         else:
             found.add(value)
     return frozenset(found)
+
+
+def may_swallow(state: State, context: ast.expr, values: Values) -> bool:
+    """Whether `with context` goes on behind its block where that raises; `values` are those of the context."""
+    if isinstance(context, ast.Call):
+        made_by = (value.unit for value in state.values.get(context.func, NOTHING))
+        if any(isinstance(unit, Function) and _catches_at_yield(unit.node) for unit in made_by):
+            return True
+    for value in values:
+        if value.name == "contextlib.suppress":
+            return True
+        units = state.member(value.unit, "__exit__") if isinstance(value.unit, Class) else NOTHING
+        if any(isinstance(member.unit, Function) and _gives_truth(member.unit.node) for member in units):
+            return True
+    return False
+
+
+def _gives_truth(function: FunctionNode) -> bool:
+    returned = [node.value for node in own_nodes(function) if isinstance(node, ast.Return) and node.value is not None]
+    return any(not isinstance(value, ast.Constant) or bool(value.value) for value in returned)
+
+
+@lru_cache(maxsize=256)
+def _catches_at_yield(function: FunctionNode) -> bool:
+    """Whether a generator function may go on where what it yielded to raises."""
+    tries = (node for node in own_nodes(function) if isinstance(node, ast.Try))
+    guarded = (node for node in tries if not all(gives_up(handler.body) for handler in node.handlers))
+    return any(isinstance(inner, ast.Yield) for block in guarded for part in block.body for inner in ast.walk(part))

@@ -135,6 +135,12 @@ def _binary(state: State, node: ast.BinOp, frame: Frame) -> Values:
     left, right = evaluate(state, node.left, frame), evaluate(state, node.right, frame)
     if isinstance(node.op, (ast.Add, ast.Mod)) and only_text(left):  # "net_" + name, "cuda:%d" % rank
         return _begins(*(value.name.split("%")[0] if isinstance(node.op, ast.Mod) else value.name for value in left))
+    if isinstance(node.op, (ast.Add, ast.Mult)) and any(containers.is_sequence(value) for value in left | right):
+        made = twin(state, node, frame.unit)
+        state.homes[made] = frame.unit
+        containers.join(state, made, left, right, again=isinstance(node.op, ast.Mult))
+        left, right = (frozenset(v for v in side if not containers.is_sequence(v)) for side in (left, right))
+        return _computed(left | right) | {Value(Role.CONTAINER, made)}
     found = _computed(left | right)
     # A number and something else make something else.
     return found if left >= _NUMBER and right >= _NUMBER else found - _NUMBER
@@ -152,8 +158,15 @@ def _either(state: State, node: ast.expr, frame: Frame) -> Values:
     """`and`, `or`, `x if c else y`: any of the parts."""
     if isinstance(node, ast.IfExp):
         evaluate(state, node.test, frame)
-        return evaluate(state, node.body, frame) | evaluate(state, node.orelse, frame)
-    return _parts(state, node, frame)
+        found, parts = NOTHING, [node.body, node.orelse]
+    else:
+        assert isinstance(node, ast.BoolOp)
+        found, parts = evaluate(state, node.values[0], frame), node.values[1:]
+    outer, frame.is_sure = frame.is_sure, False
+    for part in parts:
+        found |= evaluate(state, part, frame)
+    frame.is_sure = outer
+    return found
 
 
 def _parts(state: State, node: ast.AST, frame: Frame) -> Values:
@@ -206,7 +219,7 @@ def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
     assert isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
     made = twin(state, node, frame.unit)
     state.homes[made] = frame.unit
-    inner = replace(frame, names=dict(frame.names), around=frame)
+    inner = replace(frame, names=dict(frame.names), around=frame, is_sure=False)
     iterated: Values = NOTHING
     for generator in node.generators:
         source = evaluate(state, generator.iter, inner)
@@ -257,11 +270,13 @@ def _default(state: State, unit: Function, name: str, values: Values) -> None:
 
 def _named(state: State, node: ast.NamedExpr, frame: Frame) -> Values:
     values = evaluate(state, node.value, frame)
-    scope: Frame | None = frame
-    while scope is not None:  # it outlives the comprehension that it stands in
-        scope.names[node.target.id] = values
+    name = node.target.id
+    given = values if frame.is_sure else values | frame.names.get(name, NOTHING)
+    members.give_name(state, name, given, frame)
+    scope = frame.around
+    while scope is not None and name not in frame.shared:  # it outlives the comprehension that it stands in
+        scope.names[name] = given
         scope = scope.around
-    state.name(frame.unit, node.target.id, values)
     state.record(node.target, values)
     return values
 

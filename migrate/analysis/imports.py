@@ -84,6 +84,9 @@ def _import_everything(state: State, source: Module | None, statement: ast.Impor
 
 
 def _bind(state: State, name: str, values: Values, frame: Frame) -> None:
+    if name in frame.shared:
+        state.elsewhere(frame.shared[name], name, values)
+        return
     frame.names[name] = values or frame.names.get(name, NOTHING)
     if not isinstance(frame.unit, Module) or (frame.statement, name) not in frame.unit.rebound:
         state.name(frame.unit, name, values)

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.entry import invoke, loaders_of
-from migrate.analysis.roles import NOTHING, Role, Value, Values
+from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
 
 if TYPE_CHECKING:
@@ -111,7 +111,8 @@ def _next(state: State, arguments: Arguments, frame: Frame) -> Values:
 
 def _sum(state: State, arguments: Arguments, frame: Frame) -> Values:
     """Tensors that are added up keep their rows; the rows of one tensor that are added up are gone."""
-    found: set[Value] = set()
+    start = (v._replace(role=Role.SAMPLES) if v.role in ROWS else v for v in arguments.at(1, "start"))
+    found: set[Value] = {value for value in start if value.role not in (Role.TEXT, Role.UNKNOWN)}
     for value in arguments.at(0, "iterable"):
         if value.role is Role.STATISTIC:
             found.add(value)

@@ -48,6 +48,15 @@ def _starred(state: State, name: str, module: Module) -> Values:
     return frozenset(Value(Role.KNOWN, name=dotted) for dotted in (found if len(found) == 1 else exact))
 
 
+def give_name(state: State, name: str, values: Values, frame: Frame) -> None:
+    """Give a name its values: here, or where `global` or `nonlocal` says that it lives."""
+    if name in frame.shared:
+        state.elsewhere(frame.shared[name], name, values)
+    else:
+        frame.names[name] = values
+        state.name(frame.unit, name, values)
+
+
 # --- attributes -----------------------------------------------------------------------------------------------------
 
 

@@ -32,8 +32,7 @@ def capture(state: State, pattern: ast.pattern, values: Values, frame: Frame) ->
 
 def _name(state: State, name: str | None, values: Values, frame: Frame) -> None:
     if name is not None:
-        frame.names[name] = values
-        state.name(frame.unit, name, values)
+        members.give_name(state, name, values, frame)
 
 
 def _sequence(state: State, pattern: ast.MatchSequence, values: Values, frame: Frame) -> None:

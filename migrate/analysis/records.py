@@ -42,18 +42,28 @@ def fields_of(state: State, cls: Class) -> list[str] | None:
             return declared(base.origin)
     if not (cls.library_bases() & _BASES or _is_decorated(state, cls)):
         return None
-    found: dict[str, None] = {}
-    for unit in sorted((base.unit for base in cls.bases if isinstance(base.unit, Class)), key=_line):
-        found.update(dict.fromkeys(fields_of(state, unit) or ()))
-    for member in cls.node.body:
-        if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
-            if "ClassVar" not in ast.dump(member.annotation):
-                found[member.target.id] = None
-    return list(found)
+    found: dict[str, bool] = {}  # in the order in which they were first seen; whether the constructor takes them
+    for each in reversed(cls.mro()):
+        if each is cls or each.library_bases() & _BASES or _is_decorated(state, each):
+            for member in each.node.body:
+                if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
+                    found[member.target.id] = _is_passed(member)
+    return [name for name, is_passed in found.items() if is_passed]
 
 
-def _line(cls: Class) -> int:
-    return cls.node.lineno
+def _is_passed(field: ast.AnnAssign) -> bool:
+    """Whether the constructor takes a field: no variable of the class, and not `field(init=False)`."""
+    if any(_last(node) in ("ClassVar", "KW_ONLY") for node in ast.walk(field.annotation)):
+        return False
+    keywords = field.value.keywords if isinstance(field.value, ast.Call) else ()
+    return not any(k.arg == "init" and isinstance(k.value, ast.Constant) and not k.value.value for k in keywords)
+
+
+def _last(node: ast.AST) -> str:
+    """The last name of a dotted one, or of one that is quoted."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value.split("[")[0].split(".")[-1]
+    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 def _is_decorated(state: State, cls: Class) -> bool:

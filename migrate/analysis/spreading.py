@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.iteration import iterate
 from migrate.analysis.roles import FROM_LOADER, NOTHING, Role, Values
-from migrate.analysis.state import ELEMENT, MAPPING, State
+from migrate.analysis.state import ELEMENT, MAPPING, MIXED, State
 from migrate.analysis.unpacking import length_of
 
 if TYPE_CHECKING:
@@ -19,10 +19,11 @@ def spread(state: State, values: Values, arguments: Arguments) -> bool:
     rest: Values = NOTHING
     for value in values:
         if value.role is Role.CONTAINER and value.name != MAPPING and value.origin is not None:
-            for key, held in state.held(value.origin).items():
-                if key.isdigit():
+            holding = state.held(value.origin)
+            for key, held in holding.items():
+                if key.isdigit() and MIXED not in holding:
                     positions[int(key)] = positions.get(int(key), NOTHING) | held
-                elif key == ELEMENT:
+                elif key.isdigit() or key == ELEMENT:
                     rest |= held
         else:
             rest |= iterate(state, frozenset({value}))

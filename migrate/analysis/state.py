@@ -30,6 +30,7 @@ MAPPING = "mapping"  # the name of containers that are iterated by key
 _ITERATED = frozenset({Role.ITERATOR, Role.CONTAINER})
 #: Objects that may run over a loader.
 _RUNNING = frozenset({Role.ITERATOR, Role.CONTAINER, Role.INSTANCE})
+MIXED = "<mixed>"  # under this key: that what a list holds may not be any more where it was
 OVER = "<over>"  # what an iterator runs over, what an optimizer trains, what a loader reads
 
 
@@ -96,6 +97,16 @@ class Frame:
     left: list[dict[str, Values]] = field(default_factory=list)  # the names at each `break` of the running loop
     again: list[dict[str, Values]] = field(default_factory=list)  # the names at each `continue` of it
     around: Frame | None = None  # of a comprehension: where it stands
+    is_sure: bool = True  # the running expression is evaluated whenever its statement is run
+    seen: dict[str, Values] | None = None  # in a `try`: what its names may be where an exception leaves it
+
+    def look_out(self, names: dict[str, Values]) -> None:
+        """An exception may leave the running `try`, if there is one, with these names."""
+        if self.seen is not None:
+            for name, values in names.items():
+                old = self.seen.get(name)
+                if old is not values:
+                    self.seen[name] = values if old is None else old | values
 
 
 @dataclass(slots=True)

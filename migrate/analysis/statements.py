@@ -5,18 +5,17 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis import definitions, imports
-from migrate.analysis.entry import entered
+from migrate.analysis import containers, definitions, imports
+from migrate.analysis.entry import entered, may_swallow
 from migrate.analysis.exports import may_bind
 from migrate.analysis.expressions import evaluate
 from migrate.analysis.iteration import iterate
 from migrate.analysis.patterns import capture
-from migrate.analysis.roles import NOTHING, Values
+from migrate.analysis.roles import NOTHING, Role, Values
 from migrate.analysis.state import Frame, State
 from migrate.analysis.syntax import Loop
 from migrate.analysis.targets import assign
 from migrate.analysis.units import Function, Module, module_of
-from migrate.analysis.unpacking import shares, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +29,8 @@ def run(state: State, body: Sequence[ast.stmt], frame: Frame) -> None:
         kind = _KINDS.get(type(statement))
         if kind is not None:
             kind(state, statement, frame)
+            if frame.seen is not None:
+                frame.look_out(frame.names)
         frame.statement = outer
 
 
@@ -77,9 +78,11 @@ def _annotated(state: State, statement: ast.stmt, frame: Frame) -> None:
 
 def _augmented(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, ast.AugAssign)
+    before, further = evaluate(state, statement.target, frame), evaluate(state, statement.value, frame)
+    if isinstance(statement.op, (ast.Add, ast.BitOr)) and containers.grow(state, before, further):
+        further = frozenset(value for value in further if value.role is not Role.CONTAINER)
     # The old value stays possible: a count that starts at zero and grows by statistics is both.
-    values = evaluate(state, statement.target, frame) | evaluate(state, statement.value, frame)
-    assign(state, statement.target, values, frame)
+    assign(state, statement.target, before | further, frame)
 
 
 def _expression(state: State, statement: ast.stmt, frame: Frame) -> None:
@@ -139,7 +142,7 @@ def _for(state: State, statement: ast.stmt, frame: Frame) -> None:
     source = evaluate(state, statement.iter, frame)
 
     def head() -> None:
-        _target(state, statement.target, iterate(state, source), frame)
+        assign(state, statement.target, iterate(state, source), frame)
 
     _loop(state, statement, frame, head)
 
@@ -185,32 +188,21 @@ def _loop(state: State, statement: Loop, frame: Frame, head: Callable[[], None])
     frame.names = merged(ends or [start])
 
 
-def _target(state: State, target: ast.expr, values: Values, frame: Frame) -> None:
-    """The names of a `for` target, also as closures see them."""
-    if isinstance(target, ast.Name):
-        unpack(state, target, values, frame)
-        state.name(frame.unit, target.id, values)
-        state.bind(frame, target.id, values)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        for inner, share in shares(state, target.elts, values):
-            _target(state, inner, share, frame)
-    else:
-        assign(state, target, values, frame)
-
-
 def _with(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, (ast.With, ast.AsyncWith))
+    swallows = False
     for item in statement.items:
-        values = entered(state, evaluate(state, item.context_expr, frame))
+        given = evaluate(state, item.context_expr, frame)
+        swallows = swallows or may_swallow(state, item.context_expr, given)
+        values = entered(state, given)
         if item.optional_vars is not None:
             assign(state, item.optional_vars, values, frame)
-    _go_on(state, statement.body, frame)
-
-
-def _go_on(state: State, body: Sequence[ast.stmt], frame: Frame) -> None:
-    """Run statements that are part of the same block; an empty block does not begin anew."""
-    if body:
-        run(state, body, frame)
+    if swallows:
+        raised = _watched(state, statement.body, frame)
+        frame.names = raised if frame.ended else merged([frame.names, raised])
+        frame.ended = False
+    else:
+        run(state, statement.body, frame)
 
 
 _TRY: tuple[type[ast.Try], ...] = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name))
@@ -218,26 +210,36 @@ _TRY: tuple[type[ast.Try], ...] = tuple(getattr(ast, name) for name in ("Try", "
 
 def _try(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, _TRY)
-    points = [dict(frame.names)]  # where an exception may leave the body
-    for inner in statement.body:
-        run(state, [inner], frame)
-        if statement.handlers and not isinstance(inner, ast.Expr):
-            points.append(dict(frame.names))
+    raised = _watched(state, statement.body, frame)
+    leaving = [raised]  # what the names may be where an exception leaves the whole, or `return` does
     if not frame.ended:
-        _go_on(state, statement.orelse, frame)
+        leaving.append(_watched(state, statement.orelse, frame))
     after = [] if frame.ended else [frame.names]
-    raised = merged(points)
     for handler in statement.handlers:
         frame.names = dict(raised)
         if handler.name is not None:
             frame.names[handler.name] = NOTHING
-        run(state, handler.body, frame)
+        leaving.append(_watched(state, handler.body, frame))
         if not frame.ended:
             after.append(frame.names)
-    frame.names, frame.ended = merged(after or [raised]), not after
+    names, ended = merged(after or leaving), not after
+    if statement.finalbody and any(names.get(name) != values for each in leaving for name, values in each.items()):
+        frame.names = merged(leaving)
+        run(state, statement.finalbody, frame)
+    frame.names, frame.ended = names, ended
     if statement.finalbody:
         run(state, statement.finalbody, frame)
-        frame.ended = frame.ended or not after
+        frame.ended = frame.ended or ended
+
+
+def _watched(state: State, body: Sequence[ast.stmt], frame: Frame) -> dict[str, Values]:
+    """Run a body that an exception may leave anywhere; what its names may be then."""
+    outer, raised = frame.seen, dict(frame.names)
+    frame.seen = raised
+    run(state, body, frame)
+    frame.seen = outer
+    frame.look_out(raised)
+    return raised
 
 
 def _match(state: State, statement: ast.stmt, frame: Frame) -> None:
@@ -262,6 +264,10 @@ def _match(state: State, statement: ast.stmt, frame: Frame) -> None:
 def _delete(state: State, statement: ast.stmt, frame: Frame) -> None:
     assert isinstance(statement, ast.Delete)
     for target in statement.targets:
+        if isinstance(target, ast.Subscript):
+            for owner in evaluate(state, target.value, frame):
+                if containers.is_sequence(owner):
+                    containers.mix(state, owner)
         evaluate(state, target, frame)
         if isinstance(target, ast.Name):
             frame.names.pop(target.id, None)

@@ -15,7 +15,7 @@ from migrate.analysis.unpacking import shares
 def assign(state: State, target: ast.expr, values: Values, frame: Frame) -> None:
     """Give a target its values, and remember the statement that did."""
     if isinstance(target, ast.Name):
-        give_name(state, target.id, values, frame)
+        members.give_name(state, target.id, values, frame)
         state.record(target, values)
         state.bind(frame, target.id, values)
     elif isinstance(target, ast.Attribute):
@@ -38,15 +38,6 @@ def _assigned(frame: Frame) -> ast.expr | None:
         return statement.value
     is_plain = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute)
     return statement.value if is_plain and isinstance(statement, ast.Assign) else None
-
-
-def give_name(state: State, name: str, values: Values, frame: Frame) -> None:
-    """Give a name its values: here, or where `global` or `nonlocal` says that it lives."""
-    if name in frame.shared:
-        state.elsewhere(frame.shared[name], name, values)
-    else:
-        frame.names[name] = values
-        state.name(frame.unit, name, values)
 
 
 #: What is put into a part of these stays theirs: their origin is the loader, or the model.

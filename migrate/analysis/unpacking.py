@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, NOTHING, Role, Value, Values
-from migrate.analysis.state import ELEMENT, MAPPING, Frame, State
+from migrate.analysis.state import ELEMENT, MAPPING, MIXED, Frame, State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +79,7 @@ def length_of(state: State, value: Value) -> int | None:
     node = value.origin
     if not isinstance(node, (ast.Tuple, ast.List)) or any(isinstance(element, ast.Starred) for element in node.elts):
         return None
-    return None if ELEMENT in state.held(node) else len(node.elts)
+    return None if {ELEMENT, MIXED} & state.held(node).keys() else len(node.elts)
 
 
 def element_of(state: State, values: Values, position: int) -> Values:
@@ -90,12 +90,21 @@ def element_of(state: State, values: Values, position: int) -> Values:
             found.add(value)
         elif value.origin is not None and value.role in _HOLDING:
             if value.name != MAPPING:  # that gives its keys
-                found |= state.load(value.origin, str(position)) or state.load(value.origin, ELEMENT)
+                found |= at(state, value.origin, str(position))
     return frozenset(found)
+
+
+def at(state: State, owner: ast.AST, position: str) -> Values:
+    """What stands at a position of a list or tuple: one that was appended to keeps what it had."""
+    if state.load(owner, MIXED):
+        return _all_of(state, owner)
+    return state.load(owner, position) or state.load(owner, ELEMENT)
 
 
 def everything(state: State, value: Value) -> Values:
     """All that an object holds under keys, attributes and positions."""
-    if value.origin is None:
-        return NOTHING
-    return NOTHING.union(*(held for key, held in state.held(value.origin).items() if key[:1] != "<"))
+    return NOTHING if value.origin is None else _all_of(state, value.origin)
+
+
+def _all_of(state: State, owner: ast.AST) -> Values:
+    return NOTHING.union(*(held for key, held in state.held(owner).items() if key[:1] != "<"))

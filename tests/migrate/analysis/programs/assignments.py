@@ -116,3 +116,47 @@ from torch.utils.data import DataLoader
 for batch in DataLoader(data):
     has = "labels" in batch  #: nothing
     is_none = batch is None  #: nothing
+
+# === an assignment expression that may not be evaluated
+from torch import nn
+net = nn.Linear(1, 1)
+small() and (net := nn.Linear(2, 2))
+use(net)  #: net: model@2, model@3
+size = 1 if small() else (net := nn.Linear(3, 3))
+use(net)  #: net: model@2, model@3, model@5
+[last := nn.Linear(4, 4) for _ in range(3)]
+use(last)  #: last: model@7
+[last := nn.Linear(5, 5) for _ in range(0)]
+use(last)  #: last: model@7, model@9
+
+# === a list that grows under another name
+from torch import nn
+nets = [nn.Linear(1, 1)]
+parts = {"nets": nets, "more": {}}
+nets += [nn.Linear(2, 2)]
+for net in parts["nets"]:
+    use(net)  #: net: model@2, model@4
+more = parts["more"]
+more |= {"net": nn.Linear(3, 3)}
+use(parts["more"]["net"])  #: parts['more']['net']: model@8
+
+# === lists that are added are one list
+from torch import nn
+def use(one, two=None, three=None):
+    print(one)  #: one: model@6, model@7
+    print(two)  #: two: model@7, model@8
+    print(three)  #: three: model@7, model@8
+args = [nn.Linear(1, 1)]
+use(*(args + [nn.Linear(2, 2)]),
+    nn.Linear(3, 3))
+
+# === a list that is taken several times
+from torch import nn
+net, other = [nn.Linear(1, 1)] * 2
+use(other)  #: other: model@2
+def use_three(one, two, three):
+    print(one)  #: one: model@8
+    print(two)  #: two: model@8, model@9
+use_three(
+    *[nn.Linear(2, 2)] * 2,
+    nn.Linear(3, 3))

@@ -544,3 +544,18 @@ def make(kind):
     else:
         return optim.SGD([], 1)
 thing = make(1)  #: model@4, optimizer@6
+
+# === an object whose class inherits what it does when called from a library
+import library
+from torch.utils.data import DataLoader
+class Accuracy(library.Metric):
+    pass
+accuracy = Accuracy()
+for x in DataLoader(data()):
+    print(accuracy(x))  #: accuracy(x): statistic, unknown object
+
+# === sum has a start
+import torch
+from torch.utils.data import DataLoader
+for x in DataLoader(data()):
+    total = sum([torch.zeros(1)], x)  #: samples, tensor

@@ -350,3 +350,101 @@ net = nn.Linear(1, 1)
 while net is not None:
     other = net  #: model@2
     net, other, third, fourth, fifth = other, third, fourth, fifth, net
+
+# === a branch of a try that raises is what its handler sees
+from torch import nn
+net = nn.Linear(1, 1)
+try:
+    if big():
+        net = nn.Linear(2, 2)
+        raise MemoryError
+    net = nn.Linear(3, 3)
+except MemoryError:
+    use(net)  #: net: model@2, model@5, model@7
+
+# === a value between two statements of a block in a try
+from torch import nn
+net = nn.Linear(1, 1)
+try:
+    with open("log") as log:
+        net = nn.Linear(2, 2)
+        try:
+            net = nn.Linear(3, 3)
+            net = log
+        finally:
+            use(log)
+except ValueError:
+    use(net)  #: net: model@2, model@5, model@7, unknown object
+
+# === what a finally sees is of every way out; what follows it only of those that go on
+from torch import nn
+def train(small):
+    net = nn.Linear(1, 1)
+    try:
+        if small:
+            net = nn.Linear(2, 2)
+            return net
+        net = nn.Linear(3, 3)
+    except KeyError:
+        net = nn.Linear(4, 4)
+        raise
+    finally:
+        save(net)  #: net: model@3, model@6, model@8, model@10
+    return net  #: net: model@8
+train(small())
+
+# === a context manager that swallows what is raised in it
+from contextlib import suppress
+from torch import nn
+net = nn.Linear(1, 1)
+with suppress(RuntimeError):
+    net = nn.Linear(2, 2)
+use(net)  #: net: model@3, model@5
+def make():
+    net = nn.Linear(3, 3)
+    if small():
+        net = nn.Linear(4, 4)
+        with suppress(KeyError):
+            return known[net]
+    return net  #: model@8, model@10
+make()
+
+# === a context manager of the project that swallows
+from contextlib import contextmanager
+import torch
+from torch import nn
+class Careful:
+    def __enter__(self):
+        return self
+    def __exit__(self, *error):
+        return True
+class Plain:
+    def __enter__(self):
+        return self
+    def __exit__(self, *error):
+        return None
+@contextmanager
+def careful():
+    try:
+        yield
+    except ValueError:
+        print("again")
+@contextmanager
+def plain():
+    try:
+        yield
+    except ValueError:
+        raise
+a = b = c = d = nn.Linear(1, 1)
+with Careful():
+    a = nn.Linear(2, 2)
+use(a)  #: a: model@26, model@28
+with Plain():
+    b = nn.Linear(3, 3)
+use(b)  #: b: model@31
+with careful():
+    c = nn.Linear(4, 4)
+use(c)  #: c: model@26, model@34
+with plain():
+    d = nn.Linear(5, 5)
+use(d)  #: d: model@37

@@ -213,3 +213,31 @@ print(nets[1])  #: nets[1]: model@6
 from torch import nn
 nets = dict([nn.Linear(1, 1)])
 print(nets["a"])  #: nets["a"]: nothing
+
+# === what stands behind an item that is taken out moves
+from torch import nn
+nets = [nn.Linear(1, 1), None]
+nets[1] = nn.Linear(2, 2)
+del nets[0]
+use(nets[0])  #: nets[0]: model@2, model@3
+
+# === a list that is emptied and filled again
+from torch import nn
+nets = [nn.Linear(1, 1)]
+nets.clear()
+nets.append(nn.Linear(2, 2))
+use(nets[0])  #: nets[0]: model@2, model@4
+
+# === a slice that is replaced
+from torch import nn
+nets = [nn.Linear(1, 1)]
+nets[:] = [nn.Linear(2, 2)]
+use(nets[0])  #: nets[0]: model@2, model@3
+
+# === a list in another order
+import random
+from torch import nn
+first = nn.Linear(1, 1)
+nets = [first, nn.Linear(2, 2)]
+random.shuffle(nets)
+use(nets[0])  #: nets[0]: model@3, model@4

@@ -130,3 +130,34 @@ from torch import nn
 class Setup:
     net = nn.Linear(in_features=1, out_features=1)
 print(Setup.net)  #: Setup.net: model@3
+
+# === a field that the constructor does not take
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar
+from torch import nn
+@dataclass
+class Parts:
+    kind: "ClassVar[str]" = "small"
+    step: int = field(init=False, default=0)
+    net: nn.Module = None
+    _: KW_ONLY
+    other: nn.Module = None
+p = Parts(nn.Linear(1, 1), other=nn.Linear(2, 2))
+use(p.net)  #: p.net: model@11
+use(p.step)  #: p.step: number
+
+# === the fields of the last base come first
+from dataclasses import dataclass
+from torch import nn
+@dataclass
+class Named:
+    name: str = ""
+@dataclass
+class Trained:
+    net: nn.Module = None
+@dataclass
+class Parts(Named, Trained):
+    pass
+p = Parts(nn.Linear(1, 1), "small")
+use(p.net)  #: p.net: model@12
+use(p.name)  #: p.name: text

@@ -196,3 +196,25 @@ net = eval("nets." + sys.argv[1])  #: function
 from torch import nn
 def small():
     return nn.Linear(1, 1)
+
+# === a global that a loop, an import, a match or an assignment expression gives
+import torch.nn.functional as made
+from torch import nn
+first = second = third = nn.Linear(1, 1)
+def give():
+    global first, second, third, made
+    for first in [nn.Linear(2, 2)]:
+        print(first)
+    if (second := nn.Linear(3, 3)):
+        print(second)
+    match nn.Linear(4, 4):
+        case third:
+            print(third)
+    from torch import nn as made
+give()
+use(first)  #: first: model@3, model@6
+use(second)  #: second: model@3, model@8
+def later():
+    use(third)  #: third: model@3, model@10
+    return made.Linear(1, 1)
+later()  #: later(): model, tensor
