@@ -72,12 +72,15 @@ def _move(world: World, pen: Pen, node: ast.Call) -> list[ast.AST] | None:
     if not any(world.quantity(argument) in RANKS for argument in given):
         return None
     rest = [ast.unparse(k) for k in node.keywords if k.arg != "device"]
-    rest = [f"{k.arg}={ast.unparse(k.value)}" for k in node.keywords if k.arg not in ("device", None)]
-    if func.attr == "to" and len(node.args) > 1:
+    if func.attr == "to" and (len(node.args) > 1 or any(k.arg not in _OF_CUDA for k in node.keywords)):
         pen.rewrite(node, f'{{it}}.to("cuda", {", ".join([*map(ast.unparse, node.args[1:]), *rest])})', it=RECEIVER)
     else:
         pen.rewrite(node, f"{{it}}.cuda({', '.join(rest)})", it=RECEIVER)
     return [func.value]
+
+
+#: What `cuda()` takes of what `to()` does.
+_OF_CUDA = frozenset({"device", "non_blocking"})
 
 
 def _is_text(node: ast.expr) -> bool:

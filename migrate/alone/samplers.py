@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
 
 _SEVERAL = f"{ACCELERATOR}.num_processes > 1"
+_LOADER_SHUFFLE = 2  # DataLoader(dataset, batch_size, shuffle)
 _SHUFFLE, _SEED = 3, 4  # DistributedSampler(dataset, num_replicas, rank, shuffle, seed, drop_last)
 
 
@@ -72,6 +73,8 @@ class Samplers:
 
     def _order_of(self, loader: ast.Call) -> Order | None:
         """The order of a loader that a DistributedSampler gives it in every case."""
+        if any(isinstance(each, ast.Starred) for each in loader.args):
+            return None  # which may hold its shuffle, too
         batched = _keyword(loader, "batch_sampler")
         given = _keyword(loader, "sampler")
         batches = self._batches(loader, batched.value) if batched is not None else None
@@ -89,6 +92,8 @@ class Samplers:
     def _batches(self, loader: ast.Call, given: ast.expr) -> Batches | None:
         """The batches of a loader, where their size can be written at the loader just as well."""
         call, facts = self._only_call(given), self._world.facts
+        if len(loader.args) > 1:
+            return None  # sizes that say nothing, and would stand there twice
         if call is None or not facts.called(call) & BATCHED or facts.unit(call) is not facts.unit(loader):
             return None
         size, drops_last = (_argument(call, *place) for place in (("batch_size", 1), ("drop_last", 2)))
@@ -142,7 +147,7 @@ class Samplers:
             if self._is_distributed(use.node) and use.node not in self._replaced | self._fixed:
                 yield _refused(use.node, "what becomes of this sampler is not known")
             elif facts.called(use.node) & LOADERS and use.node not in self._orders and self._beside(use.unit):
-                shuffle = _argument(use.node, "shuffle", 2)
+                shuffle = _argument(use.node, "shuffle", _LOADER_SHUFFLE)
                 if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
                     yield _refused(use.node, "this loader draws its order in another way than a DistributedSampler")
         for loader in dict.fromkeys(self._repeated_beside()):
@@ -201,17 +206,18 @@ class Samplers:
     def _loader(self, pen: Pen, node: ast.Call, order: Order) -> list[ast.AST]:
         if order.batches is not None:
             return self._batched(pen, node, order, order.batches)
-        given, shuffle = _keyword(node, "sampler"), _keyword(node, "shuffle")
+        given, shuffle = _keyword(node, "sampler"), _argument(node, "shuffle", _LOADER_SHUFFLE)
         assert given is not None
         if shuffle is not None:
             pen.remove_argument(node, given)
-            if not (isinstance(shuffle.value, ast.Constant) and bool(shuffle.value.value) is order.shuffles):
-                pen.rewrite(shuffle.value, str(order.shuffles))
+            if not (isinstance(shuffle, ast.Constant) and bool(shuffle.value) is order.shuffles):
+                pen.rewrite(shuffle, str(order.shuffles))
         elif order.shuffles:
             pen.replace_argument(node, given, "True", "shuffle")
         else:
             pen.remove_argument(node, given)
-        return [*node.args, *(k for k in node.keywords if k not in (given, shuffle))]
+        done = (given, shuffle, _keyword(node, "shuffle"))
+        return [part for part in (*node.args, *node.keywords) if part not in done]
 
     def _batched(self, pen: Pen, node: ast.Call, order: Order, batches: Batches) -> list[ast.AST]:
         """`batch_sampler=...` gives way to the size of the batches, and to what the sampler did."""

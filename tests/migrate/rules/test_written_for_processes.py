@@ -266,3 +266,70 @@ def test_of_whole_batches_the_divisor_says_how(convert_text):
 
     assert SPLIT not in result
     assert SUM in result
+
+
+def test_a_move_that_casts_goes_on_casting(convert_text):
+    step = "x = x.to(gpu, dtype=torch.half)\nz = y.to(device=gpu, dtype=torch.long, non_blocking=True)\nprint(x, z)"
+    text = result(convert_text, step=step)
+    assert "x = x.to(dtype=torch.half)" in text
+    assert "dtype=torch.long" in text
+    assert ".cuda(dtype" not in text
+
+
+@pytest.mark.parametrize("size", ["4, False", "4, None"])
+def test_a_loader_that_says_by_position_that_it_does_not_shuffle(convert_text, size):
+    text = result(convert_text, loader=f"loader = DataLoader(data, {size}, sampler=sampler)")
+    assert "loader = DataLoader(data, 4, True)" in text
+
+
+def test_a_loader_that_does_not_say_what_it_is_given(refused_text):
+    text = source(loader="given = [data, 4, False]\nloader = DataLoader(*given, sampler=sampler)")
+    refused_text(text, "MIG113", "sampler = DistributedSampler", ["what becomes of this sampler is not known"])
+
+
+CENTER = """\
+class Center:
+    def __init__(self):
+        self.value = torch.zeros(1)
+
+    def update(self, output):
+        self.value = output.mean(0)
+        dist.all_reduce(self.value)
+        self.value /= dist.get_world_size()
+
+
+def main():"""
+
+
+def centred(used, **holes):
+    loss = "loss = nn.functional.mse_loss(model(x.cuda(gpu)), y.cuda(gpu))"
+    text = source(load="center = Center()", step="center.update(loss.detach())", **holes)
+    return text.replace(loss, loss + used).replace("def main():", CENTER, 1)
+
+
+def test_a_sum_in_an_attribute_that_losses_are_made_of_stays(convert_text):
+    report, text = convert_text(centred(" + center.value"))
+    assert any(f.kind is Kind.LOOP and f.converts for f in report.findings)
+    assert 'self.value.copy_(accelerator.reduce(self.value, reduction="sum"))' in text
+    assert "self.value /= accelerator.num_processes" in text
+
+
+def test_a_sum_in_an_attribute_that_is_only_shown_goes(convert_text):
+    report, text = convert_text(centred("", after="print(center.value)"))
+    assert any(f.kind is Kind.LOOP and f.converts for f in report.findings)
+    assert "reduce(" not in text
+
+
+def test_a_sum_in_a_function_that_calls_itself(convert_text):
+    function = """\
+def again(x, times):
+    dist.all_reduce(x)
+    if times:
+        return again(x, times - 1)
+    return x
+
+
+def main():"""
+    text = source(step="print(again(loss.detach(), 2))").replace("def main():", function, 1)
+    report, _ = convert_text(text)
+    assert not any(finding.code == "MIG999" for finding in report.findings)
