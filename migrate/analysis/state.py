@@ -99,6 +99,7 @@ class Frame:
     around: Frame | None = None  # of a comprehension: where it stands
     is_sure: bool = True  # the running expression is evaluated whenever its statement is run
     seen: dict[str, Values] | None = None  # in a `try`: what its names may be where an exception leaves it
+    is_leaving: bool = False  # in a `finally`, as it is where an exception or a `return` goes on
 
     def look_out(self, names: dict[str, Values]) -> None:
         """An exception may leave the running `try`, if there is one, with these names."""

@@ -224,8 +224,12 @@ def _try(state: State, statement: ast.stmt, frame: Frame) -> None:
             after.append(frame.names)
     names, ended = merged(after or leaving), not after
     if statement.finalbody and any(names.get(name) != values for each in leaving for name, values in each.items()):
-        frame.names = merged(leaving)
-        run(state, statement.finalbody, frame)
+        if frame.is_leaving:  # once is enough here: else what is nested so would be run over and over
+            names = merged([names, *leaving])
+        else:
+            frame.names, frame.is_leaving = merged(leaving), True
+            run(state, statement.finalbody, frame)
+            frame.is_leaving = False
     frame.names, frame.ended = names, ended
     if statement.finalbody:
         run(state, statement.finalbody, frame)

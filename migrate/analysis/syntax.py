@@ -165,9 +165,8 @@ def jumps(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
         elif not isinstance(statement, _DEFINITIONS):
             for inner in blocks(statement):
-                for jump in jumps(inner):
-                    if isinstance(jump, ast.Return) or not isinstance(statement, LOOPS):
-                        yield jump
+                is_round = isinstance(statement, LOOPS) and inner is statement.body  # what its `else` leaves is outside
+                yield from (jump for jump in jumps(inner) if isinstance(jump, ast.Return) or not is_round)
 
 
 def gives_up(block: list[ast.stmt]) -> bool:
@@ -261,12 +260,14 @@ def last_line(statement: ast.stmt) -> int:
 
 
 def is_main_guard(node: ast.AST) -> bool:
-    """`if __name__ == "__main__":`."""
+    """`if __name__ == "__main__":`, either way round."""
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
+        return False
+    sides = (node.test.left, node.test.comparators[0])
     return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Compare)
-        and isinstance(node.test.left, ast.Name)
-        and node.test.left.id == "__name__"
+        isinstance(node.test.ops[0], ast.Eq)
+        and any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides)
+        and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in sides)
     )
 
 

@@ -2,11 +2,11 @@
 
 from collections import Counter
 
-from migrate.analysis import agenda, analyse
+from migrate.analysis import agenda, analyse, statements
 from migrate.analysis.roles import Role
 from migrate.analysis.state import WIDEST
 from migrate.source.files import load
-from migrate.source.project import Project
+from migrate.source.project import Project, SourceFile
 
 REGISTRY = """
 _makers = {}
@@ -110,3 +110,21 @@ def test_one_of_very_many_models_is_a_model(tmp_path):
 
 def _is_create(node):
     return getattr(node.func, "id", "") == "create"
+
+
+def test_what_is_nested_in_finally_is_not_run_over_and_over(monkeypatch):
+    deep = 12
+    text = "from torch import nn\n"
+    for level in range(deep):
+        indent = "    " * level
+        text += f"{indent}try:\n{indent}    net = nn.Linear({level}, 1)\n{indent}finally:\n"
+    blocks = Counter()
+    run = statements.run
+
+    def counted(state, body, frame):
+        blocks[deep] += 1
+        run(state, body, frame)
+
+    monkeypatch.setattr(statements, "run", counted)
+    analyse(Project([SourceFile("program.py", f"{text}{'    ' * deep}print(net)\n".encode())]))
+    assert blocks[deep] < deep**3
