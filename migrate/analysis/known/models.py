@@ -71,6 +71,16 @@ _ARCHITECTURES: tuple[Row, ...] = (
     Gives("clip.load", (Role.MODEL, None)),
 )
 
+#: Layers of PyTorch that have weights: where one is made, there it computes.
+WITH_WEIGHTS = frozenset(
+    f"torch.nn.{name}"
+    for name in (
+        "Linear Bilinear LazyLinear Embedding EmbeddingBag PReLU LayerNorm GroupNorm RNN LSTM GRU RNNCell LSTMCell GRUCell "
+        "MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder TransformerDecoderLayer "
+        "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d BatchNorm1d BatchNorm2d BatchNorm3d"
+    ).split()
+)
+
 #: Copies that follow the weights of a model: they are evaluated, never trained.
 _AVERAGES: tuple[Row, ...] = (
     Makes("torch.optim.swa_utils.AveragedModel", Role.AVERAGE, over=(0, "model")),

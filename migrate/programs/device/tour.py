@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import tensors
+from migrate.analysis.known.models import WITH_WEIGHTS
 from migrate.analysis.known.table import Makes
-from migrate.analysis.roles import FROM_LOADER, ROWS, Role, roles
+from migrate.analysis.roles import FROM_LOADER, ROWS, Role, origins, roles
 from migrate.analysis.units import Function, Module
 from migrate.programs.device.walk import Walk
 from migrate.programs.device.whereabouts import Need, Reason, Where, elements, joined, names_device, outside
@@ -35,6 +36,8 @@ OLD_FACTORIES = frozenset(f"torch.{name}Tensor" for name in ("", "Float", "Long"
 _OF_NUMPY = frozenset({"torch.from_numpy", "torch.as_tensor"})
 _PLACED = frozenset({Where.RAW, Where.DEVICE})
 _TENSORS = _PLACED | {Where.HOST, Where.NUMPY}
+#: Of these most have no weights, and those that have are known by their names.
+_PLAIN_LAYERS = ("torch.nn.", "torchvision.ops.")
 #: Metrics of these count in tensors of their own, where they were made.
 _COUNTING = ("torchmetrics.", "torcheval.")
 _KEPT_BY_MODEL = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"})
@@ -65,11 +68,20 @@ def strangers(facts: Facts, loops: Loops, program: Program, placed: Collection[a
     }
     entered: set[Function] = set()
     found: list[Need] = []
+    prepared = _with_parts(facts, program.model_origins)
     ordered = [unit for unit in facts.units if unit in units]
     for unit in sorted(ordered, key=lambda unit: unit not in (program.start, program.home)):
         if isinstance(unit, Function) and (unit in entered or is_inside_model(facts, unit) or not facts.callers(unit)):
             continue
-        tour = Tour(facts, frozenset(placed), True, needs=found, following=frozenset(following), entered=entered)
+        tour = Tour(
+            facts,
+            frozenset(placed),
+            True,
+            needs=found,
+            following=frozenset(following),
+            prepared=prepared,
+            entered=entered,
+        )
         tour.along(unit)
     nodes = [*(need.node for need in found), *_in_models(facts, program, following)]
     return sorted(dict.fromkeys(nodes), key=lambda node: (facts.file(node).path, node.lineno))
@@ -80,6 +92,7 @@ class Tour(Walk):
     """A walk on which prepared objects are on the device, and everything else that is a tensor on the CPU."""
 
     following: frozenset[int] = frozenset()  # the calls (by `id`) whose tensors are made on the device
+    prepared: frozenset[ast.AST] = frozenset()  # where the models were made, and the parts of these
     entered: set[Function] = field(default_factory=set)
 
     def along(self, unit: Unit) -> None:
@@ -144,8 +157,25 @@ class Tour(Walk):
         return False  # it may be taken before the loader is prepared
 
     def _of_model(self, node: ast.Call, given: list[ast.expr]) -> Where:
+        if self._is_left_behind(node.func):
+            return self._met([Where.HOST, *(self.of(each) for each in elements(given))], node)
         self._given(node)
         return Where.DEVICE
+
+    def _is_left_behind(self, function: ast.expr) -> bool:
+        """Whether a model that is not prepared has weights, which stay where they were made: a teacher, a copy."""
+        models = origins(self.facts.values(function), Role.MODEL)
+        if not models or models & self.prepared:
+            return False
+        return any(
+            isinstance(made, ast.Call) and any(map(self._has_weights, self.facts.called(made)))
+            for made in _with_parts(self.facts, models)
+        )
+
+    def _has_weights(self, name: str) -> bool:
+        row = self.facts.row(name)
+        is_architecture = isinstance(row, Makes) and row.role is Role.MODEL and not name.startswith(_PLAIN_LAYERS)
+        return name in WITH_WEIGHTS or is_architecture
 
     def _given(self, node: ast.Call) -> None:
         """What a model or a loss function is given must be known to be on the device."""
@@ -182,6 +212,23 @@ class Tour(Walk):
         found = roles(shown(self.facts, node))
         if self.of(node) in _PLACED and not (found and found <= {*computed, Role.TENSOR}):
             self.needs.append(Need(node, Reason.NUMPY))
+
+
+def _with_parts(facts: Facts, models: Collection[ast.AST]) -> frozenset[ast.AST]:
+    """Models with what they hold, and what they were given when they were made: `nn.Sequential(encoder, head)`."""
+    found: set[ast.AST] = set()
+    new = set(models)
+    while new:
+        found |= new
+        given = [
+            facts.values(argument)
+            for model in new
+            if isinstance(model, ast.Call)
+            for argument in elements([*model.args, *(keyword.value for keyword in model.keywords)])
+        ]
+        inner = facts.parts(new).union(*(origins(v, Role.MODEL) | facts.inside(v, Role.MODEL) for v in given))
+        new = inner - found
+    return frozenset(found)
 
 
 def _is_weighted(origin: ast.AST | None) -> bool:

@@ -378,6 +378,14 @@ MET = {
         "made": "weighted = nn.BCEWithLogitsLoss(pos_weight=torch.ones(1))",
         "step": "other = weighted(output, y)",
     },
+    "a model that nothing prepares": {
+        "made": "teacher = nn.Linear(2, 1)",
+        "step": "wanted = teacher(x)",
+    },
+    "one of a list, with parts": {
+        "made": "teachers = [nn.Sequential(nn.Linear(2, 1), nn.ReLU())]",
+        "step": "wanted = output - teachers[0](x)",
+    },
     "a metric that counts where it was made": {
         "imports": "from torchmetrics import MeanSquaredError",
         "made": "error = MeanSquaredError()",
@@ -398,6 +406,25 @@ def test_a_tensor_on_the_cpu_keeps_a_program_without_a_device_there(changed, nam
     report = changed(accelerator=STAYS, **MET[name])
     (note,) = [finding for finding in report.findings if "stays on the CPU" in finding.message]
     assert "accelerator.device" in note.hint
+
+
+#: These go with the model, or have nothing that could stay behind.
+ALONG = {
+    "a part of the model": {
+        "model": "head = nn.Linear(2, 1)\nmodel = nn.Sequential(nn.Identity(), head)",
+        "step": "shown = head(x)",
+    },
+    "a layer without weights": {"made": "squash = nn.Sigmoid()", "step": "shown = squash(output)"},
+    "a model that sees only what is on the CPU": {
+        "made": "other = nn.Linear(2, 1)",
+        "end": "shown = other(torch.ones(4, 2))",
+    },
+}
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_models_that_meet_nothing_on_the_cpu_go_to_the_device(unchanged, name):
+    unchanged(**ALONG[name])
 
 
 HIDDEN = """
