@@ -4,8 +4,13 @@
     if loss.item() > 100:   ->   if any(accelerator.gather_for_metrics([loss.item() > 100])):
 
 A process that leaves a step alone (`continue`, `break`, `return`), or takes it alone, lets the others wait in backward
-for ever. All leave it as soon as one of them would; all take it only if each of them would (`.all()`). Closures of an
-optimizer that decides by the loss (LBFGS) return the mean over the processes:
+for ever. All leave it as soon as one of them would; all take it only if each of them would (`.all()`). What else
+they must do alike in a step (change what is trained, step a scheduler, evaluate, keep the weights) goes by the mean,
+which is what one process would have asked for:
+
+    if loss.item() < 0.1:   ->   if accelerator.reduce(loss.item(), reduction="mean") < 0.1:
+
+Closures of an optimizer that decides by the loss (LBFGS) return the mean over the processes:
 
     return loss   ->   return accelerator.reduce(loss.detach(), reduction="mean")
 
@@ -24,7 +29,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.metrics.averages import Joint
+from migrate.programs.metrics.averages import Average, Joint
 from migrate.programs.processes.replicas import differs, without_loader
 from migrate.rules.rule import rule
 
@@ -32,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.programs.conversion import Conversion
-    from migrate.programs.metrics.averages import Average
     from migrate.rules.draft import Draft
 
 
@@ -41,6 +45,10 @@ def agreement(conversion: Conversion, draft: Draft) -> None:
     """Rewrite the conditions, and what closures return."""
     for each in conversion.agreements:
         accelerator = conversion.access.name(each.test)
+        for number in each.means:
+            _average(conversion, draft, Average(number.node, "", Joint.MEAN, number.is_tensor))
+        if each.means:
+            continue
         if each.is_tensor:
             draft.wrap(each.test, f"{accelerator}.gather({{it}}).{each.word}()")
         else:

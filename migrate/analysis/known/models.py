@@ -75,9 +75,11 @@ _ARCHITECTURES: tuple[Row, ...] = (
 WITH_WEIGHTS = frozenset(
     f"torch.nn.{name}"
     for name in (
-        "Linear Bilinear LazyLinear Embedding EmbeddingBag PReLU LayerNorm GroupNorm RNN LSTM GRU RNNCell LSTMCell GRUCell "
-        "MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder TransformerDecoderLayer "
-        "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d BatchNorm1d BatchNorm2d BatchNorm3d"
+        "Linear Bilinear LazyLinear Embedding EmbeddingBag PReLU LayerNorm GroupNorm "
+        "BatchNorm1d BatchNorm2d BatchNorm3d "
+        "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d RNN LSTM GRU RNNCell LSTMCell GRUCell "
+        "MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder "
+        "TransformerDecoderLayer"
     ).split()
 )
 

@@ -11,6 +11,7 @@ from migrate.analysis.members import decorators
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import blocks
 from migrate.analysis.units import Function, Module
+from migrate.programs.processes.alike import Alike
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -84,18 +85,25 @@ class Ground:
         )
 
     def done(self, unit: Unit, statement: ast.stmt, *, in_step: bool = False) -> str | None:
-        """What a branch does that all processes must do together, or alike; in a step only to leave it, or a rate."""
+        """What a branch does that all processes must do together, or alike; in a step what needs it there."""
         is_leaving = self.trains(unit)
         again = [statement.test] if isinstance(statement, ast.While) else []
         parts: list[ast.AST] = [*again, *(part for block in blocks(statement) for part in block)]
         for inner in (node for part in parts for node in ast.walk(part)):
             if is_leaving and type(inner) in _LEAVING:
                 return _LEAVING[type(inner)]
-            if not in_step and isinstance(inner, ast.Call) and (self._saves(inner) or self._is_common(inner)):
+            if isinstance(inner, ast.Call) and (self._alike.is_done([inner]) if in_step else self._is_for_all(inner)):
                 return f"{ast.unparse(inner.func)}()"
             if isinstance(inner, (ast.Assign, ast.AugAssign)) and sets_rate(inner):
                 return "the learning rate"
         return None
+
+    @cached_property
+    def _alike(self) -> Alike:
+        return Alike(self.facts, (loop.node for loop in self.loops.evaluation))
+
+    def _is_for_all(self, call: ast.Call) -> bool:
+        return self._saves(call) or self._is_common(call)
 
     def _saves(self, call: ast.Call) -> bool:
         """Whether a call saves, itself or in a function of the project."""

@@ -2,22 +2,30 @@
 
 `if torch.isnan(loss): continue`: one process goes on alone, and the others wait for it in backward for ever. All skip
 the step if one of them would, and train only if all of them would: `if accelerator.gather(torch.isnan(loss)).any():`.
+
+What they do alike beside that (evaluate, keep the best weights, step a scheduler) goes by the number that one process
+would have asked for: the mean of theirs.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import FROM_LOADER, Role, roles
+from migrate.analysis.roles import FROM_LOADER, PLACE, Role, roles
 from migrate.analysis.syntax import FUNCTIONS, walk
+from migrate.programs.marker import is_marked
+from migrate.programs.processes.alike import Alike
 from migrate.programs.program import Refusal
 from migrate.programs.training.in_step import made_from
 from migrate.programs.values.numbers import is_number
+from migrate.programs.values.scalars import Scalar, Scalars
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact, Loops
@@ -26,13 +34,33 @@ if TYPE_CHECKING:
 _LEAVING = (ast.Break, ast.Continue, ast.Return)
 
 
+class Side(Enum):
+    """What a branch does that no process may do alone, or leave out alone; where it does several, the first."""
+
+    TRAINS = "takes the step"
+    LEAVES = "leaves the step"
+    ALIKE = "changes what is trained, or comes to where the others are waited for"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """What of a condition is one process's own number."""
+
+    node: ast.expr
+    is_tensor: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A condition on which all processes have to agree; it holds if it holds for one of them, or for all."""
+    """A condition on which all processes have to agree; it holds if it holds for one of them, or for all.
+
+    Where there are means, it is asked of the means of the numbers of all processes instead.
+    """
 
     test: ast.expr
     for_one: bool
     is_tensor: bool  # else it is a Python value
+    means: tuple[Number, ...] = ()
 
     @property
     def word(self) -> str:
@@ -42,16 +70,13 @@ class Agreement:
 
 def agreements(facts: Facts, loops: Loops, program: Program) -> list[Agreement]:
     """The conditions on which the processes must agree, where they can."""
-    found = _decisions(facts, loops, program)
-    return [
-        Agreement(node.test, for_one, _is_tensor(facts, node.test)) for node, for_one in found if for_one is not None
-    ]
+    return [each for each in _decisions(facts, loops, program).values() if each is not None]
 
 
 def parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Conditions on which they cannot agree: they are not asked by all processes, or both sides matter."""
-    for node, for_one in _decisions(facts, loops, program):
-        if for_one is None:
+    for node, agreed in _decisions(facts, loops, program).items():
+        if agreed is None:
             yield Refusal(
                 node,
                 "MIG122",
@@ -66,26 +91,27 @@ def depends_on_batch(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
     return made_from(facts, loop.loaders, node)
 
 
-def _decisions(facts: Facts, loops: Loops, program: Program) -> list[tuple[ast.If, bool | None]]:
-    """The tests by which a process would part, each with whether one process is enough; None: they cannot agree."""
-    found: dict[ast.If, bool | None] = {}
+def _decisions(facts: Facts, loops: Loops, program: Program) -> dict[ast.If, Agreement | None]:
+    """The tests by which a process would part, each with how all agree on it; None: they cannot."""
+    alike = Alike(facts, (loop.node for loop in program.evaluation))
+    found: dict[ast.If, Agreement | None] = {}
     for loop in program.training:
         units = [unit.node for unit in loops.updates.functions(loop.node) if loops.trains(unit.node)]
         for root in (loop.node, *units):
             for node in walk(root):
                 if isinstance(node, ast.If) and node not in found and depends_on_batch(facts, loop, node.test):
-                    sides = [_parts(facts, loops, loop, block) for block in (node.body, node.orelse)]
-                    if any(sides):
-                        found[node] = _for_one(facts, loops, loop, node, sides)
-    return list(found.items())
+                    sides = [_side(facts, loops, alike, block) for block in (node.body, node.orelse)]
+                    if any(sides) and not (_is_plain(sides) and _is_lone(facts, loop, node)):
+                        found[node] = _agreement(facts, loops, loop, node, sides)
+    return found
 
 
-def _parts(facts: Facts, loops: Loops, loop: LoopFact, block: list[ast.stmt]) -> str:
-    """Whether a branch leaves the step ("leaves"), or takes it ("trains")."""
-    for statement in block:
-        if loops.trains(statement) or loops.updates.reached(statement):
-            return "trains"
-    return "leaves" if any(_leaves(facts, loops, inner) for s in block for inner in _inside(s)) else ""
+def _side(facts: Facts, loops: Loops, alike: Alike, block: list[ast.stmt]) -> Side | None:
+    if any(loops.trains(statement) or loops.updates.reached(statement) for statement in block):
+        return Side.TRAINS
+    if any(_leaves(facts, loops, inner) for statement in block for inner in _inside(statement)):
+        return Side.LEAVES
+    return Side.ALIKE if alike.is_done(block) else None
 
 
 def _inside(statement: ast.stmt) -> Iterator[ast.AST]:
@@ -109,14 +135,66 @@ def _leaves(facts: Facts, loops: Loops, node: ast.AST) -> bool:
     return left is not None and loops.trains(left)
 
 
-def _for_one(facts: Facts, loops: Loops, loop: LoopFact, node: ast.If, sides: list[str]) -> bool | None:
-    if not _is_common(facts, loops, loop, node) or sides[0] == sides[1] == "trains":
+def _agreement(
+    facts: Facts, loops: Loops, loop: LoopFact, node: ast.If, sides: Sequence[Side | None]
+) -> Agreement | None:
+    if not _is_common(facts, loops, loop, node):
         return None
-    if "trains" in sides:
-        return sides[1] == "trains"
-    if sides[0] == sides[1]:
+    if _is_plain(sides) and (means := _means(facts, loop, node.test)):
+        return Agreement(node.test, for_one=True, is_tensor=False, means=means)
+    first = next((side for side in Side if side in sides), None)
+    if sides[0] is sides[1] and first is not Side.ALIKE:
         return None
-    return sides[0] == "leaves"
+    for_one = sides[1] is first if first is Side.TRAINS else sides[0] is first
+    return Agreement(node.test, for_one, _is_tensor(facts, node.test))
+
+
+def _is_plain(sides: Iterable[Side | None]) -> bool:
+    """Whether the step itself is taken either way."""
+    return set(sides) <= {Side.ALIKE, None}
+
+
+def _is_lone(facts: Facts, loop: LoopFact, node: ast.If) -> bool:
+    """Whether a test goes by which process it is, or stands where one does: that is another question than the batch."""
+    within = itertools.takewhile(lambda above: above is not loop.node, facts.tree(node).up(node))
+    asked = (above.test for above in (node, *within) if isinstance(above, ast.If))
+    return any(
+        is_marked(inner) or (isinstance(inner, ast.expr) and roles(facts.values(inner)) & PLACE)
+        for test in asked
+        for inner in walk(test)
+    )
+
+
+def _means(facts: Facts, loop: LoopFact, test: ast.expr) -> tuple[Number, ...]:
+    """The numbers of a test of which all take the mean; none where it also asks for what has no mean."""
+    found = list(_numbers(facts, loop, test))
+    numbers = [number for number in found if number is not None]
+    inside = {inner for number in numbers for inner in walk(number.node)}
+    rest = {ast.unparse(n) for n in walk(test) if isinstance(n, (ast.Name, ast.Attribute)) and n not in inside}
+    return () if len(numbers) < len(found) or rest & _set_apart(facts, loop) else tuple(numbers)
+
+
+def _set_apart(facts: Facts, loop: LoopFact) -> set[str]:
+    """What is set in a step where a process's own batch decides."""
+    tests = (n for n in walk(loop.node) if isinstance(n, ast.If) and depends_on_batch(facts, loop, n.test))
+    return {
+        ast.unparse(inner)
+        for node in tests
+        for statement in (*node.body, *node.orelse)
+        for inner in walk(statement)
+        if isinstance(inner, (ast.Name, ast.Attribute)) and isinstance(inner.ctx, ast.Store)
+    }
+
+
+def _numbers(facts: Facts, loop: LoopFact, test: ast.expr) -> Iterator[Number | None]:
+    """The numbers of one process that a test compares; None: something that has no mean."""
+    if isinstance(test, (ast.BoolOp, ast.Compare)) or (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):
+        for part in ast.iter_child_nodes(test):
+            if isinstance(part, ast.expr):
+                yield from _numbers(facts, loop, part)
+    elif depends_on_batch(facts, loop, test):
+        kind = Scalars(facts, loop).kind(test)
+        yield None if kind in (None, Scalar.WHOLE) else Number(test, kind is Scalar.TENSOR)
 
 
 def _is_common(facts: Facts, loops: Loops, loop: LoopFact, node: ast.If) -> bool:

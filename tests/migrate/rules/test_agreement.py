@@ -84,6 +84,96 @@ for epoch in range(2):
         optimizer.zero_grad()
         step(x, y)
 """
+MEAN = 'accelerator.reduce({}, reduction="mean")'
+LOSS = MEAN.format("loss.item()")
+#: Where a step goes on either way, and something in it must be done by all or by none.
+ALIKE = {
+    "weights that are kept": {
+        "setup": "best = 9.0",
+        "step": (
+            "if loss.item() < best:\n    best = loss.item()\n    kept = model.state_dict()",
+            f"if {LOSS} < {MEAN.format('best')}:\n    best = loss.item()\n"
+            "    kept = accelerator.unwrap_model(model).state_dict()",
+        ),
+    },
+    "weights that are saved": {
+        "step": (
+            'if loss < 0.1:\n    torch.save(model.state_dict(), "m.pt")',
+            f"if {MEAN.format('loss')} < 0.1:\n"
+            '    accelerator.save(accelerator.unwrap_model(model).state_dict(), "m.pt")',
+        ),
+    },
+    "weights that are frozen, with what all have": {
+        "step": (
+            "if epoch and loss.item() < 0.1:\n    for p in model.parameters():\n        p.requires_grad = False",
+            f"if epoch and {LOSS} < 0.1:\n    for p in model.parameters():\n        p.requires_grad = False",
+        ),
+    },
+    "gradients": {
+        "backward": (
+            "loss.backward()\nif loss.item() > 9:\n    optimizer.zero_grad()",
+            f"accelerator.backward(loss)\nif {LOSS} > 9:\n    optimizer.zero_grad()",
+        ),
+    },
+    "in a function": {
+        "setup": "def lower(optimizer):\n    optimizer.zero_grad()",
+        "step": ("if loss.item() > 9:\n    lower(optimizer)", f"if {LOSS} > 9:\n    lower(optimizer)"),
+    },
+    "by what has no mean": {
+        "step": (
+            "if (output > 9).any():\n    optimizer.zero_grad()",
+            "if any(accelerator.gather_for_metrics([bool((output > 9).any())])):\n    optimizer.zero_grad()",
+        ),
+    },
+    "beside what the batch has set": {
+        "setup": "bad = 0",
+        "step": (
+            "if loss.item() > 1:\n    bad += 1\nif loss.item() > 9 and bad > 3:\n    optimizer.zero_grad()",
+            "if loss.item() > 1:\n    bad += 1\n"
+            "if any(accelerator.gather_for_metrics([bool(loss.item() > 9 and bad > 3)])):\n    optimizer.zero_grad()",
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_done_by_all_or_by_none(programs, convert_text, name):
+    before, after = programs(ALIKE[name])
+    _, result = convert_text(before)
+
+    assert after.partition("\nfor epoch")[2].replace('"mean"', "'mean'").split() == (
+        result.partition("\nfor epoch")[2].replace('"mean"', "'mean'").split()
+    )
+
+
+@pytest.mark.parametrize("test", ["rank == 0 and loss.item() < 0.1", "rank == 0:\n    if loss.item() < 0.1"])
+def test_what_the_main_process_does_alone_is_not_asked_of_all(programs, convert_text, test):
+    indent = "    " * (1 + test.count("\n"))
+    before, _ = programs(
+        {
+            "imports": "import torch.distributed as dist",
+            "setup": "rank = dist.get_rank() if dist.is_initialized() else 0",
+            "step": f'if {test}:\n{indent}torch.save(model.state_dict(), "m.pt")',
+        }
+    )
+    _, result = convert_text(before)
+
+    assert "accelerator.save(" in result
+    assert "reduce" not in result
+    assert "gather" not in result
+
+
+def test_by_what_only_some_processes_have_counted(refused):
+    refused(
+        "MIG122",
+        "if bad > 3",
+        mentions=["scheduler.step()"],
+        setup="bad = 0",
+        ready="scheduler = optim.lr_scheduler.StepLR(optimizer, 10)",
+        step="if loss.item() > 1:\n    bad += 1\nif bad > 3:\n    scheduler.step()",
+    )
+
+
 LEFT_ALONE = {
     "leaving a loop that does not train": "for row in x:\n    if row.sum() > 0:\n        break",
     "by what all have": "if epoch > 1:\n    break",

@@ -1,0 +1,63 @@
+"""What all processes do in a step, or none of them: else each goes on with other weights, or waits for the others.
+
+To change what is trained, to step a scheduler, to evaluate on shared-out batches, and to keep or save the weights.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.training import CLIPPING
+from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import walk
+from migrate.programs.reach.outsiders import is_inside_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.analysis.facts import Facts
+
+_DEEPEST = 4  # calls inside calls
+#: Methods by what they change on the process that calls them, or read of it for later.
+_METHODS = {
+    Role.MODEL: frozenset({"load_state_dict", "requires_grad_", "apply", "zero_grad", "state_dict"}),
+    Role.OPTIMIZER: frozenset({"load_state_dict", "add_param_group", "zero_grad"}),
+    Role.SCHEDULER: frozenset({"load_state_dict", "step"}),
+}
+
+
+class Alike:
+    """Questions about what code does that all processes must do."""
+
+    def __init__(self, facts: Facts, evaluations: Iterable[ast.AST]) -> None:
+        self._facts = facts
+        self._evaluations = frozenset(evaluations)
+
+    def is_done(self, statements: Iterable[ast.AST], depth: int = _DEEPEST) -> bool:
+        """Whether code does such a thing, itself or in the functions that it calls."""
+        return any(self._is_one(node, depth) for statement in statements for node in walk(statement))
+
+    def _is_one(self, node: ast.AST, depth: int) -> bool:
+        if node in self._evaluations:
+            return True
+        if isinstance(node, ast.Attribute):
+            return node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
+        if not isinstance(node, ast.Call):
+            return False
+        names = self._facts.called(node)
+        if not names.isdisjoint(CLIPPING) or self._is_method(node):
+            return True
+        if "torch.save" in names and node.args and Role.MODEL in roles(self._facts.values(node.args[0])):
+            return True
+        return depth > 0 and any(
+            self.is_done(unit.body, depth - 1)
+            for unit in self._facts.targets(node)
+            if not is_inside_model(self._facts, unit)
+        )
+
+    def _is_method(self, call: ast.Call) -> bool:
+        if not isinstance(call.func, ast.Attribute):
+            return False
+        mine = roles(self._facts.receiver(call)) & _METHODS.keys()
+        return any(call.func.attr in _METHODS[role] for role in mine)
