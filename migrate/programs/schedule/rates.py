@@ -35,9 +35,14 @@ if TYPE_CHECKING:
 #: What a schedule sets in a group of parameters.
 _SCHEDULED = frozenset({"lr", "weight_decay", "momentum", "betas"})
 _BY_SAMPLES = (
-    "set the rate once per epoch, or count batches of one process: `seen = step * accelerator.num_processes`, and let "
-    "the schedule go by `seen`"
+    "set the rate once per epoch, or by a scheduler of PyTorch that is stepped per batch (LambdaLR, MultiStepLR, "
+    "ExponentialLR), which is prepared and counts the batches of all processes"
 )
+#: Why a count cannot simply be multiplied where it meets these.
+_UNCLEAR = {
+    Met.MOMENT: "waits for a certain batch, which N processes reach N times as late",
+    Met.SHARE: "divides by a count of steps, each of which is N batches on N processes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +98,13 @@ def _by_processes(counts: Counts, planned: Sequence[Schedule]) -> list[Meeting]:
 
 
 def _decided(counts: Counts, meetings: Sequence[Meeting]) -> Rates:
-    moments = [meeting for meeting in meetings if meeting.met is Met.MOMENT]
+    unclear = next((meeting for meeting in meetings if meeting.met in _UNCLEAR), None)
     found = (c for meeting in meetings if meeting.met is Met.NUMBER for c in meeting.carriers)
     scaled = {carrier: None for carrier in found if _counts_training(counts, carrier)}
     kept = {inner for m in meetings if m.met is Met.STEPS for c in m.carriers for inner in walk(c)}
-    if moments:
-        what = f"`{ast.unparse(moments[0].node)}` waits for a certain batch, which N processes reach N times as late"
-        return Rates(refusals=(_refusal(moments[0].node, what),))
+    if unclear is not None:
+        what = f"`{ast.unparse(unclear.node)}` {_UNCLEAR[unclear.met]}"
+        return Rates(refusals=(_refusal(unclear.node, what),))
     for carrier in scaled:
         if any(inner in kept for inner in walk(carrier)):
             what = f"`{ast.unparse(carrier)}` is set against the length of a loader here and a plain number there"

@@ -42,6 +42,7 @@ class Met(Enum):
 
     STEPS = "another count of steps"
     NUMBER = "a number of batches"
+    SHARE = "something for each step"  # `1 / step`
     MOMENT = "a certain batch"  # `step % 1000 == 0`: no multiple of it is sure to come by
 
 
@@ -377,7 +378,7 @@ class Counts:
         if measure.count is Count.STEPS:
             self._meet(met, node, measure)
         elif measure.count is Count.PER_STEP:
-            self._meet(Met.MOMENT, node, measure)
+            self._meet(Met.SHARE, node, measure)
 
 
 def _is_zero(node: ast.expr) -> bool:

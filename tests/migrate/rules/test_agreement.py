@@ -86,21 +86,21 @@ for epoch in range(2):
 """
 MEAN = 'accelerator.reduce({}, reduction="mean")'
 LOSS = MEAN.format("loss.item()")
+PLAIN = "accelerator.unwrap_model(model)"
+BOTH = "accelerator.gather_for_metrics([bool(loss.item() > 9 and bad > 3)])"
 #: Where a step goes on either way, and something in it must be done by all or by none.
 ALIKE = {
     "weights that are kept": {
         "setup": "best = 9.0",
         "step": (
             "if loss.item() < best:\n    best = loss.item()\n    kept = model.state_dict()",
-            f"if {LOSS} < {MEAN.format('best')}:\n    best = loss.item()\n"
-            "    kept = accelerator.unwrap_model(model).state_dict()",
+            f"if {LOSS} < {MEAN.format('best')}:\n    best = loss.item()\n    kept = {PLAIN}.state_dict()",
         ),
     },
     "weights that are saved": {
         "step": (
             'if loss < 0.1:\n    torch.save(model.state_dict(), "m.pt")',
-            f"if {MEAN.format('loss')} < 0.1:\n"
-            '    accelerator.save(accelerator.unwrap_model(model).state_dict(), "m.pt")',
+            f'if {MEAN.format("loss")} < 0.1:\n    accelerator.save({PLAIN}.state_dict(), "m.pt")',
         ),
     },
     "weights that are frozen, with what all have": {
@@ -129,8 +129,7 @@ ALIKE = {
         "setup": "bad = 0",
         "step": (
             "if loss.item() > 1:\n    bad += 1\nif loss.item() > 9 and bad > 3:\n    optimizer.zero_grad()",
-            "if loss.item() > 1:\n    bad += 1\n"
-            "if any(accelerator.gather_for_metrics([bool(loss.item() > 9 and bad > 3)])):\n    optimizer.zero_grad()",
+            f"if loss.item() > 1:\n    bad += 1\nif any({BOTH}):\n    optimizer.zero_grad()",
         ),
     },
 }

@@ -359,3 +359,40 @@ LEFT = {
 def test_refused(refused, name):
     code, at, holes = LEFT[name]
     refused(code, at, **holes)
+
+
+BY_COUNT = "done += 1\nfor group in optimizer.param_groups:\n    {}"
+#: A rate by a count of batches that is refused, where and why, and the scheduler that does the same.
+WAYS_OUT = {
+    "a certain batch": (
+        "if done % 9 == 0:\n        group['lr'] *= 0.5",
+        ("if done", "waits for a certain batch"),
+        "StepLR(optimizer, 9)",
+    ),
+    "a list of batches": (
+        "if done in [5, 9]:\n        group['lr'] *= 0.1",
+        ("if done", "waits for a certain batch"),
+        "MultiStepLR(optimizer, [5, 9])",
+    ),
+    "every batch": (
+        "group['lr'] *= 0.9",
+        ("group['lr']", "by a step of its own at every batch"),
+        "ExponentialLR(optimizer, 0.9)",
+    ),
+    "a share": (
+        "group['lr'] = 0.1 / done",
+        ("group['lr']", "divides by a count of steps"),
+        "LambdaLR(optimizer, lambda n: 1 / (n + 1))",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WAYS_OUT)
+def test_the_way_out_of_a_count_leads_out(refused, convert_text, programs, name):
+    sets, (at, why), scheduler = WAYS_OUT[name]
+    finding = refused("MIG118", at, mentions=[why], setup="done = 0", step=BY_COUNT.format(sets))
+    before, _ = programs({"ready": f"schedule = optim.lr_scheduler.{scheduler}", "step": "schedule.step()"})
+    _, result = convert_text(before)
+
+    assert "by a scheduler of PyTorch that is stepped per batch" in finding.hint
+    assert "optimizer, schedule = accelerator.prepare(" in result
