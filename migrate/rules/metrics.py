@@ -125,7 +125,7 @@ def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> Non
     name, loop = accumulator.name, accumulator.loop.node
     if accumulator.joined is None:
         return
-    if accumulator.is_number is None:
+    if accumulator.is_number is None and not (accumulator.is_numeric and conversion.package == "runtime"):
         draft.left(
             loop,
             f"{name} is added up from this process's batches only, and whether it is a number or a tensor is not known",

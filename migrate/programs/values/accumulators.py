@@ -11,14 +11,15 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import FROM_LOADER, Role, roles
+from migrate.analysis.roles import FROM_LOADER, Role, Values, roles
 from migrate.analysis.syntax import reads, same, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.kept import divisors_of, is_place, is_read, sets
 from migrate.programs.values.lengths import measured
-from migrate.programs.values.numbers import is_number
+from migrate.programs.values.numbers import is_foreign, is_number
 from migrate.programs.values.scalars import Scalars
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Accumulator:
     joined: Joined | None  # None: it is not read after the loop
     read_inside: bool
     grows: bool | None = None  # with the batch, what is added; False: it is a mean over the batch
+    is_numeric: bool = False  # a number, a tensor or an array of NumPy, whichever it is
 
 
 def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
@@ -111,13 +113,14 @@ def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
             numbers = {False}
         anchor = _set_up_before(facts, loop, name)
         if not name.isidentifier():
-            for kept in _kept(facts, loop, name, anchor, numbers):
+            for kept in _kept(facts, loop, name, anchor, numbers, additions):
                 yield replace(kept, grows=_grow(facts, loop, additions))
         elif anchor is not None:  # else it begins in each step, or elsewhere
             number = numbers.pop() if len(numbers) == 1 else None
-            joined = _joined(facts, loop, name, statements_after(facts, anchor))
-            inside = _is_read_inside(anchor, name)
-            yield Accumulator(name, loop, anchor, number, joined, inside, _grow(facts, loop, additions))
+            joined = _joined(facts, loop, name, statements_after(facts, anchor), additions)
+            inside, grows = _is_read_inside(anchor, name), _grow(facts, loop, additions)
+            is_numeric = _begins_as_number(facts, loop, name) and not any(map(partial(is_foreign, facts), additions))
+            yield Accumulator(name, loop, anchor, number, joined, inside, grows, is_numeric)
 
 
 def _grow(facts: Facts, loop: LoopFact, additions: Sequence[ast.expr]) -> bool | None:
@@ -129,7 +132,12 @@ def _grow(facts: Facts, loop: LoopFact, additions: Sequence[ast.expr]) -> bool |
 
 
 def _kept(
-    facts: Facts, loop: LoopFact, name: str, anchor: ast.stmt | None, numbers: set[bool | None]
+    facts: Facts,
+    loop: LoopFact,
+    name: str,
+    anchor: ast.stmt | None,
+    numbers: set[bool | None],
+    additions: Sequence[ast.expr],
 ) -> Iterator[Accumulator]:
     """An attribute or an item, if it begins anew before the loop, which alone adds to it, and is read after it."""
     if anchor is not loop.node or len(numbers) > 1 or None in numbers:
@@ -139,6 +147,7 @@ def _kept(
     later = [node for statement in statements_after(facts, anchor) for node in walk(statement)]
     if any(id(node) not in within and is_read(parents, node, name) for node in (later if "[" in name else around)):
         divided = [*divisors_of(later if "[" in name else around, name), *_by_callers(facts, loop, name)]
+        divided += _divided_already(additions)
         how = Joined.MEAN if any(_counts_own_batches(facts, loop, d) for d in divided) else Joined.SUM
         inside = any(id(node) in within and is_read(parents, node, name) for node in around)
         yield Accumulator(name, loop, anchor, numbers.pop(), how, inside)
@@ -199,9 +208,17 @@ def _is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
 
 def _begins_as_tensor(facts: Facts, loop: LoopFact, name: str) -> bool:
     """Whether numbers are added to a tensor, or to an element of one: `total = torch.zeros(2)`."""
-    base = name.partition("[")[0]
-    before = [b for b in facts.bindings_in(loop.unit) if b.target == base and b.statement.lineno < loop.node.lineno]
-    return bool(before) and Role.TENSOR in roles(max(before, key=lambda b: b.statement.lineno).values)
+    return Role.TENSOR in roles(_last_before(facts, loop, name.partition("[")[0]))
+
+
+def _begins_as_number(facts: Facts, loop: LoopFact, name: str) -> bool:
+    return roles(_last_before(facts, loop, name)) == {Role.NUMBER}
+
+
+def _last_before(facts: Facts, loop: LoopFact, name: str) -> Values:
+    """What a name was given last before a loop."""
+    before = [b for b in facts.bindings_in(loop.unit) if b.target == name and b.statement.lineno < loop.node.lineno]
+    return max(before, key=lambda b: b.statement.lineno).values if before else frozenset()
 
 
 def _set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
@@ -243,7 +260,9 @@ def is_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
     return any(value.role in FROM_LOADER and value.origin in loop.loaders for value in values)
 
 
-def _joined(facts: Facts, loop: LoopFact, name: str, later: Sequence[ast.stmt]) -> Joined | None:
+def _joined(
+    facts: Facts, loop: LoopFact, name: str, later: Sequence[ast.stmt], additions: Sequence[ast.expr]
+) -> Joined | None:
     divisors: list[ast.expr] = []
     is_read = False
     for statement in later:
@@ -254,8 +273,15 @@ def _joined(facts: Facts, loop: LoopFact, name: str, later: Sequence[ast.stmt]) 
             break
     if not is_read:
         return None
-    divisors += _by_callers(facts, loop, name)
+    divisors += [*_by_callers(facts, loop, name), *_divided_already(additions)]
     return Joined.MEAN if any(_counts_own_batches(facts, loop, d) for d in divisors) else Joined.SUM
+
+
+def _divided_already(additions: Sequence[ast.expr]) -> Iterator[ast.expr]:
+    """What is divided by before it is added: `total += loss.item() / len(loader)`, `mean += (x - mean) / steps`."""
+    for node in (node for addition in additions for node in walk(addition)):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            yield node.right
 
 
 def _by_callers(facts: Facts, loop: LoopFact, name: str) -> Iterator[ast.expr]:
@@ -300,7 +326,7 @@ def _divisors(statement: ast.stmt, name: str) -> Iterator[ast.expr]:
 def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool:
     """Whether a divisor is the number of batches of this process: len(loader), or a counter of the loop."""
     counters = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
-    counted = set(_counted(loop.node))
+    counted = set(_counted(facts, loop.node))
     for node in walk(divisor):
         if isinstance(node, ast.Call) and measured(facts, node):
             return True
@@ -316,13 +342,14 @@ def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool
     return False
 
 
-def _counted(loop: ast.AST) -> Iterator[str]:
-    """The names that go up by a number in a loop: `steps += 1`."""
+def _counted(facts: Facts, loop: ast.AST) -> Iterator[str]:
+    """The names that go up by a number in a loop, which is not the batch's: `steps += 1`, `seen += batch_size`."""
     for node in walk(loop):
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.value, ast.Constant):
-            yield ast.unparse(node.target)
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+            if not _holds_numbers(facts, node.value) and not _is_text(facts, node.value):
+                yield ast.unparse(node.target)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
-            if isinstance(node.value.right, ast.Constant) and same(node.targets[0], node.value.left):
+            if same(node.targets[0], node.value.left) and not _holds_numbers(facts, node.value.right):
                 yield from writes(node.targets[0])
 
 

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
+from migrate.analysis.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,6 +26,9 @@ _WITHOUT_TENSORS = ("numpy.", "math.", "scipy.", "sklearn.", "statistics.")
 _SIZES = frozenset({"shape", "size"})
 _TENSORS = FROM_LOADER | {Role.TENSOR}
 _DEEPEST = 6
+#: Of these what is computed from numbers and tensors is one of both, or an array of NumPy.
+_NUMERIC = ("torch.", "builtins.", "numpy.", "math.")
+_KNOWN_OBJECTS = frozenset({Role.MODEL, Role.CRITERION, Role.LOADER, Role.DATASET})
 
 
 def is_number(facts: Facts, node: ast.expr, depth: int = _DEEPEST) -> bool | None:
@@ -51,6 +55,34 @@ def is_number(facts: Facts, node: ast.expr, depth: int = _DEEPEST) -> bool | Non
     if isinstance(node, ast.Name):
         return _name_is_number(facts, node, depth)
     return None
+
+
+def is_foreign(facts: Facts, node: ast.expr, depth: int = 4) -> bool:
+    """Whether a part of an expression comes of a function of which nobody knows what it gives."""
+    functions = {id(inner.func) for inner in walk(node) if isinstance(inner, ast.Call)}
+    for inner in walk(node) if depth else ():
+        given: list[ast.expr] = []
+        if isinstance(inner, ast.Call):
+            targets = facts.targets(inner)
+            if _is_other_library(facts, inner) and not targets:
+                return True
+            returns = (n for unit in targets for n in facts.own(unit) if isinstance(n, ast.Return))
+            given = [n.value for n in returns if n.value is not None]
+        elif isinstance(inner, ast.Name) and id(inner) not in functions:
+            if not roles(facts.values(inner)) & _KNOWN_OBJECTS:
+                statements = (b.statement for b in facts.bindings_in(facts.unit(inner)) if b.target == inner.id)
+                given = [s.value for s in statements if isinstance(s, ast.Assign) and s.value is not node]
+        if any(is_foreign(facts, value, depth - 1) for value in given):
+            return True
+    return False
+
+
+def _is_other_library(facts: Facts, call: ast.Call) -> bool:
+    """Whether something else is called than PyTorch and the like, a model or a loss, or a method of what is known."""
+    if roles(facts.values(call.func)) & _KNOWN_OBJECTS:
+        return False
+    names = facts.called(call)
+    return not all(name.startswith(_NUMERIC) for name in names) if names else not isinstance(call.func, ast.Attribute)
 
 
 def _of_all(facts: Facts, parts: Iterable[ast.expr], depth: int) -> bool | None:

@@ -134,6 +134,36 @@ JOINED = {
         "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
         "print(total / steps)",
     ),
+    "divided by as many samples as a batch is said to have": (
+        "total += loss.item() * 4\nsteps += size",
+        "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
+        "size = 4\nprint(total / steps)",
+    ),
+    "divided by the batches before it is added": (
+        "total += loss.item() / len(loader)",
+        "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
+        "print(total)",
+    ),
+    "a tensor that is divided by the batches before it is added": (
+        "total += loss.detach() / len(loader)",
+        'total = accelerator.reduce(total, reduction="mean")',
+        "print(total)",
+    ),
+    "a mean that goes on": (
+        "steps += 1\ntotal += (loss.item() - total) / steps",
+        "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
+        "print(total)",
+    ),
+    "divided by all samples before it is added": (
+        "total += loss.item() / len(data)",
+        "total = sum(accelerator.gather_for_metrics([total]))",
+        "print(total)",
+    ),
+    "a number or a tensor, whichever a loss divided by a count is": (
+        "total += loss / len(data)",
+        'total = accelerator.reduce(total, reduction="sum")',
+        "print(total)",
+    ),
     "a list that grows": (
         "total += output.view(-1).tolist()",
         "total = accelerator.gather_for_metrics(total)",
