@@ -20,6 +20,7 @@ from migrate.programs.loops import Loops, is_scaling
 from migrate.programs.metrics.ground import Ground
 from migrate.programs.metrics.metric_objects import twice_joined
 from migrate.programs.metrics.shares import decisions
+from migrate.programs.output.wrapped import for_one_device, splitting
 from migrate.programs.processes.agreement import parting_ways
 from migrate.programs.processes.films import recorded
 from migrate.programs.processes.gaps import gaps
@@ -232,6 +233,14 @@ def _needed_wrappers(facts: Facts, loops: Loops, program: Program) -> Iterator[R
                 yield Refusal(node, "MIG110", why, "take this out, with DataParallel, and run migrate again")
 
 
+def _split_by_hand(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """A model that runs on all GPUs, in every process, wherever that is not the part for several GPUs of an `if`."""
+    for call in splitting(facts, units_of(facts, program), program.model_origins):
+        if not any(for_one_device(facts, [call])):
+            why = "the program splits its batches over the GPUs itself here: each process would take all of them"
+            yield Refusal(call, "MIG110", why, "call the model itself: `runtime launch` starts a process for each GPU")
+
+
 def _asked_of_wrapper(facts: Facts, node: ast.AST) -> ast.expr | None:
     """The model of `model.device_ids`, or of `isinstance(model, DataParallel)` where that must hold."""
     if isinstance(node, ast.Attribute) and node.attr in _OF_WRAPPER:
@@ -296,4 +305,5 @@ CHECKS: tuple[Check, ...] = (
     closures,
     _unknown_moves,
     _needed_wrappers,
+    _split_by_hand,
 )

@@ -4,7 +4,9 @@
     model.module.state_dict()           ->   accelerator.unwrap_model(model).state_dict()
     getattr(model, "module", model)     ->   accelerator.unwrap_model(model)
 
-Of `if torch.cuda.device_count() > 1:` the part for one GPU stays, and one of two branches that differ by `.module`.
+Of `if torch.cuda.device_count() > 1:` the part for one GPU stays, and one of two branches that differ by `.module`. So
+it does where the other part runs copies of the model on all GPUs (`torch.nn.parallel.replicate`); anywhere else that is
+refused.
 What `if isinstance(model, nn.DataParallel): model = model.module` took out of its wrapper is taken out in any case.
 Launch one process for each GPU instead: `runtime launch --num_processes 8 train.py`.
 Left alone, with the reason: DistributedDataParallel and process groups in a branch of their own, DataParallel over
@@ -19,7 +21,14 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, LAUNCHERS, PROCESS_GROUPS
 from migrate.analysis.roles import Role, origins
-from migrate.programs.output.wrapped import alike, alike_values, asked_for_module, for_one_device, module_accesses
+from migrate.programs.output.wrapped import (
+    alike,
+    alike_values,
+    asked_for_module,
+    for_one_device,
+    module_accesses,
+    splitting,
+)
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import drop, wrappers
 from migrate.rules.rule import rule
@@ -46,9 +55,10 @@ def data_parallel(conversion: Conversion, draft: Draft) -> None:
     for call in wrapped:
         if _says_again(conversion.facts, call):
             draft.remove(conversion.facts.tree(call).statement(call))
-    for node, is_body in for_one_device(conversion.facts, wrapped):
+    split = splitting(conversion.facts, conversion.units, conversion.program.model_origins)
+    for node, is_body in for_one_device(conversion.facts, [*wrapped, *split]):
         draft.fold(node, keep="body" if is_body else "orelse")
-    drop_unused(conversion, draft, [call.func for call in wrapped])
+    drop_unused(conversion, draft, [call.func for call in (*wrapped, *split)])
     for call in wrapped:
         if len(call.args) > 1 or call.keywords:
             draft.note(call, "the device list of DataParallel is gone: runtime launch --gpu_ids chooses the GPUs")

@@ -6,6 +6,11 @@ from migrate.analysis.roles import PLACE, Role
 DATA_PARALLEL = frozenset(
     {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}
 )
+#: What a program calls to run a model on several GPUs of one process, batch by batch.
+SPLITTING = frozenset(
+    f"torch.nn.parallel.{name}"
+    for name in "data_parallel data_parallel.data_parallel replicate replicate.replicate".split()
+)
 DISTRIBUTED_DATA_PARALLEL = frozenset(
     f"{module}.DistributedDataParallel"
     for module in ("torch.nn.parallel", "torch.nn.parallel.distributed", "apex.parallel", "apex.parallel.distributed")

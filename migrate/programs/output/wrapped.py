@@ -6,20 +6,42 @@ import ast
 import copy
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.distributed import SPLITTING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function
 from migrate.programs.processes.branches import Branches, Side
+from migrate.programs.reach.outsiders import is_inside_model
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Container, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
 
 #: Calls in a test that only ask.
 _ASKING = frozenset(
     {"builtins.isinstance", "builtins.hasattr", "builtins.len", "torch.cuda.device_count", "torch.cuda.is_available"}
 )
+
+
+def splitting(facts: Facts, units: Container[Unit], models: Collection[ast.AST]) -> list[ast.Call]:
+    """Calls that run one of these models on all GPUs: `data_parallel(model, x)`, or a function of the project's own."""
+    found: list[ast.Call] = []
+    entered: set[Unit] = set()
+    for use in facts.calls:
+        given = use.node.args[:1] if use.unit in units and not is_inside_model(facts, use.unit) else []
+        if any(origins(facts.values(each), Role.MODEL) & set(models) for each in given):
+            targets = facts.targets(use.node)
+            splits = [each for each in targets if any(_is_splitting(facts, node) for node in facts.own(each))]
+            entered.update(splits)
+            if splits or _is_splitting(facts, use.node):
+                found.append(use.node)
+    return [call for call in found if facts.unit(call) not in entered]
+
+
+def _is_splitting(facts: Facts, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and bool(facts.called(node) & SPLITTING)
 
 
 def for_one_device(facts: Facts, wrappers: Collection[ast.Call]) -> Iterator[tuple[ast.If, bool]]:
