@@ -1,4 +1,4 @@
-"""Programs that spread over several GPUs by themselves: parts of a model here and there, by number."""
+"""Programs that spread over several devices by themselves: parts of a model here and there, by number or by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Class
-from migrate.programs.device.devices import is_move
+from migrate.programs.device.devices import is_move, only_cpu
 from migrate.programs.device.tensor_types import casts_to_gpu
 from migrate.programs.program import Refusal
 from migrate.programs.values.fetches import own_class
@@ -96,9 +96,18 @@ def devices_in_turn(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
 def _devices(facts: Facts, program: Program, call: ast.Call) -> Iterator[ast.expr]:
     """What a call names as the device of a tensor or a part of a model; a whole model may go from one to another."""
     whole = origins(facts.receiver(call), Role.MODEL)
-    if is_move(facts, call) and not (whole and whole <= program.model_origins):
+    if (is_move(facts, call) and not (whole and whole <= program.model_origins)) or _is_kept_on_cpu(facts, call):
         yield from call.args[:1] if not casts_to_gpu(facts, call) else ()
     yield from (keyword.value for keyword in call.keywords if keyword.arg == "device")
+
+
+def _is_kept_on_cpu(facts: Facts, call: ast.Call) -> bool:
+    """`self.scale = nn.Parameter(...).to(loss_device)`, which is the CPU: that stays there when the rest is moved."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "to" or not call.args:
+        return False
+    made, unit = call.func.value, facts.unit(call)
+    is_part = isinstance(made, ast.Call) and any(name.startswith("torch.nn.") for name in facts.called(made))
+    return is_part and getattr(unit, "name", "") == "__init__" and only_cpu(facts, call.args[0])
 
 
 def _is_named(facts: Facts, owner: Class, given: ast.expr) -> bool:

@@ -1,0 +1,52 @@
+"""Models of which a part is made on another device than the rest: prepare would move all of it to one."""
+
+from migrate.report.model import Kind
+
+SOURCE = """
+import torch
+from torch import nn, optim
+
+
+class Encoder(nn.Module):
+    def __init__(self, device, other):
+        super().__init__()
+        self.other = other
+        self.layer = nn.Linear(4, 4).to(device)
+        self.scale = nn.Parameter(torch.tensor([10.0])).to({other})
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def loss(self, rows):
+        return (rows * self.scale).pow(2).mean()
+
+
+def train():
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    loss_device = torch.device("cpu")
+    torch.manual_seed(0)
+    model = Encoder(device, loss_device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for step in range(4):
+        rows = model(torch.ones(8, 4).to(device)).to({rows})
+        optimizer.zero_grad()
+        model.loss(rows).backward()
+        optimizer.step()
+
+
+train()
+"""
+
+
+def test_a_part_that_is_kept_on_the_cpu_is_refused(convert_text):
+    report, _ = convert_text(SOURCE.format(other="other", rows="loss_device"))
+
+    (left,) = [f for f in report.of(Kind.LEFT) if f.code == "MIG110"]
+    assert "spreads over several devices itself (device, other)" in left.message
+
+
+def test_one_that_goes_where_the_rest_goes_is_not(convert_text):
+    report, result = convert_text(SOURCE.format(other="device", rows="device"))
+
+    assert not report.of(Kind.LEFT)
+    assert "model, optimizer = accelerator.prepare(model, optimizer)" in result
