@@ -41,6 +41,8 @@ def surroundings(conversion: Conversion, voice: Voice) -> Iterator[Outside]:
     above = _above(conversion)
     silent = is_muted(conversion)
     for unit in _around(conversion, above):
+        if _is_guarded(conversion, voice, unit):
+            continue
         folders = may_be_there(facts, unit)
         calls = _calls(conversion, unit, whole=unit in above)
         said = [call for call in calls if call not in folders and voice.is_heard(call) and not voice.is_asked(call)]
@@ -48,6 +50,14 @@ def surroundings(conversion: Conversion, voice: Voice) -> Iterator[Outside]:
         written = {facts.tree(call).statement(call): None for call in (files if silent else said)}
         if folders or written:
             yield Outside(unit, list(written), folders, only_prints=not files)
+
+
+def _is_guarded(conversion: Conversion, voice: Voice, unit: Unit) -> bool:
+    """Whether only the main process comes to a function: all that calls it is changed, and asks before it does."""
+    if not isinstance(unit, Function) or not voice.is_written_elsewhere(unit):
+        return False
+    callers = {call.caller.original for call in conversion.facts.callers(unit)}
+    return bool(callers) and callers <= {*conversion.units, *conversion.access.around}
 
 
 def _above(conversion: Conversion) -> set[Unit]:

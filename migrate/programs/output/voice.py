@@ -20,6 +20,7 @@ from migrate.programs.output.guards import keeps
 from migrate.programs.output.own_files import OwnFiles
 from migrate.programs.output.writers import Form, Writers
 from migrate.programs.processes.branches import Branches, Side
+from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.values.fetches import is_download, own_class
 from migrate.programs.values.outputs import Outputs
 
@@ -207,7 +208,8 @@ class Voice:
         """Whether a function makes up a name and gives something back: other scripts may go on with it, on all."""
         own = self._facts.own(unit)
         gives = any(isinstance(node, ast.Return) and node.value is not None for node in own)
-        return gives and any(isinstance(n, ast.Call) and self._facts.called(n) & output.MADE_UP for n in own)
+        makes_up = gives and any(isinstance(n, ast.Call) and self._facts.called(n) & output.MADE_UP for n in own)
+        return makes_up and not is_inside_model(self._facts, unit)  # which stay as they are, and tell nobody
 
     def _is_guarded_call(self, call: Call) -> bool:
         """Whether a call is a statement, that can be guarded, or stands in a function whose calls are guarded."""
