@@ -196,7 +196,8 @@ class Singles:
             return _Way(is_home=False, again=entries[0][0])
         for site, _, _ in entries:
             if self._facts.called(site) and unit.original not in self._facts.targets(site):
-                return _Way(is_home=False, again=site)  # `map` and its like call it as often as they will
+                if not self._is_handed_once(unit.original, site):
+                    return _Way(is_home=False, again=site)  # `map` and its like call it as often as they will
         ways = [
             (site, self._way(site, caller, home, around, (*seen, unit), receiver)) for site, caller, receiver in entries
         ]
@@ -205,6 +206,12 @@ class Singles:
         if first.again is None and not self._are_exclusive([site for site, _ in ways]):
             return _Way(first.is_home, ways[1][0])
         return first
+
+    def _is_handed_once(self, unit: Unit, site: ast.Call) -> bool:
+        """`fire.Fire(main)`, which calls the function with what the command line says."""
+        calls = self._facts.callers(unit) if isinstance(unit, Function) else []
+        handed = [call.handed for call in calls if call.node is site and call.handed is not None]
+        return bool(handed) and not any(each.often for each in handed)
 
     def _repeated(self, node: ast.AST, around: Container[ast.AST]) -> ast.AST | None:
         """The loop or comprehension of the same function that runs a node again and again."""
