@@ -229,11 +229,24 @@ def _set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
         block = tree.block(inner)
         position = next(i for i, statement in enumerate(block) if statement is inner)
         if any(isinstance(s, (ast.Assign, ast.AnnAssign)) and sets(s, name) for s in block[:position]):
-            return inner
+            return None if _is_in_step(facts, loop, inner) else inner
         parent = tree.parents[inner]
         if not isinstance(parent, ast.stmt) or isinstance(parent, _DEFINITIONS):
             return None
         inner = parent
+
+
+def _is_in_step(facts: Facts, loop: LoopFact, anchor: ast.stmt) -> bool:
+    """Whether a statement is run for one batch: in a loop over a loader, around one that goes on with its batch."""
+    around = [node for node in facts.tree(anchor).loops(anchor) if node is not loop.node]
+    return not _deals(facts, loop, loop.node) and any(_deals(facts, loop, node) for node in around)
+
+
+def _deals(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
+    """`for x, y in loader:`, of one of the loaders of a training loop."""
+    target = node.target if isinstance(node, (ast.For, ast.AsyncFor)) else None
+    names = [n for n in walk(target) if isinstance(n, (ast.Name, ast.Attribute))] if target is not None else []
+    return any(is_own(facts, loop, each) for each in names)
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -1,0 +1,47 @@
+"""Numbers that a loop over one batch adds up: they are of that batch, and not of what all processes have seen."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+SOURCE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(3):
+    {epoch}
+    for {target}:
+        {step}
+        for turn in range(3):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            total += loss{item}
+        {shown}
+    print(total)
+"""
+TARGETS = ["x, y in loader", "i, (x, y) in enumerate(loader)"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("item", ["", ".item()"])
+def test_a_number_of_a_batch_is_not_added_up_over_the_processes(convert_text, target, item):
+    source = SOURCE.replace("    print(total)\n", "")
+    shown = "print(float(total / 3))"
+    report, result = convert_text(source.format(epoch="", target=target, step="total = 0.0", item=item, shown=shown))
+
+    assert "gather" not in result
+    assert "reduce" not in result
+    assert any(note.message.startswith("total, read after this loop") for note in report.of(Kind.NOTE))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_one_that_goes_on_over_all_batches_is(convert_text, target):
+    _, result = convert_text(SOURCE.format(epoch="total = 0.0", target=target, step="", item=".item()", shown=""))
+
+    assert "    total = sum(accelerator.gather_for_metrics([total]))\n" in result
