@@ -232,7 +232,7 @@ def instance(state: State, cls: Class, origin: ast.AST, frame: Frame) -> Value:
 
 
 #: Roles that a project class takes over from the library class it derives from.
-_INHERITED = (Role.MODEL, Role.DATASET, Role.OPTIMIZER, Role.SCHEDULER, Role.SAMPLER, Role.LOADER, Role.CRITERION)
+_INHERITED = tuple(Role[name] for name in "MODEL DATASET OPTIMIZER SCHEDULER SAMPLER LOADER CRITERION WRITER".split())
 
 
 def role_of(state: State, cls: Class) -> Role:

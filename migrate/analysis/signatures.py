@@ -349,8 +349,13 @@ _OF_MODULE = frozenset(
 )
 
 
+_WRITERS = ("torch.utils.tensorboard.", "tensorboardX.")  # of event files
+
+
 def _is_own(name: str, libraries: list[str]) -> bool:
     """Whether a method is none that the libraries' classes call."""
+    if name[:1] != "_" and all(library.startswith(_WRITERS) for library in libraries):
+        return not name.startswith(("add_", "flush", "close", "get_logdir", "export_scalars"))
     return all(library.startswith("torch.nn.") for library in libraries) and name not in _OF_MODULE
 
 
