@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
-_PLAIN = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
+_PLAIN = ("-c", "core.quotePath=false")
+# A diff as it is read here, whatever somebody's settings make of it.
+_DIFF = (
+    "diff",
+    "--unified=0",
+    "--inter-hunk-context=0",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-renames",
+)
 # What a repository's own settings may tell git to run while it only looks.
 _QUIET = ("-c", "core.fsmonitor=", "-c", f"core.hooksPath={os.devnull}")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "v": "\v", "f": "\f", '"': '"', "\\": "\\"}
@@ -62,19 +74,7 @@ def touched(revision: str, folder: Path) -> Touched:
         raise UsageError(f"--since {revision} asks git, and {folder} is in no repository", "Leave --since out.")
     base = _asked(top, revision, "merge-base", "--", revision, "HEAD")
     start = base.stdout.strip().decode() if base.returncode == 0 else revision  # unrelated histories have no base
-    made = _asked(
-        top,
-        revision,
-        *_PLAIN,
-        "diff",
-        "--unified=0",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-renames",
-        start,
-        "--",
-    )
+    made = _asked(top, revision, *_PLAIN, *_DIFF, start, "--")
     if made.returncode:
         said = os.fsdecode(made.stderr).strip().partition("\n")[0].removeprefix("fatal: ")
         raise UsageError(

@@ -336,6 +336,20 @@ def test_since_tells_touched_loops_alone():
     assert (result.exit_code, "git does not know the revision 'missing'" in result.stderr) == (2, True)
 
 
+@needs_git
+@pytest.mark.parametrize(
+    "setting", ["diff.interHunkContext=99", "diff.noprefix=true", "diff.mnemonicPrefix=true", "diff.dstPrefix=new/"]
+)
+def test_since_does_not_go_by_how_somebody_likes_to_see_diffs(setting):
+    write("a.py", "print(1)\n" + PLAIN + "\nprint(2)\n")
+    write("b.py")
+    commit()
+    git("config", *setting.split("="))
+    write("a.py", "print(3)\n" + PLAIN + "\nprint(4)\n")
+    write("b.py", PLAIN.replace("mse_loss", "l1_loss"))
+    assert found(".", "--since", "HEAD") == ["b.py:8"]
+
+
 def test_since_outside_of_a_repository():
     write("a.py")
     result = migrate("a.py", "--check", "--since", "HEAD")
