@@ -35,7 +35,7 @@ class Found:
 
 
 def found(path: str, texts: Mapping[str, str]) -> Found:
-    """What `--check` says of one of the texts, which are given by absolute path, and are taken for named.
+    """What `--check` says of one of the texts: Python, given by absolute path, and taken for named.
 
     Raises:
         MigrateError: the settings of the project are wrong.
@@ -74,7 +74,7 @@ def _program(path: str, contents: Mapping[str, bytes]) -> Project:
     disk, options = Disk(contents), _options(path, Mode.CHECK)
     selection = Selection(options.exclude, options.force_exclude)
     texts = {Path(each).resolve(): each for each in [path, *contents]}
-    opened = [source_file(each, contents[each], real=real) for real, each in texts.items() if each.endswith(".py")]
+    opened = [source_file(each, contents[each], real=real) for real, each in texts.items()]
     named = {
         file.real: SourceFile(file.path, file.content, real=file.real)
         for file in reached(Project(opened, disk=disk))

@@ -174,6 +174,20 @@ def test_a_loop_is_shown_and_converted(tmp_path):
     assert (tmp_path / "train.py").read_text().startswith("# what is on the disk")
 
 
+def test_a_script_for_windows_is_one_like_any_other(tmp_path):
+    async def work():
+        editor = Editor(tmp_path)
+        await editor.start()
+        (told,) = await editor.open("train.pyw", ALONE)
+        assert told.code == "MIG001"
+        (action,) = await editor.actions("train.pyw", told.range.start.line)
+        action = await editor.client.code_action_resolve_async(action)
+        assert len(action.edit.document_changes) == 1
+        await editor.stop()
+
+    session(work)
+
+
 def test_a_program_of_two_files_is_converted_whole(tmp_path):
     expected = wanted(tmp_path, {"train.py": SCRIPT, "engine.py": ENGINE})
     assert set(expected) == {"train.py", "engine.py"}
