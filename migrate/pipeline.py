@@ -88,8 +88,10 @@ def run_text(
     return replace(report, sources={file.path: file})
 
 
-def explain_role(asked: Question, paths: Sequence[str]) -> str:
+def explain_role(asked: Question, paths: Sequence[str], options: Options | None = None) -> str:
     """What a name of a line is, with the chain of evidence; `paths` are further files of the program.
+
+    `options` say which settings count, and which files of folders.
 
     Raises:
         MigrateError: the file cannot be read or parsed, or does not hold the name on that line.
@@ -98,7 +100,9 @@ def explain_role(asked: Question, paths: Sequence[str]) -> str:
     from migrate.analysis.known import TABLES
     from migrate.report.role import explained
 
-    found = load([asked.path, *paths])
+    options = configured(options or Options(), folders_of([asked.path, *paths]))
+    selection = Selection(options.exclude, gitignore=options.gitignore)  # what is asked about is always read
+    found = load([asked.path, *paths], selection=selection)
     if found.errors:
         raise found.errors[0]
     if not found.files or not Path(asked.path).is_file():
@@ -108,10 +112,9 @@ def explain_role(asked: Question, paths: Sequence[str]) -> str:
         file = found.files[0]
         if file.error:
             raise file.error
-        known = configured(Options(), folders_of([asked.path, *paths])).known or TABLES
         line, notebooks = _line(asked, file), notebooks_of(found.files)
         try:
-            return said(explained(analyse(project, known), file, line, asked.name), notebooks)
+            return said(explained(analyse(project, options.known or TABLES), file, line, asked.name), notebooks)
         except UsageError as error:
             own = file.notebook
             raise UsageError(said(error.what, notebooks, own), said(error.way_out, notebooks, own)) from error

@@ -91,6 +91,6 @@ ANSWERS: tuple[tuple[Callable[[Asked], bool], Callable[[Asked], int]], ...] = (
     (lambda asked: bool(asked.explain), lambda asked: _say(catalogue.explained(asked.explain, catalogue.every()))),
     (
         lambda asked: bool(asked.explain_role),
-        lambda asked: _say(pipeline.explain_role(question(asked.explain_role), asked.paths or [])),
+        lambda asked: _say(pipeline.explain_role(question(asked.explain_role), asked.paths or [], asked.options)),
     ),
 )

@@ -599,6 +599,16 @@ def test_the_rows_of_the_project_count():
     assert "`model` is a model (somelib.build), made at t.py:5 (certain)" in explain("t.py:5:model").stdout
 
 
+def test_the_settings_are_those_of_the_command_line():
+    write("t.py", "from acme import tower\nnet = tower()\nnet.train()\n")
+    Path("ci.toml").write_text('[tool.migrate.known.makes]\n"acme.tower" = "model"\n')
+    assert "`net` is a model" in explain("t.py:6:net", "--config", "ci.toml").output
+    Path("ci.toml").rename("pyproject.toml")
+    assert "`net` is a model" in explain("t.py:6:net").output
+    assert "`net` is a model" not in explain("t.py:6:net", "--isolated").output
+    assert explain("t.py:6:net", "--config", "missing.toml").exit_code == 2
+
+
 def test_an_import_of_the_project_is_followed():
     Path("pyproject.toml").touch()
     write("nets.py", "model = nn.Linear(1, 1)\n")
