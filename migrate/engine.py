@@ -178,7 +178,7 @@ def _edits(file: SourceFile, conversion: Conversion) -> Sequence[Edit]:
     for edit in _plan_of(file, conversion).edits(file.path):
         line, text, operation = edit.line, "", edit.operation
         if isinstance(operation, AddImport):
-            text = edit.before
+            text = operation.code
         if isinstance(operation, Insert):
             line, text = (edit.line if operation.before else edit.end_line), operation.code
         told.append(Edit(edit.rule, line, edit.end_line, text))

@@ -22,11 +22,11 @@ class Pen:
 
     def rewrite(self, node: ast.expr, template: str, **parts: Part) -> None:
         """Replace an expression."""
-        self.plan.rewrite(node, template, rule=CODE, reason="", group="", **parts)
+        self.plan.rewrite(node, template, rule=CODE, group="", **parts)
 
     def replace(self, statement: ast.stmt, code: str, **parts: Part) -> None:
         """Replace a statement."""
-        self.plan.replace(statement, code, rule=CODE, reason="", group="", **parts)
+        self.plan.replace(statement, code, rule=CODE, group="", **parts)
 
     def remove(self, statement: ast.stmt) -> None:
         """Take a statement out."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from migrate.source.address import Address
@@ -40,7 +40,6 @@ class Operation:
     """What is done at a place."""
 
     __slots__ = ()
-    kind: ClassVar[str]  # one word for the report
 
     @property
     def slot(self) -> Hashable | None:
@@ -52,7 +51,6 @@ class Operation:
 class Rewrite(Operation):
     """An expression gives way to a template."""
 
-    kind = "rewrite"
     template: str
     parts: Parts
 
@@ -65,7 +63,6 @@ class Rewrite(Operation):
 class Replace(Operation):
     """A statement gives way to others."""
 
-    kind = "replace"
     code: str
     parts: Parts
 
@@ -78,8 +75,6 @@ class Replace(Operation):
 class Remove(Operation):
     """A statement goes away."""
 
-    kind = "remove"
-
     @property
     def slot(self) -> Hashable:
         return "statement"
@@ -89,7 +84,6 @@ class Remove(Operation):
 class Fold(Operation):
     """An `if` statement gives way to the statements of one branch."""
 
-    kind = "fold"
     keep: Branch
 
     @property
@@ -101,8 +95,6 @@ class Fold(Operation):
 class Unwrap(Operation):
     """A `with` or `if` statement gives way to its body."""
 
-    kind = "unwrap"
-
     @property
     def slot(self) -> Hashable:
         return "statement"
@@ -112,7 +104,6 @@ class Unwrap(Operation):
 class Insert(Operation):
     """Statements come before or after a statement."""
 
-    kind = "insert"
     code: str
     before: bool
     spaced: bool  # with a blank line on each side
@@ -123,7 +114,6 @@ class Insert(Operation):
 class Wrap(Operation):
     """The statement and its siblings up to number `last` go into a block."""
 
-    kind = "wrap"
     last: int
     header: str  # without the colon
     merges: bool  # neighbours with the same header become one block
@@ -133,10 +123,8 @@ class Wrap(Operation):
 class AddParameter(Operation):
     """A function gets one more parameter."""
 
-    kind = "parameter"
     name: str
     after: str | None  # None: after the last one that can be given by position; the empty string: before all
-    default: str | None
 
     @property
     def slot(self) -> Hashable:
@@ -145,12 +133,9 @@ class AddParameter(Operation):
 
 @dataclass(frozen=True, slots=True)
 class RenameParameter(Operation):
-    """A parameter gets another name; None keeps an annotation or default, the empty string drops it."""
+    """A parameter gets another name, and loses its annotation."""
 
-    kind = "parameter"
     name: str
-    annotation: str | None
-    default: str | None
 
     @property
     def slot(self) -> Hashable:
@@ -161,7 +146,6 @@ class RenameParameter(Operation):
 class RemoveParameter(Operation):
     """A function loses a parameter."""
 
-    kind = "parameter"
     name: str
 
     @property
@@ -173,7 +157,6 @@ class RemoveParameter(Operation):
 class AddArgument(Operation):
     """A call gets one more argument, before the `position`-th positional one or by keyword."""
 
-    kind = "argument"
     code: str
     position: int | None  # None: after the last positional one
     keyword: str | None
@@ -187,7 +170,6 @@ class AddArgument(Operation):
 class ReplaceArgument(Operation):
     """The `index`-th argument as written gets another keyword, or another value where it is starred."""
 
-    kind = "argument"
     index: int
     code: str | None  # None: the value stays
     keyword: str | None  # None: the keyword stays
@@ -201,7 +183,6 @@ class ReplaceArgument(Operation):
 class RemoveArgument(Operation):
     """The `index`-th argument as written goes away."""
 
-    kind = "argument"
     index: int
 
     @property
@@ -213,7 +194,6 @@ class RemoveArgument(Operation):
 class DropAlias(Operation):
     """The `index`-th name of an import statement goes away."""
 
-    kind = "import"
     index: int
 
 
@@ -221,7 +201,6 @@ class DropAlias(Operation):
 class AddAlias(Operation):
     """A `from` import gets one more name."""
 
-    kind = "import"
     name: str
 
 
@@ -229,10 +208,14 @@ class AddAlias(Operation):
 class AddImport(Operation):
     """The file gets an import, where it belongs. Its edit's address means nothing."""
 
-    kind = "import"
     module: str
     name: str | None  # None: `import module`
     used: int | None = None  # the line of a statement that runs while the file is loaded and needs it
+
+    @property
+    def code(self) -> str:
+        """The statement, where it stands alone."""
+        return f"import {self.module}" if self.name is None else f"from {self.module} import {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,14 +228,7 @@ class Edit:
     operation: Operation
     line: int  # 1-based, in the file as it was
     end_line: int
-    before: str  # the source of the place as it was, on one line
-    reason: str = ""
     group: str = ""  # edits that only make sense together
-
-    @property
-    def kind(self) -> str:
-        """One word for what is done."""
-        return self.operation.kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import libcst as cst
 
-from migrate.edits.build import inserted, tight, without
+from migrate.edits.build import inserted, without
 from migrate.edits.edit import AddParameter, RemoveParameter, RenameParameter
 from migrate.edits.join import name_of
 from migrate.edits.signature import behind
@@ -38,29 +38,13 @@ def remove_parameter(function: cst.FunctionDef, operation: RemoveParameter) -> c
 
 
 def rename_parameter(param: cst.Param, operation: RenameParameter) -> cst.Param:
-    """The parameter with another name, and another annotation and default where they are given."""
-    changes: dict[str, Any] = {"name": cst.Name(operation.name)}
-    if operation.annotation is not None:
-        code = operation.annotation
-        changes["annotation"] = cst.Annotation(cst.parse_expression(code)) if code else None
-    if operation.default is not None:
-        code = operation.default
-        changes["default"] = cst.parse_expression(code) if code else None
-        changes["equal"] = _equal(param) if code else cst.MaybeSentinel.DEFAULT
-    return param.with_changes(**changes)
-
-
-def _equal(param: cst.Param) -> cst.AssignEqual | cst.MaybeSentinel:
-    if isinstance(param.equal, cst.AssignEqual) or param.annotation is not None:
-        return param.equal
-    return tight()
+    """The parameter with another name, without what was said of its type."""
+    return param.with_changes(name=cst.Name(operation.name), annotation=None)
 
 
 def add_parameter(function: cst.FunctionDef, original: cst.FunctionDef, operation: AddParameter) -> cst.FunctionDef:
     """The function with one more parameter. `original` still has the names that `after` means."""
     new = cst.Param(cst.Name(operation.name))
-    if operation.default is not None:
-        new = new.with_changes(default=cst.parse_expression(operation.default), equal=tight())
     params = function.params
     opening = function.whitespace_before_params
     front = [name_of(param.name) for param in original.params.posonly_params]

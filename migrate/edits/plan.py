@@ -13,7 +13,7 @@ for. It never sees another rule's output, and nothing is edited until `migrate.e
 * Templates are Python source; `{name}` is filled by the part of that name: text, a node inside the rewritten one, or a
   selector (`migrate.edits.parts`). What comes from the source comes with its own edits made. Parentheses are added
   where precedence asks for them, and an original's own are kept where it stood.
-* `reason` is shown in the report. `group` ties edits that only make sense together: `drop_group` takes all of them.
+* `group` ties edits that only make sense together: `drop_group` takes all of them.
 * Two edits that want one place: the first planned is made, the other is in `conflicts`. Edits inside a removed
   statement are swallowed. What cannot be done for sure is not planned but `refused`, with the reason. Neither raises:
   look at both when the rules have run, and drop the groups they belong to. A mistake of the rule (a node of another
@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import ast
 import re
-import tokenize
 from dataclasses import replace
 from functools import cached_property
 from textwrap import dedent
@@ -63,20 +62,17 @@ class Plan:
         self.lost_comments: dict[str, tuple[str, ...]] = {}  # by path, filled by `apply`: "12: # text"
         self._edits: dict[str, list[Edit]] = {file.path: [] for file in files}
         self._settled: dict[str, Settled] = {}
-        self._lines: dict[str, list[str]] = {}
         self._nearest: EditableFile | None = None
 
     # -------------------------------------------------------------- expressions
 
-    def rewrite(
-        self, expr: ast.expr, template: str, *, rule: str, reason: str = "", group: str = "", **parts: Part
-    ) -> None:
+    def rewrite(self, expr: ast.expr, template: str, *, rule: str, group: str = "", **parts: Part) -> None:
         """Replace an expression by the template."""
         check_expression(template, parts)
         file = self._file_of(expr)
         resolved = resolve(template, parts, expr, file.index)
         written = [fill(template, dict.fromkeys(parts, "x")), *(part for _, part in resolved if isinstance(part, str))]
-        self._add(expr, do.Rewrite(template, resolved), rule, reason, group, written)
+        self._add(expr, do.Rewrite(template, resolved), rule, group, written)
 
     def add_argument(
         self,
@@ -86,7 +82,6 @@ class Plan:
         rule: str,
         position: int | None = None,
         keyword: str | None = None,
-        reason: str = "",
         group: str = "",
     ) -> None:
         """Give a call one more argument: by keyword, before the `position`-th, or after the last positional one."""
@@ -95,7 +90,7 @@ class Plan:
             raise ValueError(f"the argument {code} is given by keyword or by position, not both.")
         if keyword is not None and any(argument.arg == keyword for argument in call.keywords):
             raise ValueError(f"`{ast.unparse(call)}` already has {keyword}=. Use replace_argument.")
-        self._add(call, do.AddArgument(code, position, keyword), rule, reason, group, [code])
+        self._add(call, do.AddArgument(code, position, keyword), rule, group, [code])
 
     def replace_argument(
         self,
@@ -105,7 +100,6 @@ class Plan:
         *,
         rule: str,
         keyword: str | None = None,
-        reason: str = "",
         group: str = "",
     ) -> None:
         """Give an argument another value and, where `keyword` is given, another keyword."""
@@ -114,59 +108,51 @@ class Plan:
         starred = isinstance(argument, ast.Starred) or (isinstance(argument, ast.keyword) and argument.arg is None)
         if not starred:
             value = argument.value if isinstance(argument, ast.keyword) else argument
-            self.rewrite(value, code, rule=rule, reason=reason, group=group)
+            self.rewrite(value, code, rule=rule, group=group)
         if starred or keyword is not None:
             new = do.ReplaceArgument(index, code if starred else None, keyword)
-            self._add(call, new, rule, reason, group, [code])
+            self._add(call, new, rule, group, [code])
 
-    def remove_argument(
-        self, call: ast.Call, argument: ast.expr | ast.keyword, *, rule: str, reason: str = "", group: str = ""
-    ) -> None:
+    def remove_argument(self, call: ast.Call, argument: ast.expr | ast.keyword, *, rule: str, group: str = "") -> None:
         """Take an argument from a call; its other arguments keep their layout."""
-        self._add(call, do.RemoveArgument(_position(call, argument)), rule, reason, group)
+        self._add(call, do.RemoveArgument(_position(call, argument)), rule, group)
 
     # -------------------------------------------------------------- statements
 
-    def replace(
-        self, stmt: ast.stmt, code: str, *, rule: str, reason: str = "", group: str = "", **parts: Part
-    ) -> None:
+    def replace(self, stmt: ast.stmt, code: str, *, rule: str, group: str = "", **parts: Part) -> None:
         """Replace a statement by one or more. `ITSELF`, `BODY` and `ORELSE` may fill a line of their own."""
         check_statements(code, parts)
         resolved = resolve(code, parts, stmt, self._file_of(stmt).index)
-        self._add(stmt, do.Replace(dedent(code).strip("\n"), resolved), rule, reason, group)
+        self._add(stmt, do.Replace(dedent(code).strip("\n"), resolved), rule, group)
 
-    def remove(self, stmt: ast.stmt, *, rule: str, reason: str = "", group: str = "") -> None:
+    def remove(self, stmt: ast.stmt, *, rule: str, group: str = "") -> None:
         """Take a statement away, with everything in it."""
-        self._add(stmt, do.Remove(), rule, reason, group)
+        self._add(stmt, do.Remove(), rule, group)
 
     def insert_before(
         self, stmt: ast.stmt, code: str, *, rule: str, spaced: bool = False, late: bool = False,
-        reason: str = "", group: str = "",
+        group: str = "",
     ) -> None:  # fmt: skip
         """Put statements before one, above its comments; `late`: below what else is put there, whoever plans first."""
-        self._insert(stmt, do.Insert(code, True, spaced, late), (rule, reason, group))
+        self._insert(stmt, do.Insert(code, True, spaced, late), (rule, group))
 
     def insert_after(
         self, stmt: ast.stmt, code: str, *, rule: str, spaced: bool = False, late: bool = False,
-        reason: str = "", group: str = "",
+        group: str = "",
     ) -> None:  # fmt: skip
         """Put statements after one; `late`: below what else is put there, whoever plans first."""
-        self._insert(stmt, do.Insert(code, False, spaced, late), (rule, reason, group))
+        self._insert(stmt, do.Insert(code, False, spaced, late), (rule, group))
 
-    def _insert(self, stmt: ast.stmt, insert: do.Insert, who: tuple[str, str, str]) -> None:
+    def _insert(self, stmt: ast.stmt, insert: do.Insert, who: tuple[str, str]) -> None:
         check_statements(insert.code)
         self._add(stmt, replace(insert, code=dedent(insert.code).strip("\n")), *who)
 
-    def guard(
-        self, first: ast.stmt, last: ast.stmt, test: str, *, rule: str, reason: str = "", group: str = ""
-    ) -> None:
+    def guard(self, first: ast.stmt, last: ast.stmt, test: str, *, rule: str, group: str = "") -> None:
         """Put siblings, `first` to `last`, under `if test:`. Neighbours with the same test share one `if`."""
         check_expression(test)
-        self._wrap(first, last, f"if {test}", True, (rule, reason, group))
+        self._wrap(first, last, f"if {test}", True, (rule, group))
 
-    def wrap(
-        self, first: ast.stmt, last: ast.stmt, header: str, *, rule: str, reason: str = "", group: str = ""
-    ) -> None:
+    def wrap(self, first: ast.stmt, last: ast.stmt, header: str, *, rule: str, group: str = "") -> None:
         """Put siblings, `first` to `last`, into a block: `header` is "with accelerator.accumulate(model)".
 
         What is inserted before `first` or after `last` stays outside. Of two blocks around the same statements the one
@@ -174,26 +160,24 @@ class Plan:
         """
         header = header.strip().removesuffix(":")
         check_statements(f"{header}:\n    pass")
-        self._wrap(first, last, header, False, (rule, reason, group))
+        self._wrap(first, last, header, False, (rule, group))
 
-    def _wrap(self, first: ast.stmt, last: ast.stmt, header: str, merges: bool, who: tuple[str, str, str]) -> None:
+    def _wrap(self, first: ast.stmt, last: ast.stmt, header: str, merges: bool, who: tuple[str, str]) -> None:
         index = self._file_of(first).index
         start, end = index.find(first), index.find(last)
         if not start or not end or index.block(first) is not index.block(last) or end.stmt < start.stmt:
             raise ValueError(f"{header}: the last statement must be a later sibling of the first, or the first itself.")
         self._add(first, do.Wrap(end.stmt, header, merges), *who, end_line=last.end_lineno)
 
-    def fold(
-        self, stmt: ast.If, *, keep: Literal["body", "orelse"], rule: str, reason: str = "", group: str = ""
-    ) -> None:
+    def fold(self, stmt: ast.If, *, keep: Literal["body", "orelse"], rule: str, group: str = "") -> None:
         """Replace an `if` statement by the statements of its body, or of its else part (by nothing if it has none)."""
-        self._add(stmt, do.Fold(do.Branch(keep)), rule, reason, group)
+        self._add(stmt, do.Fold(do.Branch(keep)), rule, group)
 
-    def unwrap(self, stmt: ast.With | ast.AsyncWith | ast.If, *, rule: str, reason: str = "", group: str = "") -> None:
+    def unwrap(self, stmt: ast.With | ast.AsyncWith | ast.If, *, rule: str, group: str = "") -> None:
         """Replace a `with` statement, or an `if` without else, by its body."""
         if isinstance(stmt, ast.If) and stmt.orelse:
             raise ValueError("an if statement with an else part cannot be unwrapped. Say which branch: fold().")
-        self._add(stmt, do.Unwrap(), rule, reason, group)
+        self._add(stmt, do.Unwrap(), rule, group)
 
     # -------------------------------------------------------------- parameters
 
@@ -204,44 +188,32 @@ class Plan:
         *,
         rule: str,
         after: str | None = None,
-        default: str | None = None,
-        reason: str = "",
         group: str = "",
     ) -> None:
         """Give a function one more parameter: after the one called `after`, or after the last positional one.
 
         Where `after` is the empty string it is the first.
         """
-        if default is not None:
-            check_expression(default)
-        check_parameter(function, name, after, has_default=default is not None)
-        self._add(function, do.AddParameter(name, after, default), rule, reason, group)
+        check_parameter(function, name, after)
+        self._add(function, do.AddParameter(name, after), rule, group)
 
     def remove_parameter(
         self, function: ast.FunctionDef | ast.AsyncFunctionDef, parameter: ast.arg, *, rule: str, group: str = ""
     ) -> None:
         """Take a parameter from a function; its uses and the calls are not touched."""
-        self._add(function, do.RemoveParameter(parameter.arg), rule, "", group)
+        self._add(function, do.RemoveParameter(parameter.arg), rule, group)
 
-    def rename_parameter(
-        self, parameter: ast.arg, name: str, *, rule: str, annotation: str | None = None, default: str | None = None,
-        reason: str = "", group: str = "",
-    ) -> None:  # fmt: skip
-        """Give a parameter another name; its uses are not touched.
-
-        `annotation` and `default` stay as they are where None is given; the empty string drops them.
-        """
-        for code in filter(None, (annotation, default)):
-            check_expression(code)
+    def rename_parameter(self, parameter: ast.arg, name: str, *, rule: str, group: str = "") -> None:
+        """Give a parameter another name, without its annotation; its uses are not touched."""
         if not name.isidentifier():
             raise ValueError(f"{name!r} is not a name.")
-        self._add(parameter, do.RenameParameter(name, annotation, default), rule, reason, group)
+        self._add(parameter, do.RenameParameter(name), rule, group)
 
     # -------------------------------------------------------------- imports
 
     def add_import(
         self, path: str, module: str, name: str | None = None, *, used: int | None = None, rule: str,
-        reason: str = "", group: str = "",
+        group: str = "",
     ) -> None:  # fmt: skip
         """Import `name` from `module`, or `module` itself, in a file: sorted into place, nothing if it is there.
 
@@ -249,18 +221,15 @@ class Plan:
         """
         if path not in self._edits:
             raise ValueError(f"{path} is not one of the plan's files.")
-        before = f"import {module}" if name is None else f"from {module} import {name}"
-        new = do.Edit(rule, path, Address(-1), do.AddImport(module, name, used), 1, 1, before, reason, group)
+        new = do.Edit(rule, path, Address(-1), do.AddImport(module, name, used), 1, 1, group)
         self._append(new)
 
-    def drop_import(
-        self, stmt: ast.Import | ast.ImportFrom, name: str, *, rule: str, reason: str = "", group: str = ""
-    ) -> None:
+    def drop_import(self, stmt: ast.Import | ast.ImportFrom, name: str, *, rule: str, group: str = "") -> None:
         """Drop one name, as it is bound or as it is imported, from an import; the statement with its last name."""
         names = [number for number, alias in enumerate(stmt.names) if name in (alias.asname, alias.name)]
         if not names:
             raise ValueError(f"`{ast.unparse(stmt)}` does not import {name}.")
-        self._add(stmt, do.DropAlias(names[0]), rule, reason, group)
+        self._add(stmt, do.DropAlias(names[0]), rule, group)
 
     # -------------------------------------------------------------- questions
 
@@ -323,7 +292,6 @@ class Plan:
         node: ast.AST,
         operation: Operation,
         rule: str,
-        reason: str,
         group: str,
         written: Iterable[str] = (),
         *,
@@ -338,8 +306,7 @@ class Plan:
             self._refuse(rule, file.path, line, "quotes and backslashes cannot be put into an f-string", group)
         else:
             end = end_line or getattr(node, "end_lineno", None) or line
-            before = self._snippet(file, node)
-            self._append(do.Edit(rule, file.path, address, operation, line, end, before, reason, group))
+            self._append(do.Edit(rule, file.path, address, operation, line, end, group))
 
     def _append(self, edit: Edit) -> None:
         self._edits[edit.path].append(edit)
@@ -359,30 +326,12 @@ class Plan:
         self._nearest = found
         return found
 
-    def _snippet(self, file: EditableFile, node: ast.AST) -> str:
-        """The node's source on one line; of a statement only its first line."""
-        lines = self._lines.get(file.path)
-        if lines is None:
-            lines = self._lines[file.path] = _decoded_lines(file.content)
-        if not isinstance(node, (ast.expr, ast.arg)) or file.index.is_inside_string(node):
-            return lines[getattr(node, "lineno", 1) - 1].strip()
-        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-        text = "\n".join(lines[first : last + 1]).encode()
-        cut = len(lines[last].encode()) - (node.end_col_offset or 0)
-        return " ".join(text[node.col_offset : len(text) - cut].decode(errors="replace").split())
-
 
 def _position(call: ast.Call, argument: ast.expr | ast.keyword) -> int:
     for number, written in enumerate(arguments_of(call)):
         if written is argument:
             return number
     raise ValueError(f"`{ast.unparse(argument)}` is not an argument of `{ast.unparse(call)}`. Pass one of its nodes.")
-
-
-def _decoded_lines(content: bytes) -> list[str]:
-    parts = iter(content.splitlines(keepends=True))
-    encoding, _ = tokenize.detect_encoding(lambda: next(parts, b""))
-    return re.split(r"\r\n|\r|\n", content.decode(encoding))
 
 
 def _modules(files: Iterable[EditableFile]) -> Iterable[str]:

@@ -71,7 +71,7 @@ class Settled:
 def settle(index: Index, edits: Sequence[Edit], pure: Collection[str | ast.Call], local: Collection[str]) -> Settled:
     """Decide what is made. `local` has names of modules that are the project's own."""
     kept, agreed, conflicts = _without_conflicts(edits, index)
-    kept, dropped = _whole_imports(kept, index)
+    dropped = _whole_imports(kept, index)
     swallowed = _swallowed(kept, dropped, index)
     remaining = [edit for edit in kept if edit not in swallowed]
     imports = _imports([edit for edit in remaining if isinstance(edit.operation, AddImport)], index, local)
@@ -131,14 +131,14 @@ def _span(edit: Edit, index: Index) -> tuple[int, int]:
 # ------------------------------------------------------------------ what goes away
 
 
-def _whole_imports(edits: list[Edit], index: Index) -> tuple[list[Edit], set[int]]:
-    """The edits, and numbers of the import statements that lose all their names."""
+def _whole_imports(edits: list[Edit], index: Index) -> set[int]:
+    """Numbers of the import statements that lose all their names."""
     lost: dict[int, set[int]] = {}
     for edit in edits:
         if isinstance(edit.operation, DropAlias):
             lost.setdefault(edit.address.stmt, set()).add(edit.operation.index)
     names = {number: getattr(index.statements[number], "names", ()) for number in lost}
-    return edits, {number for number, indexes in lost.items() if len(indexes) == len(names[number])}
+    return {number for number, indexes in lost.items() if len(indexes) == len(names[number])}
 
 
 def _swallowed(edits: list[Edit], dropped: set[int], index: Index) -> set[Edit]:
@@ -269,8 +269,6 @@ def _imports(edits: list[Edit], index: Index, local: Collection[str]) -> dict[Ed
 
 class _Shared(Operation):
     """Carried out by another edit."""
-
-    kind = "import"
 
 
 def _statements(placed: Iterable[tuple[Address, Operation]], dropped: Iterable[int]) -> dict[int, StatementEdits]:

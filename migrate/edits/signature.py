@@ -14,10 +14,8 @@ def behind(name: str, names: Sequence[str]) -> int:
     return names.index(name) + 1 if name else 0
 
 
-def check_parameter(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, after: str | None, *, has_default: bool
-) -> None:
-    """Does nothing if the parameter can stand there.
+def check_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, after: str | None) -> None:
+    """Does nothing if the parameter, which has no default, can stand there.
 
     Raises:
         ValueError: it is no name, the name is taken, or Python would not accept it there.
@@ -31,12 +29,8 @@ def check_parameter(
         raise ValueError(f"{function.name}() has no positional parameter {after!r}. It has: {', '.join(names)}.")
     place = len(names) if after is None else behind(after, names)
     required = len(names) - len(function.args.defaults)
-    if not has_default and place > required:
+    if place > required:
         raise ValueError(
             f"{name} of {function.name}() would follow {names[place - 1]}, which has a default. "
-            "Give it one, or name a parameter without default in after=."
-        )
-    if has_default and place < required:
-        raise ValueError(
-            f"{name} of {function.name}() has a default and would come before {names[place]}, which has none."
+            "Name a parameter without default in after=."
         )

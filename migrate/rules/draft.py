@@ -35,7 +35,7 @@ class Draft:
 
     def rewrite(self, node: ast.expr, template: str, **parts: Part) -> None:
         """Replace an expression; `{name}` in the template is a part: source text, or a piece of the node itself."""
-        self.plan.rewrite(node, template, rule=self.code, reason="", group=self.group, **parts)
+        self.plan.rewrite(node, template, rule=self.code, group=self.group, **parts)
 
     def unwrap_call(self, node: ast.Call, position: int = 0) -> None:
         """`f(x)` gives way to `x`."""
@@ -56,7 +56,7 @@ class Draft:
     def join(self, node: ast.expr, word: str, parts: Mapping[str, ast.expr]) -> None:
         """Replace an expression by some of its parts with a word between them."""
         template = word.join(f"{{{name}}}" for name in parts)
-        self.plan.rewrite(node, template, rule=self.code, reason="", group=self.group, **parts)
+        self.plan.rewrite(node, template, rule=self.code, group=self.group, **parts)
 
     # --- statements -------------------------------------------------------------------------------------------------
 
@@ -113,11 +113,11 @@ class Draft:
 
     def rename_parameter(self, parameter: ast.arg, name: str) -> None:
         """Give a parameter another name, in the signature only; what was said of its type no longer holds."""
-        self.plan.rename_parameter(parameter, name, annotation="", rule=self.code, group=self.group)
+        self.plan.rename_parameter(parameter, name, rule=self.code, group=self.group)
 
     def add_parameter(self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, after: str) -> None:
         """Add a parameter after another one (the empty string: as the first)."""
-        self.plan.add_parameter(function, name, after=after, default=None, rule=self.code, group=self.group)
+        self.plan.add_parameter(function, name, after=after, rule=self.code, group=self.group)
 
     def quoted(self, node: ast.AST, code: str) -> str:
         """The code with the quotes that the file of a node uses most; code is written with single quotes."""

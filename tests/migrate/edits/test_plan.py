@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from migrate.edits import BODY, ITSELF, RECEIVER, VALUE, Plan, PlannedFile, argument
+from migrate.edits.edit import Remove, Rewrite
 from migrate.source.address import Index
 
 
@@ -65,8 +66,8 @@ def test_removal_swallows_what_is_inside(edit):
     e.do("rewrite", e.expr("c"), "x").do("remove", e.stmt("if"))
     assert e.text() == "d()\n"
     assert e.plan.conflicts == ()
-    assert [edit.kind for edit in e.plan.edits()] == ["remove"]
-    assert [edit.kind for edit in e.plan.settled(e.file).swallowed] == ["rewrite"]
+    assert [type(edit.operation) for edit in e.plan.edits()] == [Remove]
+    assert [type(edit.operation) for edit in e.plan.settled(e.file).swallowed] == [Rewrite]
 
 
 def test_a_fold_swallows_the_other_branch_and_the_test(edit):
@@ -88,17 +89,10 @@ def test_what_cannot_be_edited_is_refused_with_a_reason(edit):
 
 def test_questions(edit):
     e = edit("x = 1\nfor a in b:\n    loss = f(\n        c)\n    loss.backward()\n")
-    e.do("rewrite", e.expr("f(c)"), "g()", rule="MIG105", reason="why").do("remove", e.stmt("loss.b"), rule="MIG106")
+    e.do("rewrite", e.expr("f(c)"), "g()", rule="MIG105").do("remove", e.stmt("loss.b"), rule="MIG106")
     first, second = e.plan.edits("train.py")
-    assert (first.rule, first.line, first.end_line, first.kind, first.before, first.reason) == (
-        "MIG105",
-        3,
-        4,
-        "rewrite",
-        "f( c)",
-        "why",
-    )
-    assert (second.rule, second.line, second.kind, second.before) == ("MIG106", 5, "remove", "loss.backward()")
+    assert (first.rule, first.line, first.end_line, type(first.operation)) == ("MIG105", 3, 4, Rewrite)
+    assert (second.rule, second.line, second.end_line, type(second.operation)) == ("MIG106", 5, 5, Remove)
     assert e.plan.touched == ("train.py",)
     assert e.plan.touches(e.file)
     assert e.plan.edits("other.py") == ()
