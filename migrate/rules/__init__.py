@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from migrate.edits import Plan
     from migrate.options import Options
     from migrate.programs.prepare.visitors import Visitor
+    from migrate.rules.rule import Rule
     from migrate.source.project import SourceFile
-from migrate.rules.rule import Rule
 
 #: In the order in which they write. Those that ask for the accelerator come before `saving` and `output`, which prefer
 #: the functions that have it; `device_choice` needs to know every function that got a parameter; `accelerator` hands it

@@ -71,9 +71,9 @@ class Settings:
         """A list of texts; empty where the key is not there."""
         return tuple(self.table.get(key, ()))
 
-    def flag(self, key: str, *, default: bool = False) -> bool:
-        """A yes or no."""
-        return bool(self.table.get(key, default))
+    def flag(self, key: str) -> bool:
+        """A yes or no that is there."""
+        return bool(self.table[key])
 
 
 def settings(folders: Iterable[Path], named: str | None = None) -> Settings | None:

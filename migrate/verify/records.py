@@ -82,7 +82,6 @@ class Saved:
     """A call of `torch.save`."""
 
     path: str  # below the copy
-    place: str
     content: Any
 
 
@@ -122,7 +121,6 @@ class Record:
 
     root: str
     gpus: int = 0
-    torch: str = ""
     has_kernel_fence: bool = False
     losses: list[Loss] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -231,7 +229,7 @@ def _file(record: Record, event: dict[str, Any]) -> None:
 
 
 def _saved(record: Record, event: dict[str, Any]) -> None:
-    record.saved.append(Saved(event["path"], event["place"], event["content"]))
+    record.saved.append(Saved(event["path"], event["content"]))
 
 
 def _renamed(record: Record, event: dict[str, Any]) -> None:
@@ -251,7 +249,7 @@ def _unsteady(record: Record, event: dict[str, Any]) -> None:
 
 
 def _start(record: Record, event: dict[str, Any]) -> None:
-    record.gpus, record.torch = event["gpus"], event["torch"]
+    record.gpus = event["gpus"]
 
 
 def _joined(record: Record, event: dict[str, Any]) -> None:

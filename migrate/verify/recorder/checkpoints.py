@@ -37,7 +37,7 @@ class Checkpoints:
             path = os.path.abspath(os.fspath(name)) if isinstance(name, str | os.PathLike) and name else ""
             if isinstance(f, str | os.PathLike):
                 self._fence.check(f)  # it is opened by C code
-            self._journal.write("saved", path=path, place=self._journal.place(), content=described(obj))
+            self._journal.write("saved", path=path, content=described(obj))
             run(obj, f, *arguments, **options)
             self._try_others(path, obj)
 

@@ -35,7 +35,7 @@ class Session:
 
         torch.set_num_threads(1)
         gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        self._journal.write("start", torch=str(torch.__version__), gpus=gpus)
+        self._journal.write("start", gpus=gpus)
         training = Training(self._journal, order)
         training.watch()
         self._output = Output(self._journal)

@@ -87,7 +87,7 @@ class Training:
         run = kind.step
 
         def step(scheduler: Any, *arguments: Any, **options: Any) -> Any:
-            self._journal.write("plateau", place=self._journal.place())
+            self._journal.write("plateau")
             return run(scheduler, *arguments, **options)
 
         kind.step = step
@@ -135,7 +135,6 @@ class Training:
             devices=sorted({parameter.device.type for parameter in some}),
             types=sorted({*self._types, *(_name(parameter.dtype) for parameter in some)}),
             draws=self._draws,
-            passes=self._journal.passes,
         )
         self._draws = False
         self._drawn = standing()
