@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.report.diff import name_of
 from migrate.report.fingerprint import fingerprints
 from migrate.report.formats.about import TOOL, About, Documented
+from migrate.report.groups import group
 from migrate.report.model import Kind
 from migrate.report.pieces import pieces
 from migrate.report.place import region_in_file
@@ -103,12 +104,12 @@ def _result(
 
 
 def _fixed(report: Report) -> dict[Finding, list[Change]]:
-    """The changes of each program, at the first of its loops: a second one that carries them would apply them twice."""
+    """The changes that belong together, at the first of their loops: a second one would apply them twice."""
     fixed: dict[Finding, list[Change]] = {}
     waiting = {change.path: change for change in report.changes}
     for loop in report.of(Kind.LOOP):
-        group = {loop.path}.union(*(set(s.files) for s in report.summaries if loop.path in s.files))
-        if loop.converts and (taken := [waiting.pop(path) for path in sorted(group) if path in waiting]):
+        tied = group(loop.path, report.summaries)
+        if loop.converts and (taken := [waiting.pop(path) for path in sorted(tied) if path in waiting]):
             fixed[loop] = taken
     return fixed
 

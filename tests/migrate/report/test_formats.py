@@ -183,6 +183,20 @@ def test_sarif_fixes_make_the_new_file_once():
         assert applied(old, edits) == new
 
 
+def test_a_sarif_fix_is_whole_where_programs_share_files():
+    names = ("a.py", "b.py", "shared.py", "other.py")
+    loops = tuple(Finding("MIG001", name, 1, 1, 1, "a loop", "", Kind.LOOP, converts=True) for name in names[:2])
+    tied = (("a.py", "shared.py"), ("other.py", "shared.py"), ("b.py", "other.py"))
+    run = Report(
+        loops,
+        tuple(Summary(files[0], "", files) for files in tied),
+        tuple(Change(name, b"x\n", b"y\n") for name in names),
+    )
+    (made,) = told(run, "sarif")["runs"]
+    (fix,) = [fix for result in made["results"] for fix in result.get("fixes", ())]
+    assert [each["artifactLocation"]["uri"] for each in fix["artifactChanges"]] == sorted(names)
+
+
 def test_sarif_of_nothing():
     (run,) = told(Report(), "sarif")["runs"]
     assert (run["results"], run["invocations"][0]["executionSuccessful"]) == ([], True)
