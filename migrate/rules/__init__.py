@@ -112,8 +112,6 @@ PURE_CALLS = {
     "isinstance",
     "len",
 }
-
-
 PURE_METHODS = ("startswith", "endswith", "lower", "upper", "strip", "isdigit")
 
 
@@ -299,18 +297,20 @@ def _write(conversion: Conversion, plan: Plan, options: Options, group: str, sai
 
 
 def _all_selected(program: Program, options: Options) -> bool:
+    """Whether no rule that the conversion needs was left out; told under the code of loops, which is not left out."""
     only_find = (unconverted, guarded_collective)
     missing = [r for r in RULES if not r.optional and not options.wants(r.code) and r not in only_find]
-    for each in missing[:1]:
-        program.refusals.append(
-            Refusal(
-                program.training[0].node,
-                each.code,
-                f"the conversion needs {each.code} ({each.name}), which is not selected",
-                f"select it too: --select ...,{each.code}",
-            )
-        )
-    return not missing
+    if not missing:
+        return True
+    first, codes = missing[0], ",".join(each.code for each in missing)
+    it, more = ("it", ", which is") if len(missing) == 1 else ("them", f" and {len(missing) - 1} more, which are")
+    if any(each.code.startswith(start) for each in missing for start in options.ignore):
+        why, way_out = "ignored", f"take {it} out of what is ignored: {codes}"
+    else:
+        why, way_out = "not selected", f"select {it} too: --select ...,{codes}"
+    what = f"the conversion needs {first.code} ({first.name}){more} {why}"
+    program.refusals.append(Refusal(program.training[0].node, unconverted.code, what, way_out))
+    return False
 
 
 def _clashes(plan: Plan, program: Program, group: str) -> list[Refusal]:
@@ -348,8 +348,9 @@ def _flag(facts: Facts, program: Program, loop: LoopFact, converts: bool) -> Fin
     if converts:
         message, hint = "training loop in plain PyTorch", "migrate --write converts it"
     else:
-        codes = ", ".join(dict.fromkeys(refusal.code for refusal in program.refusals))
-        message, hint = f"training loop in plain PyTorch, not converted ({codes})", ""
+        reasons = dict.fromkeys(refusal.code for refusal in program.refusals if refusal.code != unconverted.code)
+        codes = f" ({', '.join(reasons)})" if reasons else ""
+        message, hint = f"training loop in plain PyTorch, not converted{codes}", ""
     return finding(facts, loop.node, unconverted.code, message, hint, Kind.LOOP, name, converts=converts)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -155,6 +156,26 @@ def test_options_that_exclude_each_other():
     ):
         result = migrate("train.py", *arguments)
         assert (result.exit_code, says in result.stderr) == (2, True), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why", "way_out"),
+    [
+        (["--ignore", "MIG105"], "MIG105 (backward-call), which is ignored", "take it out of what is ignored: MIG105"),
+        (["--ignore", "MIG1"], " more, which are ignored", "take them out of what is ignored: MIG104,MIG113,"),
+        (["--select", "MIG001"], " more, which are not selected", "select them too: --select ...,MIG104,MIG113,"),
+    ],
+)
+def test_a_rule_that_the_conversion_needs_and_is_left_out_is_told_with_all_like_it(arguments, why, way_out):
+    write("a.py")
+    result = migrate("a.py", "--check", *arguments)
+    assert result.exit_code == 1
+    assert "MIG001 training loop in plain PyTorch, not converted\n" in result.stdout
+    assert "MIG001 the conversion needs MIG1" in result.stdout
+    assert (why in result.stdout, way_out in result.stdout) == (True, True), result.stdout
+    if "--select" in arguments:
+        needed = re.search(r"\.\.\.,(\S+)", result.stdout)[1]
+        assert "--write converts it" in migrate("a.py", "--check", "--select", needed).stdout
 
 
 # ----------------------------------------------------------------------------------------------------- patterns, files
