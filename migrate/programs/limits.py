@@ -235,6 +235,8 @@ def _needed_wrappers(facts: Facts, loops: Loops, program: Program) -> Iterator[R
 
 def _split_by_hand(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """A model that runs on all GPUs, in every process, wherever that is not the part for several GPUs of an `if`."""
+    if program.home is None:
+        return
     for call in splitting(facts, units_of(facts, program), program.model_origins):
         if not any(for_one_device(facts, [call])):
             why = "the program splits its batches over the GPUs itself here: each process would take all of them"

@@ -63,3 +63,39 @@ def test_another_model_may_be_split(convert_text):
     report, _ = convert_text(source.format(several="torch.cuda.is_available()", split="on_all(teacher, x)"))
 
     assert "splits its batches" not in " ".join(f.message for f in report.of(Kind.LEFT))
+
+
+TWO_NAMES = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self):
+        self.model = nn.Linear(2, 1)
+        nn.parallel.replicate(self.model, [0])
+
+    def load(self):
+        return DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+
+    def step(self, optimizer, x, y):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(self.model(x), y).backward()
+        optimizer.step()
+
+
+def run(step, batches, optimizers):
+    for x, y in batches:
+        step(optimizers[0], x, y)
+
+
+trainer = Trainer()
+run(trainer.step, trainer.load(), [torch.optim.SGD(p.parameters(), 0.1) for p in [trainer.model]])
+"""
+
+
+def test_a_program_without_a_place_for_prepare_is_told_so(convert_text):
+    report, _ = convert_text(TWO_NAMES)
+
+    assert "MIG999" not in {finding.code for finding in report.findings}
