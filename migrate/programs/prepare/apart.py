@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import origins
 from migrate.analysis.syntax import blocks, writes
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If) -> 
 
     Where there is another branch, the same condition must guard a place that uses the object.
     """
+    if any(_is_given(facts, named, statement) for statement in named.statements):
+        return False
     names = {named.target, _holder(named)}
     if any(names & _named(block, ast.Store) for block in blocks(made) if not _holds(block, named.statements[0])):
         return False
@@ -100,6 +103,12 @@ def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If) -> 
         for module in modules
         for node in facts.tree_of(module).nodes
     )
+
+
+def _is_given(facts: Facts, named: Named, statement: ast.stmt) -> bool:
+    """Whether a statement only wraps or moves the object: `model = DataParallel(model)`."""
+    read = (n for n in ast.walk(statement) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load))
+    return any(origins(facts.values(node), named.role) & named.origins for node in read)
 
 
 def _named_around(facts: Facts, made: ast.If) -> set[str]:
