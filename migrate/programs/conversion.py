@@ -49,13 +49,13 @@ from migrate.programs.reach.before import earlier
 from migrate.programs.reach.comprehensions import taken_apart
 from migrate.programs.reach.outsiders import is_inside_model, units_of
 from migrate.programs.reach.reached import reached
-from migrate.programs.schedule.rates import Rates, counted_in_batches, measured_for_epochs, rates, shortened
+from migrate.programs.schedule.rates import EitherWay, Rates, counted_in_batches, measured_for_epochs, rates, shortened
 from migrate.programs.schedule.schedulers import Schedule, schedules
 from migrate.programs.stages import NoPlace, Stages, tell_apart
 from migrate.programs.training.closures import returned_losses, unanswered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
@@ -266,20 +266,29 @@ def _place(
     planned: tuple[Schedule, ...],
     units: set[Unit],
     own: tuple[Argument, ...],
+    measured: Collection[ast.AST] = (),
 ) -> tuple[Placement, tuple[Named, ...]]:
     """The places, and the schedulers that are prepared: stepped per batch, with a horizon in one process's batches.
 
     A horizon measured with len(loader) after prepare already counts the batches of N processes: that scheduler stays.
-    One that is stepped per epoch is made before prepare, which divides that length.
+    One that is stepped per epoch is made before prepare, which divides that length. Where a length is set against
+    steps, the loader is prepared before it is `measured`.
     """
     objects = [*loaders, *program.models, *program.optimizers]
     asked = (*arguments(facts, loops, program), *own)
-    first = place(facts, loops, program, objects, units, asked)
-    taken = counted_in_batches(facts, loops, program, units, planned, first.stages)
+    first = place(facts, loops, program, objects, units, asked, measured)
+    try:
+        taken = counted_in_batches(facts, loops, program, units, planned, first.stages)
+    except EitherWay as error:
+        if measured:
+            raise
+        return _place(facts, loops, program, loaders, planned, units, own, error.measured)
     above = [*taken, *measured_for_epochs(facts, program, planned, first.stages)]
     if not above:
         return first, ()
-    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in above)], units, asked)
+    placement = place(
+        facts, loops, program, [*objects, *(schedule.named for schedule in above)], units, asked, measured
+    )
     for schedule in measured_for_epochs(facts, program, planned, placement.stages):
         raise NoPlace(shortened(schedule.named.place(facts)))
     taken = counted_in_batches(facts, loops, program, units, planned, placement.stages)

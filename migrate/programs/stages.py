@@ -19,7 +19,7 @@ from migrate.programs.home.places import Unplaced, placed
 from migrate.programs.program import Program, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.programs.home.naming import Named
@@ -105,15 +105,17 @@ def tree_of(facts: Facts, unit: Unit) -> Tree:
     return facts.tree(unit.tree if isinstance(unit, Module) else unit.node)
 
 
-def staged(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named]) -> Stages:
-    """The stages of what is prepared.
+def staged(
+    facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named], measured: Collection[ast.AST] = ()
+) -> Stages:
+    """The stages of what is prepared; loaders before the home asks for their lengths where these are `measured`.
 
     Raises:
         NoPlace: something is used before it can be prepared, or made anew where it is prepared.
     """
     assert program.home is not None
     prepared = list(prepared)
-    walk = _Walk(facts, loops, program, [named for named in prepared if named.unit is None])
+    walk = _Walk(facts, loops, program, [named for named in prepared if named.unit is None], frozenset(measured))
     walk.run()
     if walk.refused:
         raise NoPlace(walk.refused[0])
@@ -232,6 +234,7 @@ class _Walk:
     loops: Loops
     program: Program
     objects: list[Named]
+    measured: frozenset[ast.AST] = frozenset()  # lengths of loaders that are prepared by then
     groups: list[list[Named]] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     making: dict[ast.stmt, list[Named]] = field(default_factory=dict)
@@ -262,6 +265,10 @@ class _Walk:
             if is_used and any(named.is_made for named in pending):
                 self._end(pending)
                 pending = []
+            elif self._is_measured(tree, statement, block):
+                loaders = [named for named in pending if named.role is Role.LOADER]
+                self._end(loaders)
+                pending = [named for named in pending if named not in loaders]
             new = self._new(statement, made, pending)
             if not new:
                 continue
@@ -273,6 +280,9 @@ class _Walk:
                 self._inner(tree, statement, made, pending)
                 pending = []
         return pending
+
+    def _is_measured(self, tree: Tree, statement: ast.stmt, block: Sequence[ast.stmt]) -> bool:
+        return any(tree.in_block(length, block) is statement for length in self.measured)
 
     def _inner(self, tree: Tree, statement: ast.stmt, made: list[ast.stmt], pending: list[Named]) -> None:
         for block in blocks(statement):

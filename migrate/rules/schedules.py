@@ -23,6 +23,7 @@ A training that ends after a number of steps takes the same number on N processe
 after k steps is that of the original. Where the schedule is made for that number in one case and for the length of a
 loader in another (`t_total = args.max_steps if args.max_steps > 0 else epochs * len(loader)`), both are numbers of
 batches of one process, and the training ends by the batches of all (`step * accelerator.num_processes > max_steps`).
+In a program that distributes itself both are steps: its loader is prepared before the length is measured.
 Refused: a rate that waits for a certain batch (`if step % 1000 == 0`), that
 changes by a factor at every batch, or that goes by both kinds of numbers at once.
 Safe: on one process a prepared scheduler is the scheduler itself, and a count is multiplied by one.

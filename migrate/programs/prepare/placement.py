@@ -28,7 +28,7 @@ from migrate.programs.values.conditions import as_handed, first_named, flag, nee
 from migrate.programs.values.fetches import is_download
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Collection, Container, Iterable
     from collections.abc import Set as AbstractSet
 
     from migrate.analysis.facts import Facts
@@ -61,15 +61,18 @@ def place(
     prepared: Iterable[Named],
     units: Container[Unit],
     asked: tuple[Argument, ...] = (),
+    measured: Collection[ast.AST] = (),
 ) -> Placement:
     """The places for the accelerator, which is made with what is `asked` for, and for prepare.
+
+    The loaders whose lengths are `measured` are prepared before that.
 
     Raises:
         NoPlace: something is used before everything that prepare needs is there.
     """
     assert program.home is not None
     assert program.start is not None
-    stages = staged(facts, loops, program, prepared)
+    stages = staged(facts, loops, program, prepared, measured)
     tree = tree_of(facts, program.start)
     prepare = stages.first.spot.statement
     top = _top_block(program.start, tree, program.entry or prepare)

@@ -45,6 +45,14 @@ _UNCLEAR = {
 }
 
 
+class EitherWay(NoPlace):
+    """A schedule is made for steps, or for lengths that are measured before prepare."""
+
+    def __init__(self, refusal: Refusal, measured: tuple[ast.Call, ...]) -> None:
+        super().__init__(refusal)
+        self.measured = measured
+
+
 @dataclass(frozen=True, slots=True)
 class Rates:
     """The counts that must be multiplied by the number of processes, and what cannot be said so.
@@ -214,13 +222,13 @@ def counted_in_batches(
     """The schedulers that are stepped per batch and made for a number of one process's batches.
 
     Raises:
-        NoPlace: the horizon may be that, and may be a number of steps after which the training ends for sure.
+        EitherWay: the horizon may be that, and may be a number of steps after which the training ends for sure.
     """
     moments = Moments(facts, program, stages)
     end = end_of(facts, loops, program, moments)
     if end is not None and (either := for_either(facts, planned, end, moments)) is not None:
         if not by_samples(Counts(facts, loops, program, moments), end, units):
-            raise NoPlace(_either(facts, either))
+            raise EitherWay(_either(facts, either), either.measured)
         end = None
     found = []
     for schedule in planned:
