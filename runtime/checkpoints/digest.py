@@ -36,24 +36,12 @@ def segments(size: int) -> range:
 
 def digest(path: str | os.PathLike[str], start: int) -> str:
     """The digest of the segment that begins at `start`: 16 hexadecimal digits."""
-    data, sums = bytearray(min(_CHUNK, SEGMENT)), bytearray(SEGMENT // _ROW * _WORD)
-    words = torch.frombuffer(data, dtype=torch.int64).view(-1, _ROW // _WORD)
-    out = torch.frombuffer(sums, dtype=torch.int64)
-    done = 0
     with open(path, "rb", buffering=0) as file:
+        size = min(max(os.fstat(file.fileno()).st_size - start, 0), SEGMENT)
+        sums = Sums(size)
         file.seek(start)
-        while done < SEGMENT:
-            count = _fill(file, data)
-            if count == 0:
-                break
-            rows = -(-count // _ROW)
-            data[count : rows * _ROW] = bytes(rows * _ROW - count)
-            first = done // _ROW
-            torch.sum(words[:rows], 1, out=out[first : first + rows])
-            done += count
-            if count < len(data):
-                break
-    return hashlib.sha256(memoryview(sums)[: -(-done // _ROW) * _WORD]).hexdigest()[:16]
+        _add_all(file, sums, 0, size)  # of a file that has become shorter it is another one
+    return sums.digests()[0]
 
 
 def digests(path: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -113,6 +101,21 @@ class Sums:
         return tuple(hashlib.sha256(view[start : min(start + step, used)]).hexdigest()[:16] for start in starts)
 
 
+def _add_all(file: object, sums: Sums, start: int, stop: int) -> bool:
+    """Count the bytes from `start` (a multiple of 8) to `stop`, which the file gives next; False if it ends before."""
+    data = bytearray(_CHUNK)
+    words = torch.frombuffer(data, dtype=torch.int64)
+    while start < stop:
+        size = min(_CHUNK, stop - start)
+        if _fill(file, memoryview(data)[:size]) < size:
+            return False
+        count = -(-size // _WORD)
+        data[size : count * _WORD] = bytes(count * _WORD - size)
+        sums.add(start, words[:count])
+        start += size
+    return True
+
+
 class CheckedFile:
     """A file that is read once, into where its content is wanted, and checked on the way."""
 
@@ -158,14 +161,9 @@ class CheckedFile:
         """The digests of the file; what nobody has asked for is read now."""
         at = 0
         for start, end in [*sorted(self._counted), (self._size, self._size)]:
-            while at < start:
-                data = bytearray(_CHUNK)
-                size = min(_CHUNK, start - at)
-                self._file.seek(at)
-                if _fill(self._file, memoryview(data)[:size]) < size:
-                    return ()  # the file has become shorter
-                self._sums.add(at, torch.frombuffer(data, dtype=torch.int64)[: -(-size // _WORD)])
-                at += size
+            self._file.seek(at)
+            if not _add_all(self._file, self._sums, at, start):
+                return ()  # the file has become shorter
             at = max(at, end)
         return self._sums.digests()
 
