@@ -339,14 +339,14 @@ class Checkpointing(Files):
 
     def _restore(self, choice: Choice, kept: list[nn.Module], model_options: dict[str, Any]) -> None:
         from runtime.checkpoints.layout import SHARDED_MODEL
-        from runtime.checkpoints.restore import Restored
+        from runtime.checkpoints.restore import Targets
 
         manifest = choice.manifest
         models, optimizers, sharded = self._in_shards(
             lambda index, _: (choice.folder / SHARDED_MODEL.format(index)).is_dir()
         )
         still = set(map(id, kept))
-        Restored(
+        Targets(
             items=choice.items, models=[model for model in models if id(unwrapped(model)) in still],
             optimizers=optimizers, sharded=sharded, schedulers=self._schedulers, loaders=self._dataloaders,
             customs=self._custom_objects, scaler=self.scaler, device=self._device, world=self._world,

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from runtime import collectives
-from runtime import save as files
 from runtime.devices import moved
 from runtime.devices.generators import RNGType, state_of
 from runtime.errors import ConfigurationError
 from runtime.files import plain_model
 from runtime.precision import in_float32
 from runtime.processes import Processes
+from runtime.save import save as write_file
 from runtime.state import joined_world
 from runtime.tree import children, map_leaves, rebuilt
 
@@ -200,7 +200,7 @@ def save(
     """`torch.save` by the main process (or by one of each machine), into a file that is either whole or not there."""
     here = Processes(joined_world())
     if here.is_local_main_process if save_on_each_node else here.is_main_process:
-        files.save(obj, f, safe_serialization)
+        write_file(obj, f, safe_serialization)
 
 
 def load(f: str | os.PathLike[str] | IO[bytes], map_location: Any = None, **kwargs: Any) -> Any:

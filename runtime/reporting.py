@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch.profiler import profile
 
     from runtime.tracking import GeneralTracker
-    from runtime.tracking.choice import Choice
+    from runtime.tracking.choice import Tracker
 
 
 class Reporting(Processes):
@@ -32,7 +32,7 @@ class Reporting(Processes):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.trackers: list[GeneralTracker] = []
-        self.log_with: list[Choice] = []
+        self.log_with: list[Tracker] = []
 
     def _choose_trackers(self, log_with: Any) -> None:
         if log_with is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 import warnings
 import zipfile
@@ -15,6 +14,7 @@ from typing import Any
 from runtime.checkpoints.aside import recover
 from runtime.checkpoints.contents import Reading, read
 from runtime.checkpoints.crew import Crew
+from runtime.checkpoints.formats import safetensors_header
 from runtime.checkpoints.layout import MANIFEST, automatic_number, is_checkpoint, is_whole_state
 from runtime.checkpoints.manifest import Manifest, problems
 from runtime.errors import LoadError
@@ -120,12 +120,10 @@ def _incomplete(folder: Path) -> Iterator[str]:
 
 def _is_whole(path: Path) -> bool:
     try:
-        with open(path, "rb") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            header = json.loads(file.read(length))
+        base, header = safetensors_header(path)
         ends = [row["data_offsets"][1] for name, row in header.items() if name != "__metadata__"]
-        return bool(path.stat().st_size == 8 + length + max(ends, default=0))
-    except (ValueError, struct.error, KeyError, TypeError, OverflowError, MemoryError):
+        return bool(path.stat().st_size == base + max(ends, default=0))
+    except (ValueError, struct.error, KeyError, TypeError, AttributeError):
         return False
 
 

@@ -82,19 +82,27 @@ def mapped(path: Path) -> Tensor:
     return torch.from_file(str(path), shared=False, size=path.stat().st_size, dtype=torch.uint8)
 
 
+def safetensors_header(path: Path) -> tuple[int, dict[str, Any]]:
+    """Where the values of a file begin, and its header.
+
+    Raises:
+        ValueError: there is none.
+        struct.error: not even its length.
+    """
+    with open(path, "rb") as file:
+        (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
+        return _LENGTH.size + length, json.loads(file.read(min(length, path.stat().st_size)))
+
+
 def read_safetensors(path: Path, content: Tensor) -> dict[str, Tensor]:
     """The tensors of a file, of which `content` are the bytes. Names left out are there again.
 
     Raises:
         LoadError: it is not such a file.
     """
-    size = path.stat().st_size
     try:
-        with open(path, "rb") as file:
-            (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
-            header = json.loads(file.read(min(length, size)))
+        base, header = safetensors_header(path)
         aliases = header.pop("__metadata__", None) or {}
-        base = _LENGTH.size + length
         state = {name: _placed(content, base, row) for name, row in header.items()}
     except (ValueError, KeyError, TypeError, struct.error, RuntimeError) as error:
         raise LoadError(f"{path} is not a whole safetensors file: {error}.") from error

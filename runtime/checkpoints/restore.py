@@ -34,7 +34,7 @@ _WRAPPERS = ("module.", "_orig_mod.")  # what wrappers put before the names of a
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class Targets:
     """The objects whose state is loaded, in the order that they were prepared or registered in."""
 
     items: Mapping[str, Any]  # what was read, by the names of the files

@@ -61,6 +61,8 @@ LEGACY: Mapping[str, str] = {  # of the oldest files → its place now
     "dynamo_backend": "dynamo_config.dynamo_backend",
 }
 
+_UNKNOWN_DEVICES = ("MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "MULTI_NEURON", "MULTI_NPU", "MULTI_SDAA")
+
 #: What a type means for our settings, or the way out where the engine is not here.
 DISTRIBUTED_TYPES: Mapping[str, Mapping[str, Any] | str] = {
     "NO": {},
@@ -72,12 +74,7 @@ DISTRIBUTED_TYPES: Mapping[str, Mapping[str, Any] | str] = {
     "FSDP": {"use_fsdp": True},
     "DEEPSPEED": "ZeRO's stages are FSDP here: write distributed_type: FSDP",
     "MEGATRON_LM": "write distributed_type: FSDP, which divides models over the processes, too",
-    "MULTI_HPU": "its devices are not known; leave the key out to run on what is found",
-    "MULTI_MLU": "its devices are not known; leave the key out to run on what is found",
-    "MULTI_MUSA": "its devices are not known; leave the key out to run on what is found",
-    "MULTI_NEURON": "its devices are not known; leave the key out to run on what is found",
-    "MULTI_NPU": "its devices are not known; leave the key out to run on what is found",
-    "MULTI_SDAA": "its devices are not known; leave the key out to run on what is found",
+    **dict.fromkeys(_UNKNOWN_DEVICES, "its devices are not known; leave the key out to run on what is found"),
 }
 
 _POD = "start `runtime launch` on every machine of the pod instead"

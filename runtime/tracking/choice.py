@@ -16,7 +16,7 @@ from runtime.tracking.mlflow import MLflowTracker
 from runtime.tracking.tensorboard import TensorBoardTracker
 from runtime.tracking.wandb import WandBTracker
 
-Choice = GeneralTracker | type[GeneralTracker]
+Tracker = GeneralTracker | type[GeneralTracker]
 
 
 class LoggerType(str, Enum):
@@ -39,7 +39,7 @@ TRACKERS: dict[str, type[GeneralTracker]] = {
 ELSEWHERE = ("aim", "clearml", "comet_ml", "dvclive", "swanlab", "trackio")  # names that Accelerate knows
 
 
-def chosen(log_with: Any, logging_dir: str | os.PathLike[str] | None, *, is_telling: bool = True) -> list[Choice]:
+def chosen(log_with: Any, logging_dir: str | os.PathLike[str] | None, *, is_telling: bool = True) -> list[Tracker]:
     """The trackers that `log_with` asks for, each once.
 
     A tracker whose package is not installed is left out with a warning (if `is_telling`). "all" takes every one whose
@@ -50,7 +50,7 @@ def chosen(log_with: Any, logging_dir: str | os.PathLike[str] | None, *, is_tell
             where none was given; `UnsupportedArgument` for names that only Accelerate has.
     """
     asked = [] if log_with is None else list(log_with) if isinstance(log_with, (list, tuple)) else [log_with]
-    result: list[Choice] = []
+    result: list[Tracker] = []
     for item in asked:
         found = _all(logging_dir) if item == LoggerType.ALL else [_one(item, logging_dir)]
         result.extend(tracker for tracker in found if tracker not in result)
@@ -64,18 +64,18 @@ def chosen(log_with: Any, logging_dir: str | os.PathLike[str] | None, *, is_tell
     return [tracker for tracker in result if tracker not in absent]
 
 
-def is_there(tracker: Choice) -> bool:
+def is_there(tracker: Tracker) -> bool:
     """Whether a package that the tracker works with is installed; nothing is imported."""
     packages = getattr(tracker, "packages", ())
     return not packages or any(sys.modules.get(name) is not None or find_spec(name) is not None for name in packages)
 
 
-def _all(logging_dir: str | os.PathLike[str] | None) -> list[Choice]:
+def _all(logging_dir: str | os.PathLike[str] | None) -> list[Tracker]:
     kinds = TRACKERS.values()
     return [kind for kind in kinds if is_there(kind) and (logging_dir or not kind.requires_logging_directory)]
 
 
-def _one(item: Any, logging_dir: str | os.PathLike[str] | None) -> Choice:
+def _one(item: Any, logging_dir: str | os.PathLike[str] | None) -> Tracker:
     tracker = _named(str(getattr(item, "value", item))) if isinstance(item, (str, Enum)) else item
     is_kind = isinstance(tracker, type) and issubclass(tracker, GeneralTracker)
     if not (is_kind or isinstance(tracker, GeneralTracker)):
