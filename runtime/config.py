@@ -143,7 +143,12 @@ def _whole(value: object) -> int | None:
         return None
 
 
-def _steps(value: object) -> int:
+def accumulation_steps(value: object) -> int:
+    """Micro-steps per optimizer step.
+
+    Raises:
+        ConfigurationError: it is no whole number of at least 1.
+    """
     steps = _whole(value)
     if steps is None or steps < 1:
         raise ConfigurationError(f"gradient_accumulation_steps={value!r} is not a whole number of at least 1.")
@@ -170,7 +175,7 @@ class Option:
 OPTIONS = (
     Option("mixed_precision", "no", precision_of, "ACCELERATE_MIXED_PRECISION"),
     Option("cpu", False, flag, "ACCELERATE_USE_CPU"),
-    Option("gradient_accumulation_steps", 1, _steps, "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"),
+    Option("gradient_accumulation_steps", 1, accumulation_steps, "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"),
     Option("split_batches", False, flag),
     Option("even_batches", True, flag),
     Option("dispatch_batches", False, flag),

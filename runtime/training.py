@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from runtime.accumulation import Accumulation
+from runtime.config import accumulation_steps
 from runtime.data.passes import Passes
-from runtime.errors import BackwardError, ConfigurationError, PrecisionError, PrepareError
+from runtime.errors import BackwardError, PrecisionError, PrepareError
 from runtime.handlers import AutocastKwargs
 from runtime.precision import Fp16, Precision
 from runtime.processes import Processes
@@ -122,8 +123,7 @@ class Training(Processes):
 
     @gradient_accumulation_steps.setter
     def gradient_accumulation_steps(self, value: int) -> None:
-        if value < 1:
-            raise ConfigurationError(f"gradient_accumulation_steps={value!r} is not a whole number of at least 1.")
+        value = accumulation_steps(value)
         if value > 1 and self._accumulation.steps == 1 and self._optimizers:
             raise PrepareError(
                 f"gradient_accumulation_steps={value} is set after an optimizer was prepared to step every time. "

@@ -13,6 +13,7 @@ name and imports nothing but the standard library and torch.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import pickle
@@ -31,7 +32,7 @@ _OF_PYTHON = set(sys.builtin_module_names)
 def main() -> None:
     with open(int(sys.argv[1]), "rb") as file:
         asked = pickle.load(file)  # noqa: S301  written by the process that this one was
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # as subprocess does for those whom it starts
+    _close_inherited()
     own = sys.path[:]
     sys.path[:] = [folder for folder in own if os.path.realpath(folder) != _FOLDER]
     reason = _imported(asked["folder"])
@@ -48,6 +49,17 @@ def main() -> None:
     from runtime.launch.forked import go_on
 
     go_on(asked["call"], line, reason)
+
+
+def _close_inherited() -> None:
+    """What is open besides the three streams, as subprocess does for those whom it starts.
+
+    Only what is there: a limit of 2**30, which containers have, takes older kernels minutes to go through.
+    """
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # the listing's own is closed by now
+            if int(name) > 2:
+                os.close(int(name))
 
 
 def _imported(folder: str) -> str:

@@ -211,6 +211,8 @@ def test_steps_set_after_an_optimizer_was_prepared_are_refused():
         accelerator.gradient_accumulation_steps = 2
     with pytest.raises(ConfigurationError):
         accelerator.gradient_accumulation_steps = 0
+    with pytest.raises(ConfigurationError, match=r"2\.5 is not a whole number of at least 1"):
+        accelerator.gradient_accumulation_steps = 2.5
 
 
 def test_state_of_one_process():

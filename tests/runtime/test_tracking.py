@@ -223,6 +223,21 @@ def test_rows_of_csv_and_jsonl(tmp_path):
     assert {path.name for path in (tmp_path / "digits").iterdir()} == {"metrics.csv", "metrics.jsonl", "config.json"}
 
 
+def test_numbers_that_json_does_not_know_are_texts(tmp_path):
+    tracker = JSONLTracker("digits", tmp_path)
+    tracker.start()
+    tracker.store_init_configuration({"limit": float("inf")})
+    tracker.log({"loss": torch.tensor(float("nan")), "parts": {"a": [-float("inf"), 1.5]}}, step=1)
+    tracker.finish()
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    row = json.loads(tracker.path.read_text(), parse_constant=refuse)
+    assert (row["loss"], row["parts"]) == ("nan", {"a": ["-inf", 1.5]})
+    assert json.loads(tracker.path.with_name("config.json").read_text(), parse_constant=refuse) == {"limit": "inf"}
+
+
 @pytest.mark.parametrize("kind", [CSVTracker, JSONLTracker])
 def test_a_run_that_goes_on_appends_and_drops_half_a_line(tmp_path, kind):
     for step in (1, 2):
