@@ -83,6 +83,7 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
 
     Raises:
         ConfigurationError: a value that cannot be used here; `UnsupportedArgument` for what only Accelerate has.
+        WorldError: the processes cannot be joined, or there is no device for this one.
     """
 
     def __init__(
@@ -192,7 +193,9 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
             device_placement: for every object, whether it is moved to the device.
 
         Raises:
-            PrepareError: a container with objects to prepare; it would have been left as it is.
+            PrepareError: a container with objects to prepare, which would have been left as it is; or an object that
+                cannot be prepared.
+            ConfigurationError: `device_placement` has another length.
         """
         self._refuse_retired()
         if device_placement is not None and len(device_placement) != len(args):
@@ -222,6 +225,9 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
 
         Args:
             evaluation_mode: True for a model that is not trained: no replica is made.
+
+        Returns:
+            The model itself on one process and where it is sharded; else a `DistributedDataParallel` around it.
         """
         if (known := self._known(model)) is not None:
             return known

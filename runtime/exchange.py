@@ -25,13 +25,40 @@ class Exchange(Processes):
     _is_triggered = False
 
     def gather(self, tensor: Any) -> Any:
-        """The tensors of all processes joined in rank order, padding included; the input itself on one process."""
+        """The tensors of all processes joined in rank order, padding included; the input itself on one process.
+
+        Args:
+            tensor: a tensor, or a container of tensors (lists, tuples, mappings, dataclasses, nested), on any device.
+                First dimensions may differ between the processes; a tensor without dimensions counts as one row.
+
+        Returns:
+            The same container, each tensor with the rows of all processes, (sum of rows, ...) of its own dtype, where
+            it was. It carries no gradient.
+
+        Raises:
+            CollectiveError: the processes bring different numbers of tensors, dtypes or further dimensions.
+            TypeError: objects that are no tensors; `gather_for_metrics` takes them.
+        """
         from runtime import collectives
 
         return collectives.gather(self._world, tensor)
 
     def gather_for_metrics(self, input_data: Any, use_gather_object: bool = False) -> Any:
-        """What all processes computed in this step, every sample once; see `runtime.metrics`."""
+        """What all processes computed in this step, every sample once, in the order of the loader.
+
+        Rows that were only added so that every process has some are left out, wherever in a loop over a prepared loader
+        this is called; outside of one nothing is.
+
+        Args:
+            input_data: tensors as for `gather`, or other objects, which are pickled.
+            use_gather_object: tensors as objects, too: one list.
+
+        Returns:
+            Tensors as of `gather`; of other objects one list, in which lists are joined.
+
+        Raises:
+            CollectiveError: tensors and other objects in one container, or shapes that cannot be joined.
+        """
         current = self._passes.current
         share = None if current is None else current.share
         if self.num_processes == 1 and share is None:
@@ -60,15 +87,37 @@ class Exchange(Processes):
         return row_mask(current.share, self._world.rank, self.device)
 
     def reduce(self, tensor: Any, reduction: str = "sum", scale: float = 1.0) -> Any:
-        """Tensors and numbers summed ("sum"), averaged ("mean") or as the largest ("max") over the processes,
-        and multiplied by `scale`.
+        """Tensors and numbers as their sum, mean or largest over the processes, times `scale`.
+
+        Args:
+            tensor: a tensor, a number of Python or NumPy, or a container of these; shapes are the same everywhere.
+            reduction: "sum", "mean", "max", or "none": each process keeps its own.
+
+        Returns:
+            New values in the same container. Numbers keep their type, but the mean of whole ones; a sum or mean hands
+            its gradient to the process's own summand.
+
+        Raises:
+            ConfigurationError: another `reduction`.
+            CollectiveError: the processes bring different numbers of tensors, dtypes or shapes (on the CPU, or in debug
+                mode).
         """
         from runtime import collectives
 
         return collectives.reduce(self._world, tensor, reduction, scale)
 
-    def pad_across_processes(self, tensor: Any, dim: int = 0, pad_index: int = 0, pad_first: bool = False) -> Any:
-        """Tensors filled up along `dim` to the largest size of any process."""
+    def pad_across_processes(self, tensor: Any, dim: int = 0, pad_index: float = 0, pad_first: bool = False) -> Any:
+        """Tensors filled up with `pad_index` along `dim` to the largest size of any process, so `gather` joins them.
+
+        Args:
+            pad_first: what is filled up comes before the values.
+
+        Returns:
+            The container with tensors of one size along `dim`; those that have no such dimension as they are.
+
+        Raises:
+            CollectiveError: the processes bring tensors of different numbers of dimensions.
+        """
         from runtime import collectives
 
         return collectives.pad_across_processes(self._world, tensor, dim, pad_index, pad_first)

@@ -24,12 +24,15 @@ from runtime.tree import children, map_leaves, rebuilt
 
 
 def gather(tensor: Any) -> Any:
-    """The tensors of all processes joined in rank order; the input itself on one process."""
+    """The tensors of all processes joined in rank order; the input itself on one process.
+
+    See `Accelerator.gather` for shapes and errors.
+    """
     return collectives.gather(joined_world(), tensor)
 
 
 def gather_object(object: Any) -> Any:  # noqa: A002  the name in Accelerate
-    """The objects of all processes in one list (lists are joined); the input itself on one process."""
+    """The objects of all processes in one list (lists are joined), pickled; the input itself on one process."""
     return collectives.gather_object(joined_world(), object)
 
 
@@ -38,27 +41,39 @@ def broadcast(tensor: Any, from_process: int = 0) -> Any:
 
     Raises:
         CollectiveError: they differ in number, dtype or shape.
+        ConfigurationError: there is no process of that number.
     """
     return collectives.broadcast(joined_world(), tensor, from_process)
 
 
 def broadcast_object_list(object_list: list[Any], from_process: int = 0) -> list[Any]:
-    """One process's objects (pickled) in the list of every process: the list is changed, and given back."""
+    """One process's objects (pickled) in the list of every process: the list is changed, and given back.
+
+    Raises:
+        ConfigurationError: there is no process of that number.
+    """
     return collectives.broadcast_object_list(joined_world(), object_list, from_process)
 
 
 def reduce(tensor: Any, reduction: str = "mean", scale: float = 1.0) -> Any:
-    """Tensors and numbers as their "mean", "sum" or "max" over the processes, times `scale`; "none": each its own."""
+    """Tensors and numbers as their "mean", "sum" or "max" over the processes, times `scale`; "none": each its own.
+
+    See `Accelerator.reduce` for types and errors; there the default is the sum.
+    """
     return collectives.reduce(joined_world(), tensor, reduction, scale)
 
 
 def pad_across_processes(tensor: Any, dim: int = 0, pad_index: float = 0, pad_first: bool = False) -> Any:
-    """Tensors filled up along `dim` to the largest size of any process."""
+    """Tensors filled up along `dim` to the largest size of any process; see `Accelerator.pad_across_processes`."""
     return collectives.pad_across_processes(joined_world(), tensor, dim, pad_index, pad_first)
 
 
 def copy_tensor_to_devices(tensor: Tensor | None = None) -> Tensor:
-    """The main process's tensor on the device of every process; the others pass nothing."""
+    """The main process's tensor on the device of every process; the others pass nothing.
+
+    Raises:
+        TypeError: the main process passes something else.
+    """
     device = None if tensor is None else tensor.device
     told = collectives.broadcast_object(joined_world(), None if tensor is None else tensor.detach().cpu())
     if not isinstance(told, Tensor):
@@ -72,7 +87,11 @@ def wait_for_everyone() -> None:
 
 
 def synchronize_rng_states(rng_types: Sequence[str | RNGType], generator: torch.Generator | None = None) -> None:
-    """The main process's random state on every process, for each of "torch" (the CPU), the device, "generator"."""
+    """The main process's random state on every process, for each of "torch" (the CPU), the device, "generator".
+
+    Raises:
+        ConfigurationError: an unknown kind, one that is not here, or "generator" without one.
+    """
     for kind in rng_types:
         synchronize_rng_state(kind, generator)
 
@@ -183,7 +202,11 @@ def convert_to_fp32(tensor: Any) -> Any:
 def extract_model_from_parallel(
     model: Any, keep_fp32_wrapper: bool = True, keep_torch_compile: bool = True, recursive: bool = False
 ) -> Any:
-    """The model that was given to `prepare`; see `Accelerator.unwrap_model`."""
+    """The model that was given to `prepare`; see `Accelerator.unwrap_model`.
+
+    Raises:
+        ConfigurationError: `recursive=True`.
+    """
     if recursive:
         raise ConfigurationError("recursive=True is not supported: unwrap the inner models, each by itself.")
     return plain_model(model, keep_fp32_wrapper, keep_torch_compile)
@@ -197,7 +220,14 @@ def is_compiled_module(module: Any) -> bool:
 def save(
     obj: Any, f: str | os.PathLike[str] | IO[bytes], save_on_each_node: bool = False, safe_serialization: bool = False
 ) -> None:
-    """`torch.save` by the main process (or by one of each machine), into a file that is either whole or not there."""
+    """`torch.save` by the main process (or by one of each machine), into a file that is either whole or not there.
+
+    Args:
+        safe_serialization: write a dictionary of tensors as safetensors.
+
+    Raises:
+        SaveError: the folder is missing, or safetensors cannot hold the values.
+    """
     here = Processes(joined_world())
     if here.is_local_main_process if save_on_each_node else here.is_main_process:
         write_file(obj, f, safe_serialization)

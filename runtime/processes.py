@@ -70,7 +70,17 @@ class Processes:
 
     @contextmanager
     def split_between_processes(self, inputs: Any, apply_padding: bool = False) -> Iterator[Any]:
-        """This process's part of a list, tuple, tensor, data set, or dictionary of these; see `runtime.split`."""
+        """This process's part of a list, tuple, tensor, array, data set, or dictionary of these.
+
+        The parts are contiguous and in order; the first processes have one more where they cannot be equal.
+
+        Args:
+            apply_padding: repeat the last element of the whole until all parts are equally long.
+
+        Raises:
+            ConfigurationError: the values of a dictionary differ in length.
+            TypeError: the input cannot be cut, or its last element not be repeated.
+        """
         from runtime.split import split
 
         yield split(inputs, self.process_index, self.num_processes, apply_padding)

@@ -30,7 +30,7 @@ class Training(Processes):
     _optimizers: list[Optimizer]
 
     def backward(self, loss: Tensor, **kwargs: Any) -> None:
-        """Gradients of `loss`, averaged over the processes; `kwargs` go to `Tensor.backward`.
+        """Gradients of `loss`, (), averaged over the processes; `kwargs` go to `Tensor.backward`.
 
         The loss is divided by `gradient_accumulation_steps`. Where the processes hold parts of one batch that differ in
         size (`split_batches`), it is weighted so that the average is the gradient of the mean over the batch.
@@ -78,11 +78,22 @@ class Training(Processes):
         return self._precision.autocast(autocast_handler)
 
     def clip_grad_norm_(self, parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2) -> Tensor:
-        """`torch.nn.utils.clip_grad_norm_` on unscaled gradients: the total norm before clipping."""
+        """`torch.nn.utils.clip_grad_norm_` on unscaled gradients.
+
+        Returns:
+            The total norm over all processes before clipping: (), a plain tensor also of sharded models.
+
+        Raises:
+            PrecisionError: with mixed_precision="fp16", where gradients are still being accumulated.
+        """
         return self._strategy.clip_grad_norm_(self._unscaled(parameters), max_norm, norm_type)
 
     def clip_grad_value_(self, parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-        """`torch.nn.utils.clip_grad_value_` on unscaled gradients."""
+        """`torch.nn.utils.clip_grad_value_` on unscaled gradients.
+
+        Raises:
+            PrecisionError: with mixed_precision="fp16", where gradients are still being accumulated.
+        """
         nn.utils.clip_grad_value_(self._unscaled(parameters), clip_value)
 
     def unscale_gradients(self, optimizer: Optimizer | Iterable[Optimizer] | None = None) -> None:
