@@ -63,6 +63,7 @@ class FullyShardedDataParallelPlugin(Handler):
     transformer_cls_names_to_wrap: list[str] | str | None = None
     """Class names for "transformer_based_wrap"; None: the model's `_no_split_modules`."""
     min_num_params: int | None = None
+    """Numbers that a unit has at least, for "size_based_wrap"; None or 0: the model is one unit."""
     cpu_offload: Any = None
     """Keep what is sharded in host memory; optimizers step there."""
     ignored_modules: Iterable[Any] | str | None = None

@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader
 
 from runtime.collectives import broadcast_object, broadcast_tensors
 from runtime.data.feeds import Dealing, Feed, Local, Steps
-from runtime.data.passes import Kind
+from runtime.data.passes import Purpose
 from runtime.data.plan import Share
 from runtime.data.rows import cut_up, row_count
 from runtime.errors import AcceleratorError, ConfigurationError
@@ -46,9 +46,9 @@ class Dispatch(Feed):
         super().__init__(base, world, dealing)
         self._local = Local(base, World(), dealing)
 
-    def open(self, kind: Kind, since: int = 0) -> Steps:
+    def open(self, purpose: Purpose, since: int = 0) -> Steps:
         if self.world.rank == 0:
-            return _sending(self._parts(self._local.open(kind, since), self.shares_out(kind)), self.world)
+            return _sending(self._parts(self._local.open(purpose, since), self.shares_out(purpose)), self.world)
         torch.empty((), dtype=torch.int64).random_(generator=self.base.generator)  # as the iterator on rank 0 draws
         return _receiving(self.world)
 

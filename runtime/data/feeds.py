@@ -23,7 +23,7 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset
 
 from runtime.data.order import agreed, agreed_pieces, known_sampler
-from runtime.data.passes import Kind
+from runtime.data.passes import Purpose
 from runtime.data.pieces import names_of
 from runtime.data.plan import Share, deal_pieces, deal_rows, deal_whole, dealt_steps, share_out, share_pieces
 from runtime.data.workers import OwnSeed
@@ -81,17 +81,17 @@ class Feed:
         except TypeError:
             return None
 
-    def place(self, kind: Kind, steps: int, since: int = 0) -> int:
+    def place(self, purpose: Purpose, steps: int, since: int = 0) -> int:
         """The place that this many steps lead to."""
         if steps == 0:
             return since
-        at, total = since + steps * self.unit * (1 if self.shares_out(kind) else self.world.size), self.total
+        at, total = since + steps * self.unit * (1 if self.shares_out(purpose) else self.world.size), self.total
         return at if total is None else min(at, total)
 
-    def steps(self, kind: Kind, since: int = 0) -> int | None:
+    def steps(self, purpose: Purpose, since: int = 0) -> int | None:
         """The number of steps of a pass from a place on; None if the loader has no length."""
         batches = self._batches(since)
-        if batches is None or self.shares_out(kind):
+        if batches is None or self.shares_out(purpose):
             return batches
         return dealt_steps(
             batches, self.world.size, drop_last=self.drops_last, even=self.dealing.even, rank=self.world.rank
@@ -109,9 +109,9 @@ class Feed:
         """Whether incomplete batches are left out, and so incomplete rounds of batches in training."""
         return bool(getattr(self.base.batch_sampler, "drop_last", self.base.drop_last))
 
-    def shares_out(self, kind: Kind) -> bool:
+    def shares_out(self, purpose: Purpose) -> bool:
         """Whether every batch is cut into parts, one per rank."""
-        return kind is Kind.EVALUATION or self.dealing.split
+        return purpose is Purpose.EVALUATION or self.dealing.split
 
     def original(self) -> Iterator[Any]:
         """The iterator of the loader as it is."""
@@ -120,12 +120,12 @@ class Feed:
     def counts(self, since: int) -> list[int | None]:
         """The training steps of every process from a place on; one number where they take the same."""
         batches = self._batches(since)
-        if batches is None or self.dealing.even or self.shares_out(Kind.TRAINING):
-            return [self.steps(Kind.TRAINING, since)]
+        if batches is None or self.dealing.even or self.shares_out(Purpose.TRAINING):
+            return [self.steps(Purpose.TRAINING, since)]
         size, drop_last = self.world.size, self.drops_last
         return [dealt_steps(batches, size, drop_last=drop_last, even=False, rank=rank) for rank in range(size)]
 
-    def open(self, kind: Kind, since: int = 0) -> Steps:
+    def open(self, purpose: Purpose, since: int = 0) -> Steps:
         """The batches of a pass from a place on, each with its share."""
         raise NotImplementedError
 
@@ -142,11 +142,11 @@ class Feed:
 class Local(Feed):
     """The loader as it is."""
 
-    def shares_out(self, kind: Kind) -> bool:
+    def shares_out(self, purpose: Purpose) -> bool:
         return True  # every batch is a step
 
     def counts(self, since: int) -> list[int | None]:
-        own = self.steps(Kind.TRAINING, since)
+        own = self.steps(Purpose.TRAINING, since)
         inside = (self.base.sampler, getattr(self.base.batch_sampler, "sampler", None))
         if self.world.size == 1 or any(isinstance(part, DistributedSampler) for part in inside):
             return [own]
@@ -154,7 +154,7 @@ class Local(Feed):
 
         return all_objects(self.world, own, call="")
 
-    def open(self, kind: Kind, since: int = 0) -> Steps:
+    def open(self, purpose: Purpose, since: int = 0) -> Steps:
         batches = self._from(since) if since else self.original()
         return ((batch, None) for batch in batches)
 
@@ -218,16 +218,16 @@ class Planned(Feed):
             settings |= {"batch_sampler": self._indices}
         self._inner: DataLoader[Any] = DataLoader(base.dataset, **settings)
 
-    def shares_out(self, kind: Kind) -> bool:
-        return self.base.batch_sampler is not None and super().shares_out(kind)  # a single sample cannot be cut
+    def shares_out(self, purpose: Purpose) -> bool:
+        return self.base.batch_sampler is not None and super().shares_out(purpose)  # a single sample cannot be cut
 
-    def plan(self, kind: Kind, since: int = 0) -> Iterator[tuple[Any, Share]]:
+    def plan(self, purpose: Purpose, since: int = 0) -> Iterator[tuple[Any, Share]]:
         """The own indices of every step."""
         if self.sampler is not None:
-            return named(self._known(kind, since), self.sampler, is_single=self.base.batch_sampler is None)
+            return named(self._known(purpose, since), self.sampler, is_single=self.base.batch_sampler is None)
         rank, world, even, batches = self.world.rank, self.world.size, self.dealing.even, self.base.batch_sampler
         told = agreed(self.base.sampler if batches is None else batches, self.world)
-        if self.shares_out(kind):
+        if self.shares_out(purpose):
             return share_out(islice(told, since, None), rank, world)
         if batches is None:
             return deal_whole(told, rank, world, even=even, count=one, skip=since)
@@ -236,10 +236,10 @@ class Planned(Feed):
             return deal_rows(told, rank, world, size=size, even=even, drop_last=self.drops_last, skip=since)
         return deal_whole(told, rank, world, even=even, drop_last=self.drops_last, skip=since)
 
-    def _known(self, kind: Kind, since: int) -> Iterator[tuple[Any, Share]]:
+    def _known(self, purpose: Purpose, since: int) -> Iterator[tuple[Any, Share]]:
         rank, world, size, drop_last = self.world.rank, self.world.size, self.unit, self.drops_last
         pieces = agreed_pieces(self.sampler, self.world)
-        if self.shares_out(kind):
+        if self.shares_out(purpose):
             return share_pieces(pieces, rank, world, size=size, drop_last=drop_last, skip=since)
         return deal_pieces(pieces, rank, world, size=size, even=self.dealing.even, drop_last=drop_last, skip=since)
 
@@ -260,8 +260,8 @@ class Planned(Feed):
         finally:
             settings["generator"] = own
 
-    def open(self, kind: Kind, since: int = 0) -> Steps:
-        shares = self._indices.prepare(kind, since)
+    def open(self, purpose: Purpose, since: int = 0) -> Steps:
+        shares = self._indices.prepare(purpose, since)
         batches = iter(self._inner)
         self._indices.start()
         return ((batch, shares.popleft()) for batch in batches)
@@ -276,17 +276,17 @@ class _Indices:
 
     def __init__(self, feed: Planned) -> None:
         self._feed = feed
-        self._kind = Kind.TRAINING
+        self._purpose = Purpose.TRAINING
         self._since = 0
         self._shares: deque[Share] = deque()
         self._started: Started | None = None
 
-    def prepare(self, kind: Kind, since: int) -> deque[Share]:
-        self._kind, self._since, self._shares = kind, since, deque()
+    def prepare(self, purpose: Purpose, since: int) -> deque[Share]:
+        self._purpose, self._since, self._shares = purpose, since, deque()
         return self._shares
 
     def __iter__(self) -> Iterator[Any]:
-        indices = self._handed_out(self._feed.plan(self._kind, self._since), self._shares)
+        indices = self._handed_out(self._feed.plan(self._purpose, self._since), self._shares)
         if not self._since:
             return indices
         self._started = Started(indices)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from runtime.data.feeds import Feed, Local, Steps
-from runtime.data.passes import Kind
+from runtime.data.passes import Purpose
 from runtime.data.plan import Share
 from runtime.errors import ConfigurationError
 from runtime.tree import leaves, map_leaves
@@ -43,14 +43,14 @@ class Filling:
         self._batch_size = feed.batch_size
         self._filled: dict[tuple[Share, int], Share] = {}
 
-    def rows(self, kind: Kind) -> int:
+    def rows(self, purpose: Purpose) -> int:
         """The rows of every batch of this process in a pass."""
-        parts = self._feed.world.size if self._feed.shares_out(kind) else 1
+        parts = self._feed.world.size if self._feed.shares_out(purpose) else 1
         return -(-self._batch_size // parts)
 
-    def through(self, steps: Steps, kind: Kind, since: int) -> Steps:
+    def through(self, steps: Steps, purpose: Purpose, since: int) -> Steps:
         """The steps of a pass from a place on, with their batches filled up."""
-        size = self.rows(kind)
+        size = self.rows(purpose)
         planned = chain(self._planned(since), repeat(None))
         return (self._full(batch, share, rows, size) for (batch, share), rows in zip(steps, planned, strict=False))
 

@@ -32,7 +32,7 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
 from runtime.accumulation import Accumulation
 from runtime.data.feeds import Dealing, Feed, Local, Planned, Steps, has_own_iteration
 from runtime.data.filling import Filling
-from runtime.data.passes import Kind, Pass, Passes
+from runtime.data.passes import Pass, Passes, Purpose
 from runtime.data.place import Place, Restored
 from runtime.data.prefetch import Stay, transfer
 from runtime.data.streams import Opaque, Stream
@@ -53,30 +53,30 @@ class Source:
     place: Place
     filling: Filling | None = None
     skip: int | None = None  # steps that every pass leaves out, where the script says so
-    last_kind: Kind | None = None
+    last_purpose: Purpose | None = None
 
     def iterate(self) -> Iterator[Any]:
-        """A pass, of the kind that the state of the program asks for."""
+        """A pass, for the purpose that the state of the program asks for."""
         restored = self._restored()
         if restored is None and self.is_plain:
             draws = self.place.now()
             original = self.feed.original()
-            self.place.begin(draws, Kind.TRAINING, 0, original)
+            self.place.begin(draws, Purpose.TRAINING, 0, original)
             return original
-        self.last_kind = kind = self.passes.kind()
+        self.last_purpose = purpose = self.passes.purpose()
         if restored is None:
-            since, draws = self.feed.place(kind, self.skip or 0), self.place.now()
-            steps = self.feed.open(kind, since)
+            since, draws = self.feed.place(purpose, self.skip or 0), self.place.now()
+            steps = self.feed.open(purpose, since)
         else:
             since, draws = restored.since, restored.draws
-            steps = self.place.reopen(restored, kind)
-        if kind is Kind.TRAINING and self.passes.models and self.feed.world.size > 1:
+            steps = self.place.reopen(restored, purpose)
+        if purpose is Purpose.TRAINING and self.passes.models and self.feed.world.size > 1:
             warn_if_uneven(self.feed, since)
-        going_on = Pass(self.feed.steps(kind, since))
+        going_on = Pass(self.feed.steps(purpose, since))
         if self.filling is not None:
-            steps = self.filling.through(steps, kind, since)
+            steps = self.filling.through(steps, purpose, since)
         batches = self._run(steps, going_on)
-        self.place.begin(draws, kind, since, batches, going_on)
+        self.place.begin(draws, purpose, since, batches, going_on)
         return batches
 
     @property
@@ -101,10 +101,10 @@ class Source:
         restored = self.place.take_restored()
         if restored is None or self.skip is None:
             return restored
-        kind = self.passes.kind()
-        asked = self.feed.place(kind, self.skip)
+        purpose = self.passes.purpose()
+        asked = self.feed.place(purpose, self.skip)
         if asked == 0 and restored.since == self.feed.total:  # the script counts the epoch that is over as done
-            for _ in self.place.reopen(restored, kind):
+            for _ in self.place.reopen(restored, purpose):
                 pass
             return None
         if asked != restored.since:
@@ -121,8 +121,8 @@ class Source:
         Raises:
             TypeError: the original loader has no length.
         """
-        kind = self.last_kind or self.passes.kind()
-        steps = self.feed.steps(kind, self.feed.place(kind, self.skip or 0))
+        purpose = self.last_purpose or self.passes.purpose()
+        steps = self.feed.steps(purpose, self.feed.place(purpose, self.skip or 0))
         return len(self.feed.base) if steps is None else steps
 
 
@@ -238,7 +238,7 @@ def skip_first_batches(dataloader: DataLoader[Any], num_batches: int = 0) -> Dat
     if isinstance(dataloader, Prepared):
         source = dataloader._source  # noqa: SLF001  its own class
         skip = (source.skip or 0) + num_batches
-        return _around(source.feed.base, replace(source, skip=skip, last_kind=None))
+        return _around(source.feed.base, replace(source, skip=skip, last_purpose=None))
     passes, feed = Passes(0), Local(dataloader, World(), Dealing())
     source = Source(feed, passes, Accumulation(1, passes), Stay(), Place(feed), skip=num_batches)
     return _around(dataloader, source)

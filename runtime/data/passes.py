@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WRAPPERS = (DataParallel, DistributedDataParallel)
 
 
-class Kind(Enum):
+class Purpose(Enum):
     """What a pass is for, and so how its batches are divided."""
 
     TRAINING = "training"
@@ -58,14 +58,14 @@ class Passes:
         """The innermost pass; None outside of any."""
         return self._going_on[-1] if self._going_on else None
 
-    def kind(self) -> Kind:
+    def purpose(self) -> Purpose:
         """What a pass that starts now is for.
 
         Evaluation if gradients are disabled, or if there are prepared models and all of them are in eval mode.
         """
         if not torch.is_grad_enabled() or (self.models and not _any_trains(self.models)):
-            return Kind.EVALUATION
-        return Kind.TRAINING
+            return Purpose.EVALUATION
+        return Purpose.TRAINING
 
     def begin(self, started: Pass) -> None:
         """A new innermost pass."""

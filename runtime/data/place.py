@@ -16,7 +16,7 @@ from typing import Any
 
 from runtime.data.draws import Draws, State
 from runtime.data.feeds import Feed, Local
-from runtime.data.passes import Kind, Pass
+from runtime.data.passes import Pass, Purpose
 from runtime.errors import ConfigurationError
 
 FORMAT = 1
@@ -28,7 +28,7 @@ class Begun:
     """A pass: where the generators stood at its epoch's start, and the place in the epoch where it began."""
 
     draws: State
-    kind: Kind
+    purpose: Purpose
     since: int
     batches: weakref.ref[Any]  # its iterator; a pass is over when that is gone or exhausted
     going_on: Pass | None  # None: the iterator is PyTorch's own, which counts by itself
@@ -86,17 +86,19 @@ class Place:
         draws["starts_workers"] = self._feed.starts_workers
         return draws
 
-    def begin(self, draws: State, kind: Kind, since: int, batches: Iterator[Any], going_on: Pass | None = None) -> None:
+    def begin(
+        self, draws: State, purpose: Purpose, since: int, batches: Iterator[Any], going_on: Pass | None = None
+    ) -> None:
         """A pass begins; it is what the loader stands in until it is over."""
-        self._begun = Begun(draws, kind, since, weakref.ref(batches), going_on)
+        self._begun = Begun(draws, purpose, since, weakref.ref(batches), going_on)
 
-    def reopen(self, restored: Restored, kind: Kind) -> Any:
+    def reopen(self, restored: Restored, purpose: Purpose) -> Any:
         """The steps that are left of a restored epoch."""
         found = self._draws.everybodys()
         self._draws.restore(restored.draws)
         try:
             with self._feed.as_if(restored.draws["starts_workers"]):
-                return self._feed.open(kind, restored.since)
+                return self._feed.open(purpose, restored.since)
         finally:
             self._draws.restore_everybodys(found)
 
@@ -107,7 +109,7 @@ class Place:
         if restored is not None:
             is_in_epoch, draws, place = True, restored.draws, restored.since
         elif begun is not None and steps is not None:
-            is_in_epoch, draws, place = True, begun.draws, feed.place(begun.kind, steps, begun.since)
+            is_in_epoch, draws, place = True, begun.draws, feed.place(begun.purpose, steps, begun.since)
         else:
             is_in_epoch, draws, place = False, self.now(), 0
         return {

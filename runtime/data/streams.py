@@ -10,7 +10,7 @@ from typing import Any
 from torch.utils.data import DataLoader
 
 from runtime.data.feeds import Dealing, Feed, Steps, one, settings_of
-from runtime.data.passes import Kind
+from runtime.data.passes import Purpose
 from runtime.data.plan import Share, deal_whole, own_rows, share_of
 from runtime.data.rows import cut_up, row_count
 from runtime.world import World
@@ -23,15 +23,15 @@ class Stream(Feed):
         super().__init__(base, world, dealing)
         self._inner: dict[bool, DataLoader[Any]] = {}
 
-    def shares_out(self, kind: Kind) -> bool:
-        return self.base.batch_size is not None and super().shares_out(kind)
+    def shares_out(self, purpose: Purpose) -> bool:
+        return self.base.batch_size is not None and super().shares_out(purpose)
 
-    def open(self, kind: Kind, since: int = 0) -> Steps:
+    def open(self, purpose: Purpose, since: int = 0) -> Steps:
         rank, world, even = self.world.rank, self.world.size, self.dealing.even
         if self.base.batch_size is None:
             samples, skip = _after(iter(self.base), since, world)
             return deal_whole(samples, rank, world, even=even, count=one, skip=skip)
-        cut = self.shares_out(kind)
+        cut = self.shares_out(purpose)
         if cut not in self._inner:
             self._inner[cut] = self._loader(cut)
         batches, skip = _after(iter(self._inner[cut]), since, 0 if cut else world)
@@ -104,8 +104,8 @@ class _CollateRows:
 class Opaque(Feed):
     """A loader with an `__iter__` of its own; its batches can only be looked at from outside."""
 
-    def open(self, kind: Kind, since: int = 0) -> Steps:
-        is_cut = self.shares_out(kind)
+    def open(self, purpose: Purpose, since: int = 0) -> Steps:
+        is_cut = self.shares_out(purpose)
         batches, skip = _after(iter(self.base), since, 0 if is_cut else self.world.size)
         if is_cut:
             return (self._cut(batch) for batch in batches)

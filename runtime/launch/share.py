@@ -17,6 +17,8 @@ DEFAULT_PORT = 29500  # torchrun's and Accelerate's
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
+    """How many processes a launch starts, and with what."""
+
     processes: int
     """Over all machines; with MIN:MAX machines over the least of them."""
     processes_here: int

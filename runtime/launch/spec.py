@@ -45,10 +45,12 @@ class Machines:
 
     @property
     def are_several(self) -> bool:
+        """Whether there can be more than one."""
         return self.most > 1
 
     @property
     def is_elastic(self) -> bool:
+        """Whether they may come and go."""
         return self.most != self.least
 
     def __str__(self) -> str:
