@@ -31,6 +31,9 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import is_docstring
 from migrate.analysis.units import Function
 from migrate.programs.prepare.apart import Group, apart
+from migrate.programs.values.lengths import reached
+from migrate.programs.values.place import DEVICE_COUNTS
+from migrate.programs.values.sources import Sources
 from migrate.rules.layout import WIDTH, assignment, place
 from migrate.rules.rule import rule
 
@@ -55,6 +58,7 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
         else:
             _wrap(conversion, draft, stage, stage.call)
     _tell_workers(conversion, draft)
+    _tell_batches(conversion, draft)
     for loader in conversion.loaders:
         for need in [conversion.on_host[o] for o in loader.origins if o in conversion.on_host][:1]:
             draft.note(
@@ -74,6 +78,22 @@ def _tell_workers(conversion: Conversion, draft: Draft) -> None:
             "each process starts as many workers as this says: it was divided by the GPUs of a machine",
             "where that is too many, divide it by the processes that are started on a machine",
         )
+
+
+def _tell_batches(conversion: Conversion, draft: Draft) -> None:
+    """A batch that was cut up for all GPUs of a machine is now that of each process."""
+    facts = conversion.facts
+    made = {origin for loader in conversion.loaders for origin in loader.origins}
+    for call in sorted((node for node in made if isinstance(node, ast.Call)), key=lambda node: node.lineno):
+        given = [keyword.value for keyword in call.keywords if keyword.arg == "batch_size"]
+        for node in reached(facts, facts.once(Sources), [*call.args[1:2], *given]):
+            if isinstance(node, ast.Call) and facts.called(node) & DEVICE_COUNTS:
+                draft.note(
+                    call,
+                    f"the batch goes by {ast.unparse(node)}, all GPUs of the machine, and each process has one of them",
+                    "give it the size of a batch for one GPU",
+                )
+                return
 
 
 def _prepare(conversion: Conversion, draft: Draft, stage: Stage) -> None:

@@ -39,7 +39,7 @@ _QUANTITIES = {
     Role.WORLD_SIZE: Quantity.WORLD_SIZE,
 }
 _ROUNDED = ({"builtins.int"}, {"builtins.float"})
-_COUNTS = frozenset({"torch.cuda.device_count", "torch.accelerator.device_count"})
+DEVICE_COUNTS = frozenset({"torch.cuda.device_count", "torch.accelerator.device_count"})
 #: What `torch.distributed.launch` passes to a script.
 _OPTIONS = {"local_rank": Quantity.LOCAL_RANK}
 #: What an accelerator tells.
@@ -194,7 +194,7 @@ def _made_by(name: str) -> Quantity | None:
     """What a library call gives."""
     row = TABLES.row(name)
     role = row.role if isinstance(row, Makes) else None
-    return Quantity.DEVICES if name in _COUNTS else _QUANTITIES.get(role) if role is not None else None
+    return Quantity.DEVICES if name in DEVICE_COUNTS else _QUANTITIES.get(role) if role is not None else None
 
 
 def number(node: ast.expr) -> object | None:

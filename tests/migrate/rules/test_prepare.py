@@ -1,5 +1,7 @@
 import pytest
 
+from migrate.report.model import Kind
+
 UNCHANGED = {
     "a loader that nothing trains on, given away": {
         "imports": "import collections",
@@ -329,3 +331,36 @@ def test_an_optimizer_that_is_none_in_some_runs_is_prepared_with_the_others(conv
     )
     _, result = convert_text(source)
     assert "self.net, self.optimizer, self.second = self.accelerator.prepare(" in result
+
+
+COUNTED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+gpus = torch.cuda.device_count()
+device = torch.device("cuda" if gpus else "cpu")
+loader = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=BATCH)
+model = nn.Linear(2, 1).to(device)
+if gpus > 1:
+    model = nn.DataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for (x,) in loader:
+    loss = model(x.to(device)).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_batch_for_all_gpus_of_a_machine_is_told(convert_text, remark):
+    source = COUNTED.lstrip().replace("BATCH", "4 * max(1, gpus)")
+    report, _ = convert_text(source)
+
+    remark(report, source, "MIG104", "loader = DataLoader", ["torch.cuda.device_count()", "each process"], Kind.NOTE)
+
+
+def test_a_batch_of_a_plain_size_is_not(convert_text):
+    report, _ = convert_text(COUNTED.lstrip().replace("BATCH", "4"))
+
+    assert not [finding for finding in report.of(Kind.NOTE) if finding.code == "MIG104"]
