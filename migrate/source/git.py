@@ -37,13 +37,16 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "v": "\v", "f
 class Touched:
     """The lines of each file that are new, or stand where others were taken out, by absolute path without links."""
 
+    top: Path  # of the work tree
     ranges: Mapping[Path, Sequence[tuple[int, int]]]  # first and last, 1-based, both included
-    whole: frozenset[Path]  # files that git does not know yet
+    known: frozenset[Path]  # the files of the work tree that git keeps
 
     def any_of(self, real: Path | None, first: int, last: int) -> bool:
-        """Whether one of these lines was touched; what is in no file counts as new."""
-        if real is None or real in self.whole:
+        """Whether one of these lines was touched; what is in no file, or in one that git does not keep, is new."""
+        if real is None:
             return True
+        if real not in self.known:
+            return top_of(real.parent) == self.top
         return any(start <= last and first <= end for start, end in self.ranges.get(real, ()))
 
 
@@ -81,9 +84,9 @@ def touched(revision: str, folder: Path) -> Touched:
             f"git does not know the revision {revision!r}: {said}",
             "Fetch it first (a shallow clone has few), or name another: --since origin/main.",
         )
-    new = _asked(top, revision, "ls-files", "-z", "--others", "--exclude-standard")
-    whole = frozenset(top / os.fsdecode(name) for name in new.stdout.split(b"\0") if name)
-    return Touched(_ranges(made.stdout, top), whole)
+    kept = _asked(top, revision, "ls-files", "-z")
+    known = frozenset(top / os.fsdecode(name) for name in kept.stdout.split(b"\0") if name)
+    return Touched(top, _ranges(made.stdout, top), known)
 
 
 def _ranges(diff: bytes, top: Path) -> Mapping[Path, Sequence[tuple[int, int]]]:

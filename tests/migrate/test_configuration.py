@@ -358,6 +358,19 @@ def test_since_tells_touched_loops_alone():
 
 
 @needs_git
+def test_since_a_file_that_git_does_not_keep_is_new():
+    write("old.py")
+    write(".gitignore", "made.py\ninside/\n")
+    commit()
+    write("made.py")
+    write("inside/a.py")
+    os.chdir("inside")
+    commit()  # another work tree
+    os.chdir("..")
+    assert found("old.py", "made.py", "inside/a.py", "--since", "HEAD") == ["made.py:8"]
+
+
+@needs_git
 @pytest.mark.parametrize(
     "setting", ["diff.interHunkContext=99", "diff.noprefix=true", "diff.mnemonicPrefix=true", "diff.dstPrefix=new/"]
 )
