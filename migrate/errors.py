@@ -64,3 +64,8 @@ class WriteError(MigrateError):
 
 class VerifyError(MigrateError):
     """The original cannot be run as it must be to be compared with; nothing was written."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Why something could not be read or written, as the system says it, to stand behind a colon."""
+    return ((error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__).lower()

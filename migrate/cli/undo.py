@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate.errors import WriteError
+from migrate.errors import WriteError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,5 +41,4 @@ def write(path: str, changes: Iterable[Change]) -> None:
         with open(path, "xb") as stream:
             stream.write(content)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise WriteError(f"the undo patch cannot be written: {reason}", WAY_OUT, path=path) from error
+        raise WriteError(f"the undo patch cannot be written: {reason_of(error)}", WAY_OUT, path=path) from error

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from migrate.errors import UsageError
+from migrate.errors import UsageError, reason_of
 from migrate.report.fingerprint import source_of
 from migrate.report.groups import narrowed
 from migrate.report.model import Kind
@@ -48,8 +48,8 @@ def read(path: Path) -> Known:
     except FileNotFoundError:
         raise UsageError("there is no such baseline", "Write one: --update-baseline.", path=str(path)) from None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"this baseline cannot be read: {reason}", "Name another file.", path=str(path)) from error
+        what = f"this baseline cannot be read: {reason_of(error)}"
+        raise UsageError(what, "Name another file.", path=str(path)) from error
     way_out = AGAIN if is_ours(content) or not content else OTHER
     try:
         document = json.loads(content)

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from migrate.errors import MigrateError
+from migrate.errors import MigrateError, reason_of
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -32,8 +32,8 @@ def emit(text: str | bytes, stream: TextIO) -> None:
     except OSError as error:
         _forget(stream)
         name = "standard error" if stream is sys.stderr else "standard output"
-        reason = (error.strerror or str(error)).lower()
-        raise MigrateError(f"{name} cannot be written: {reason}", "Make room, or lead it elsewhere.") from error
+        what = f"{name} cannot be written: {reason_of(error)}"
+        raise MigrateError(what, "Make room, or lead it elsewhere.") from error
 
 
 def _encoded(text: str, encoding: str) -> bytes:

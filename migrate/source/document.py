@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate.errors import UsageError, WriteError
+from migrate.errors import UsageError, WriteError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -82,8 +82,8 @@ def write(path: str, content: bytes, kind: Kind) -> None:
             new.chmod(mode)
         new.replace(real)
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise WriteError(f"the {kind.word} cannot be written: {reason}", "Name another file.", path=path) from error
+        what = f"the {kind.word} cannot be written: {reason_of(error)}"
+        raise WriteError(what, "Name another file.", path=path) from error
     finally:
         with contextlib.suppress(OSError):
             new.unlink()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate.errors import SourceError
+from migrate.errors import SourceError, reason_of
 from migrate.source import git
 from migrate.source.above import top_above
 from migrate.source.comments import skips
@@ -221,6 +221,5 @@ WAYS_OUT: tuple[tuple[type[OSError], str], ...] = (
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> SourceError:
-    reason = ((error.strerror if isinstance(error, OSError) else None) or str(error)).lower()
     way_out = next((text for kind, text in WAYS_OUT if isinstance(error, kind)), "Leave it out.")
-    return SourceError(f"cannot be read: {reason}", way_out, path=str(path))
+    return SourceError(f"cannot be read: {reason_of(error)}", way_out, path=str(path))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate.errors import WriteError
+from migrate.errors import WriteError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -85,7 +85,7 @@ def _replace(staged: list[_Staged]) -> None:
         lost = [one for one in reversed(done) if not _put_back(one)]
         if lost:
             staged[:] = [one for one in staged if one not in lost]  # their originals must not be cleaned away
-            what = f"{_reason(error)}, and some originals could not be put back"
+            what = f"{reason_of(error)}, and some originals could not be put back"
             names = ", ".join(f"{one.old} to {one.rewrite.real}" for one in lost)
             raise WriteError(what, f"Move {names} yourself.", path=done[-1].rewrite.path) from error
         if isinstance(error, OSError):
@@ -180,11 +180,7 @@ def _refused(rewrite: Rewrite, error: OSError) -> WriteError:
     way_out = "Nothing was written."
     if isinstance(error, PermissionError):
         way_out = f"migrate writes beside the file first: allow it to write in its folder. {way_out}"
-    return WriteError(f"cannot be written: {_reason(error)}", way_out, path=rewrite.path)
-
-
-def _reason(error: BaseException) -> str:
-    return ((error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__).lower()
+    return WriteError(f"cannot be written: {reason_of(error)}", way_out, path=rewrite.path)
 
 
 def _remove(path: Path) -> None:
