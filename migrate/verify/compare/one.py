@@ -112,7 +112,7 @@ def _written(original: Run, again: Run, converted: Run) -> Difference | None:
     if "time" in {original.end.how, converted.end.how}:
         return None
     first, second, theirs = original.digests(), again.digests(), converted.digests()
-    for path in first.keys() & second.keys():
+    for path in sorted(first.keys() & second.keys()):
         if path not in theirs:
             return Difference(f"file {path}", "written", "not written")
         if first[path] == second[path] != theirs[path]:

@@ -1,6 +1,7 @@
 """Batches of one process and of several: the same samples, others, or such as may differ."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -65,6 +66,13 @@ def trained(*gradients, value=1.0):
 def test_a_gradient_that_is_no_number_is_near_to_none(one, other, outcome):
     run = trained(one)
     assert same_batches(run, trained(other), run, run).outcome is outcome
+
+
+def test_of_several_files_that_differ_the_first_by_name_is_told():
+    names = [f"{letter}.pt" for letter in "hgfedcba"]
+    run, other = trained(1.0), trained(1.0)
+    before, after = (replace(run, files=dict.fromkeys(names, digest)) for digest in ("1", "2"))
+    assert same_on_one(before, before, replace(other, files=after.files)).difference.what == "file a.pt"
 
 
 @pytest.mark.parametrize(("value", "outcome"), [(1.0001, Outcome.PASS), (math.inf, Outcome.NOT_CHECKED)])
