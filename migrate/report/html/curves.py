@@ -84,7 +84,14 @@ def losses(curves: Sequence[Curve]) -> Markup:
         ("Loss of each backward call", [curve for curve in curves if not curve.is_frozen]),
         ("Loss of each backward call, with the parameters kept as they were", [c for c in curves if c.is_frozen]),
     )
-    return join(_figure(title, group[:MOST_LINES]) for title, group in groups if group)
+    return join(_figure(title, part) for title, group in groups for part in _parts(group))
+
+
+def _parts(curves: Sequence[Curve]) -> Iterator[Sequence[Curve]]:
+    """As many as one chart can hold; each begins with the first run, with which the others are compared."""
+    most = MOST_LINES - 1
+    for at in range(0, max(len(curves) - 1, 1), most) if curves else ():
+        yield [curves[0], *curves[at + 1 : at + 1 + most]]
 
 
 def _figure(title: str, curves: Sequence[Curve]) -> Markup:

@@ -141,7 +141,14 @@ def test_charts_name_each_run_and_tell_frozen_ones_apart(curve):
     assert html.count("<figure") == 2
     assert "converted on 2 (2 processes)" in html
     assert html.count("exactly the same") == 2 * 2  # in words, and for those who do not see the drawing
-    assert str(losses([curve(str(n), [1.0]) for n in range(20)])).count('class="curve c') == 2 * MOST_LINES
+
+
+def test_more_runs_than_a_chart_holds_have_charts_of_their_own(curve):
+    every = [curve(f"run {number}!", [1.0, number]) for number in range(2 * MOST_LINES)]
+    html = str(losses(every))
+    assert html.count("<figure") == 3
+    assert f"c{MOST_LINES}" not in html
+    assert all(f"{one.name} against run 0!" in html for one in every[1:])
 
 
 def test_verdicts_are_told(curve, verified):
