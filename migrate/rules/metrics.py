@@ -61,8 +61,7 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
         _gather(conversion, draft, shared)
     for whole in conversion.in_full:
         draft.note(whole.loop.node, f"every process runs this evaluation in full: {whole.why}")
-    for loss, why in unlike_means(conversion.facts, conversion.units):
-        draft.note(loss, why)
+    _say_losses(conversion, draft)
     for loop in conversion.program.training:
         for part, why in folded_by_hand(conversion.facts, loop):
             draft.note(part, why)
@@ -86,6 +85,13 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
                 _join(conversion, draft, accumulator)
             for after in dict.fromkeys(join.after for join in joined):
                 _join_meters(conversion, draft, after, [join for join in joined if join.after is after])
+
+
+def _say_losses(conversion: Conversion, draft: Draft) -> None:
+    """Losses that are no mean, where the processes share batches out: elsewhere each has a whole one."""
+    if any(loop.loaders & conversion.loader_origins for loop in conversion.program.training):
+        for loss, why in unlike_means(conversion.facts, conversion.units):
+            draft.note(loss, why)
 
 
 def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:

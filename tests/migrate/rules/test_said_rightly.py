@@ -37,6 +37,15 @@ def test_a_sum_that_is_divided_is_a_mean(convert_text, name):
     assert any("this loss is a sum" in finding.message for finding in report.findings) is is_said
 
 
+def test_where_each_process_has_a_whole_batch_a_sum_is_none(convert_text):
+    source = PROGRAM.replace("in loader:", "in [(torch.zeros(8, 2), torch.zeros(8, 1))] * 4:").format(
+        loss=f"loss = {SUM}"
+    )
+    report, _ = convert_text(source)
+    assert report.changes
+    assert not any("this loss is a sum" in finding.message for finding in report.findings)
+
+
 CRITIC = """
 import torch
 from torch import nn, optim
