@@ -23,8 +23,8 @@ from migrate.programs.metrics.ground import Ground
 from migrate.programs.metrics.joins import Join, joins
 from migrate.programs.metrics.meters import Meters
 from migrate.programs.metrics.shares import averages
+from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.training.in_step import in_step
-from migrate.programs.training.modes import without_gradients
 from migrate.programs.training.updates import How, Updates
 from migrate.programs.values.accumulators import Accumulator, accumulators
 from migrate.programs.values.frameworks import Frameworks

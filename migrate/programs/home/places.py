@@ -14,7 +14,7 @@ from migrate.programs.loops import taken
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.reach.reached import reached
-from migrate.programs.training.modes import without_gradients
+from migrate.programs.training.gradients_off import without_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -24,6 +24,7 @@ from migrate.analysis.syntax import binds, blocks, is_docstring, own_expressions
 from migrate.analysis.units import Class, Function
 from migrate.programs.metrics.beside import beside
 from migrate.programs.metrics.chance import draws, draws_in_evaluation
+from migrate.programs.training.begun import iterators
 from migrate.programs.training.modes import Mode
 from migrate.programs.training.unsteady import unsteady
 from migrate.programs.values.accumulators import statements_after
@@ -155,7 +156,10 @@ def _check_mode(facts: Facts, program: Program, modes: Modes, loop: LoopFact) ->
     """
     mode = modes.at(loop.node)
     if mode is Mode.UNKNOWN:
-        raise NotShared("it is not seen to run under torch.no_grad() or with the model in eval mode")
+        begun = next(
+            (f", from line {call.lineno} on, where its iterator is made" for call in iterators(facts, loop.node)), ""
+        )
+        raise NotShared(f"it is not seen to run under torch.no_grad() or with the model in eval mode{begun}")
     if mode is Mode.NO_GRADIENTS and (layer := unsteady(facts, program)):
         raise NotShared(f"the model, with {layer}, is not seen to be in eval mode")
 

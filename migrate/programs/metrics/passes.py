@@ -20,7 +20,7 @@ from migrate.programs.reach.outsiders import raw_units
 from migrate.programs.training.modes import Mode, Modes
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.home.naming import Named
@@ -91,7 +91,7 @@ def _held_back(
 ) -> Shared | InFull:
     """A loop over a loader that is not prepared runs in full: gathered, every sample would count N times."""
     if shared.loop.loaders & handed_out:
-        return InFull(shared.loop, "its loader is also given to code that is not seen")
+        return InFull(shared.loop, "its loader is also read in other ways, by next() or by code that is not seen")
     elsewhere = [origin for origin in shared.loop.loaders if origin not in named]
     if elsewhere:
         return InFull(
@@ -141,7 +141,7 @@ def handed_out_loaders(facts: Facts) -> set[ast.AST]:
 def evaluated_in_full(
     facts: Facts, program: Program, prepared: tuple[Named, ...], in_full: list[InFull], handed_out: set[ast.AST]
 ) -> list[Refusal]:
-    """A loader that is trained on is prepared, so evaluating on it must be shared out."""
+    """A loader that is trained on is prepared, so evaluating on it must be shared out, and training told from that."""
     return [
         *(
             Refusal(
@@ -154,4 +154,21 @@ def evaluated_in_full(
             if decision.loop.loaders & (program.training_loaders - program.partly_prepared)
         ),
         *evaluated_beside(facts, program, prepared, in_full, handed_out),
+        *_begun_too_early(facts, program),
     ]
+
+
+def _begun_too_early(facts: Facts, program: Program) -> Iterator[Refusal]:
+    """The iterator of a training pass that is made while a validation's mode still holds: the rows would be shared."""
+    modes = Modes(facts, program)
+    for loop in program.training:
+        for call in modes.begun_too_early(loop.node):
+            if loop.loaders & program.training_loaders & facts.loaders(facts.values(call)):
+                yield Refusal(
+                    call,
+                    "MIG114",
+                    "the pass over the training data begins here, where the model may still be in eval mode, and is "
+                    "taken for an evaluation: processes would share the rows of each batch",
+                    "call model.train() before this",
+                )
+                return

@@ -11,7 +11,7 @@ from migrate.analysis.syntax import FUNCTIONS, LOOPS, jumps
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import is_barrier, is_main, is_marked
 from migrate.programs.processes.replicas import has_buffers
-from migrate.programs.training.modes import without_gradients
+from migrate.programs.training.gradients_off import without_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

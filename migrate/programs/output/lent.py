@@ -17,7 +17,7 @@ from migrate.programs.output.wrapped import asked_for_module
 from migrate.programs.program import Refusal
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.reach.unnamed import listed, unnamed, way_out
-from migrate.programs.training.modes import without_gradients
+from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.checkpoints import saved
 
 if TYPE_CHECKING:

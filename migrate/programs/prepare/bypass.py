@@ -15,7 +15,7 @@ from migrate.programs.processes.replicas import differs
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.reach.reached import reached
 from migrate.programs.reach.self_training import steps
-from migrate.programs.training.modes import is_decorated_without, without_gradients
+from migrate.programs.training.gradients_off import is_decorated_without, without_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks, own_expressions, reads, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.reach.outsiders import units_of
-from migrate.programs.training.modes import without_gradients
+from migrate.programs.training.gradients_off import without_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

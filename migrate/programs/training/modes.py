@@ -14,12 +14,14 @@ from migrate.analysis.known.training import NO_GRAD, SETS_GRADIENTS
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, blocks, own_nodes
 from migrate.analysis.units import Function
+from migrate.programs.training.begun import iterators
+from migrate.programs.training.gradients_off import is_decorated_without, turns_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import FunctionNode, Unit
+    from migrate.analysis.units import Unit
     from migrate.programs.home.naming import Named
     from migrate.programs.program import Program
 
@@ -72,13 +74,26 @@ class Modes:
         self._turned_off.add(loop)
 
     def at(self, loop: ast.AST) -> Mode:
-        """What holds whenever a loop begins."""
+        """What holds whenever a loop begins, and where the iterator that it runs over is made before."""
         states = self._before(loop, self._facts.unit(loop))
+        makers = (self._before(call, self._facts.unit(call)) for call in iterators(self._facts, loop))
+        if any(not self._is_evaluation(state) for ways in makers for state in ways):
+            return Mode.UNKNOWN
         if all(self._wanted <= state for state in states):
             return Mode.EVAL
-        if loop not in self._turned_off and any(GRADIENTS_OFF not in s and not self._wanted <= s for s in states):
+        if loop not in self._turned_off and not all(map(self._is_evaluation, states)):
             return Mode.UNKNOWN
         return Mode.EVAL if all(self._run <= state for state in states) else Mode.NO_GRADIENTS
+
+    def begun_too_early(self, loop: ast.AST) -> Iterator[ast.Call]:
+        """Where iterators are made that begin evaluations, by the mode there, for a loop in which that is another."""
+        if self._wanted and not all(map(self._is_evaluation, self._before(loop, self._facts.unit(loop)))):
+            for call in iterators(self._facts, loop):
+                if any(map(self._is_evaluation, self._before(call, self._facts.unit(call)))):
+                    yield call
+
+    def _is_evaluation(self, state: State) -> bool:
+        return GRADIENTS_OFF in state or self._wanted <= state
 
     def _before(self, node: ast.AST, unit: Unit) -> States:
         if unit not in self._seen:
@@ -350,21 +365,6 @@ def _decorated(facts: Facts, unit: Function, states: States) -> States:
     return frozenset(state | {GRADIENTS_OFF} for state in states) if is_decorated else states
 
 
-def is_decorated_without(facts: Facts, node: FunctionNode) -> bool:
-    """Whether a function is decorated with `@torch.no_grad()`."""
-    for decorator in getattr(node, "decorator_list", ()):
-        named = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if facts.names(named) & NO_GRAD:
-            return True
-    return False
-
-
-def turns_off(facts: Facts, call: ast.Call) -> bool:
-    """`set_grad_enabled(False)`."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return bool(given) and isinstance(given[0], ast.Constant) and given[0].value is False
-
-
 def _changing(facts: Facts) -> set[Function]:
     """The functions in which, or in what they call, a mode is set."""
     waiting: list[Function] = []
@@ -379,15 +379,3 @@ def _changing(facts: Facts) -> set[Function]:
             found.add(unit)
             waiting += [call.caller for call in facts.callers(unit) if isinstance(call.caller, Function)]
     return found
-
-
-def without_gradients(facts: Facts, node: ast.AST) -> bool:
-    """Whether a node stands under `with torch.no_grad()`, or in a function that is decorated with it."""
-    for above in facts.tree(node).up(node):
-        if isinstance(above, (ast.With, ast.AsyncWith)):
-            given = (item.context_expr for item in above.items)
-            if any(isinstance(context, ast.Call) and facts.called(context) & NO_GRAD for context in given):
-                return True
-        if isinstance(above, FUNCTIONS) and is_decorated_without(facts, above):
-            return True
-    return False

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, roles
-from migrate.programs.training.modes import without_gradients
+from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.scalars import assigned
 from migrate.programs.values.sources import Sources
 

@@ -247,3 +247,55 @@ def test_models_that_an_object_makes(decide, name):
     _, conversion = decide(TRAINER.format(made=made, mode=mode))
 
     assert bool(conversion.shared) is is_shared
+
+
+BEGUN = """
+{first}
+{second}
+for x, y in batches:
+    right = (net(x) == y).sum()
+    print(right)
+"""
+
+
+@pytest.mark.parametrize("made", ["iter(test)", "enumerate(test)", "zip(test, test)", "tqdm(test)"])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_evaluation_begins_where_its_iterator_is_made(decide, made, is_late):
+    lines = (f"batches = {made}", "net.eval()")
+    first, second = reversed(lines) if is_late else lines
+    loop = BEGUN.format(first=first, second=second)
+    if made.startswith(("enumerate", "zip")):
+        loop = loop.replace("x, y in", "_, (x, y) in")
+    _, conversion = decide(source(loop, before="from tqdm import tqdm"))
+
+    assert bool(conversion.shared) is (is_late or "tqdm" in made)
+    if not conversion.shared:
+        assert "where its iterator is made" in conversion.in_full[0].why
+
+
+TRAINED_FROM = """
+for epoch in range(3):
+{head}
+    for x, y in batches:
+        opt.zero_grad()
+        crit(net(x), y).backward()
+        opt.step()
+    net.eval()
+    print(measure(net, test))
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "is_refused"),
+    [
+        (["batches = iter(train)", "net.train()"], True),
+        (["net.train()", "batches = iter(train)"], False),
+        (["batches = tqdm(train)", "net.train()"], False),
+    ],
+)
+def test_a_training_pass_that_begins_in_the_mode_of_an_evaluation_is_refused(decide, head, is_refused):
+    start, _, _ = source("", before="from tqdm import tqdm").partition("for epoch")
+    program, conversion = decide(start + TRAINED_FROM.format(head="\n".join(f"    {line}" for line in head)))
+
+    assert (conversion is None) is is_refused
+    assert any("call model.train() before this" in r.way_out for r in program.refusals) is is_refused
