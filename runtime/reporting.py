@@ -119,8 +119,11 @@ class Reporting(Processes):
     def profile(self, profile_handler: ProfileKwargs | None = None) -> Iterator[profile]:
         """`torch.profiler.profile` around the body; call `step()` of what it gives where there is a schedule.
 
-        With `output_trace_dir` every process writes `profile_<rank>.json` there, unless `on_trace_ready` or an error
-        comes in between. Processes do not wait for each other, so one alone may profile.
+        With `output_trace_dir` every process writes `profile_<rank>.json` there, unless `on_trace_ready` has saved the
+        trace, which PyTorch does once, or the body raises. Processes do not wait for each other: one alone may profile.
+
+        Raises:
+            ConfigurationError: an activity that PyTorch does not have.
         """
         from runtime.profiling import profiler_for
 
@@ -129,4 +132,9 @@ class Reporting(Processes):
             yield profiler
         if options.output_trace_dir is not None:
             os.makedirs(options.output_trace_dir, exist_ok=True)
-            profiler.export_chrome_trace(os.path.join(options.output_trace_dir, f"profile_{self.process_index}.json"))
+            path = os.path.join(options.output_trace_dir, f"profile_{self.process_index}.json")
+            try:
+                profiler.export_chrome_trace(path)
+            except RuntimeError:
+                if options.on_trace_ready is None:
+                    raise

@@ -28,6 +28,16 @@ def test_the_accelerators_options_are_used_unless_others_are_given():
     assert len(seen) == 1
 
 
+def test_a_trace_that_the_script_has_saved_is_not_saved_again(tmp_path):
+    def save(profiler):
+        profiler.export_chrome_trace(str(tmp_path / "own.json"))
+
+    options = ProfileKwargs(activities=["cpu"], on_trace_ready=save, output_trace_dir=str(tmp_path))
+    with Accelerator(cpu=True).profile(options):
+        torch.ones(2).add(1)
+    assert [path.name for path in tmp_path.iterdir()] == ["own.json"]
+
+
 def test_an_unknown_activity_is_named():
     profile = Accelerator(cpu=True).profile(ProfileKwargs(activities=["gpu"]))
     with pytest.raises(ConfigurationError, match=r"\['gpu'\]\) is not known. Known: cpu"), profile:
