@@ -17,7 +17,7 @@ from runtime.files import plain_model
 from runtime.precision import in_float32
 from runtime.processes import Processes
 from runtime.save import save as write_file
-from runtime.state import joined_world
+from runtime.state import PartialState, joined_world
 from runtime.tree import children, map_leaves, rebuilt
 
 # between processes
@@ -78,7 +78,7 @@ def copy_tensor_to_devices(tensor: Tensor | None = None) -> Tensor:
     told = collectives.broadcast_object(joined_world(), None if tensor is None else tensor.detach().cpu())
     if not isinstance(told, Tensor):
         raise TypeError(f"copy_tensor_to_devices takes a tensor on the main process, and got a {type(told).__name__}.")
-    return told.to(device or joined_world().device)
+    return told.to(device or PartialState().device)
 
 
 def wait_for_everyone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import namedtuple
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from ranks import run_ranks
 from torch import nn
 
 import runtime
-from runtime import Accelerator
+from runtime import Accelerator, operations
 from runtime.operations import load, save
 
 Pair = namedtuple("Pair", "a b")  # noqa: PYI024  the untyped kind, too
@@ -64,6 +65,13 @@ def test_containers_keep_their_form():
     assert runtime.send_to_device(kinds, "meta", skip_keys=["kept"]) is kinds  # nothing had to move
     doubled = runtime.recursively_apply(lambda number, factor: number * factor, {"a": 2, "b": "x"}, 3, test_type=is_int)
     assert doubled == {"a": 6, "b": "x"}
+
+
+def test_a_tensor_of_the_main_process_comes_to_the_device_and_not_to_where_messages_lie(monkeypatch):
+    here = SimpleNamespace(device=torch.device("meta"))  # messages lie on the CPU
+    monkeypatch.setattr(operations, "PartialState", lambda: here)
+    monkeypatch.setattr(operations.collectives, "broadcast_object", lambda world, item: torch.ones(1))
+    assert runtime.copy_tensor_to_devices(None).device.type == "meta"
 
 
 def is_int(value):
