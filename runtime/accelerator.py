@@ -29,7 +29,7 @@ from runtime.checkpointing import Checkpointing
 from runtime.config import data_settings, refuse_unsupported, resolve, window_steps
 from runtime.data.passes import Passes
 from runtime.devices import pick
-from runtime.errors import ConfigurationError, PrepareError
+from runtime.errors import ConfigurationError, PrepareError, UnsupportedArgument
 from runtime.exchange import Exchange
 from runtime.handlers import DataLoaderConfiguration, Handlers
 from runtime.loaders import Loaders
@@ -263,9 +263,18 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
         return self._remember(optimizer, optimizer)
 
     def prepare_data_loader(
-        self, data_loader: DataLoader[Any], device_placement: bool | None = None
+        self, data_loader: DataLoader[Any], device_placement: bool | None = None, slice_fn_for_dispatch: Any = None
     ) -> DataLoader[Any]:
-        """A loader that gives each process its share, on its device; see `runtime.data.loader`."""
+        """A loader that gives each process its share, on its device; see `runtime.data.loader`.
+
+        Returns:
+            An instance of the loader's class that shares its attributes.
+
+        Raises:
+            UnsupportedArgument: `slice_fn_for_dispatch`.
+        """
+        if slice_fn_for_dispatch is not None:
+            raise UnsupportedArgument("prepare_data_loader(slice_fn_for_dispatch=...)", "Leave it out.")
         from runtime.data.feeds import Dealing
         from runtime.data.loader import Prepared, prepared_loader
         from runtime.data.seeded import seeded

@@ -315,6 +315,11 @@ def test_a_seed_of_the_process_goes_by_its_rank_before_the_processes_are_joined(
     assert torch.initial_seed() == 7
 
 
+def test_a_function_that_slices_batches_is_refused():
+    with pytest.raises(ConfigurationError, match="slice_fn_for_dispatch"):
+        Accelerator(cpu=True).prepare_data_loader(DataLoader([1]), slice_fn_for_dispatch=print)
+
+
 def test_set_seed_seeds_everything():
     import random
 
