@@ -120,4 +120,5 @@ def question(text: str) -> Question:
         if cell := re.fullmatch(r"(?s)(.+\.ipynb):(?:cell )?(\d+)", path):
             return Question(cell[1], line, name, int(cell[2]))
         return Question(path, line, name)
-    raise UsageError(f"{text!r} is not FILE:LINE:NAME", "For example: migrate --explain-role train.py:31:model")
+    example = "'train.ipynb:cell 3:12:model'" if ".ipynb" in text else "train.py:31:model"
+    raise UsageError(f"{text!r} is not FILE:LINE:NAME", f"For example: migrate --explain-role {example}")

@@ -985,6 +985,10 @@ def test_the_way_back_is_told_as_far_as_it_goes(case):
 
 
 WRONG = {  # what is asked, and the one line that is answered
+    "no place in a notebook": (
+        "train.ipynb:cell",
+        "'train.ipynb:cell' is not FILE:LINE:NAME. For example: migrate --explain-role 'train.ipynb:cell 3:12:model'",
+    ),
     "no place": ("model", "'model' is not FILE:LINE:NAME. For example: migrate --explain-role train.py:31:model"),
     "no file": ("nothing.py:3:x", "nothing.py: cannot be read: no such file or directory. Check the spelling"),
     "a folder": (".:3:x", ". is not a file. Name one file"),
