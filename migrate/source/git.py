@@ -77,7 +77,7 @@ def touched(revision: str, folder: Path) -> Touched:
         raise UsageError(f"--since {revision} asks git, and {folder} is in no repository", "Leave --since out.")
     base = _asked(top, revision, "merge-base", "--", revision, "HEAD")
     start = base.stdout.strip().decode() if base.returncode == 0 else revision  # unrelated histories have no base
-    made = _asked(top, revision, *_PLAIN, *_DIFF, start, "--")
+    made = _asked(top, revision, *_PLAIN, *_DIFF, "--end-of-options", start, "--")
     if made.returncode:
         said = os.fsdecode(made.stderr).strip().partition("\n")[0].removeprefix("fatal: ")
         raise UsageError(

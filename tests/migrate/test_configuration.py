@@ -358,6 +358,18 @@ def test_since_tells_touched_loops_alone():
 
 
 @needs_git
+@pytest.mark.parametrize("revision", ["nowhere", "--stat", "--output=lost"])
+def test_since_what_is_no_revision(revision):
+    write("a.py")
+    commit()
+    write("a.py", PLAIN.replace("mse_loss", "l1_loss"))
+    result = migrate("a.py", "--check", f"--since={revision}")
+    assert result.exit_code == 2, result.output
+    assert f"git does not know the revision {revision!r}" in result.stderr
+    assert not Path("lost").exists()
+
+
+@needs_git
 def test_since_a_file_that_git_does_not_keep_is_new():
     write("old.py")
     write(".gitignore", "made.py\ninside/\n")
