@@ -98,8 +98,7 @@ async def changed(server: Server, params: types.DidChangeTextDocumentParams) -> 
 @SERVER.feature(types.TEXT_DOCUMENT_DID_CLOSE)
 def closed(server: Server, params: types.DidCloseTextDocumentParams) -> None:
     """A document was closed."""
-    server.places.pop(params.text_document.uri, None)
-    server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(params.text_document.uri, []))
+    wipe(server, params.text_document.uri)
 
 
 def show(server: Server, uri: str) -> None:
@@ -111,11 +110,18 @@ def show(server: Server, uri: str) -> None:
         shown = found(path, server.texts)
     except MigrateError as error:
         server.say(error)
+        wipe(server, uri)
         return
     server.places[uri] = [(first - 1, last - 1) for first, last in shown.convertible]
     told = [_diagnostic(server, finding, shown.report) for finding in shown.findings]
     version = server.workspace.text_documents[uri].version
     server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, told, version))
+
+
+def wipe(server: Server, uri: str) -> None:
+    """Take back what was published of a document."""
+    server.places.pop(uri, None)
+    server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
 
 def _diagnostic(server: Server, finding: Finding, report: Report) -> types.Diagnostic:
