@@ -68,7 +68,7 @@ def _plan(project: Project, options: Options) -> Conversion:
 
     facts = analyse(project, options.known or TABLES)
     found = stages(facts)
-    return _in_stages(project, found, options) if found else _converted(project, facts, options)
+    return _in_stages(project, facts, found, options) if found else _converted(project, facts, options)
 
 
 def _ready() -> object:
@@ -78,8 +78,11 @@ def _ready() -> object:
     return alone, views
 
 
-def _in_stages(project: Project, found: Sequence[Stage], options: Options) -> Conversion:
-    """The conversion of files that were made ready; those of which not every program converts are left as they were."""
+def _in_stages(project: Project, facts: Facts, found: Sequence[Stage], options: Options) -> Conversion:
+    """The conversion of files that were made ready; those of which not every program converts are left as they were.
+
+    `facts` are those of the project as it was read.
+    """
     from migrate.alone.trial import is_converted, merged, reason, retold
     from migrate.analysis import analyse
     from migrate.analysis.known import TABLES
@@ -87,8 +90,8 @@ def _in_stages(project: Project, found: Sequence[Stage], options: Options) -> Co
     left: list[tuple[Stage, Conversion]] = []
     while True:
         contents = {path: content for stage in found for path, content in stage.contents.items()}
-        now = project.replaced(contents)
-        conversion = _converted(now, analyse(now, options.known or TABLES), options, found)
+        now = project.replaced(contents) if contents else project
+        conversion = _converted(now, analyse(now, options.known or TABLES) if contents else facts, options, found)
         failing = [stage for stage in found if stage.contents and not is_converted(stage, now, conversion)]
         if not failing:
             break

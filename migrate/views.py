@@ -10,14 +10,16 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from migrate import workers
 from migrate.analysis.syntax import first_line, last_line
 from migrate.edits import Plan
 from migrate.edits.edit import AddImport, DropAlias
 from migrate.programs.loops import Loops
 from migrate.programs.prepare.scripts import Script, may_run, sharing
-from migrate.programs.prepare.visitors import Visitor, visitor
+from migrate.programs.prepare.visitors import visitor
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules import convert, convert_script, told
+from migrate.source.memory import passing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -45,8 +47,13 @@ class View:
     @property
     def converts(self) -> bool:
         """Whether each of its training loops is converted."""
-        loops = [finding for finding in self.outcome.findings if finding.kind is Kind.LOOP]
-        return bool(loops) and all(loop.converts for loop in loops)
+        return converts(self.outcome)
+
+
+def converts(outcome: Outcome) -> bool:
+    """Whether each training loop that is told of is converted."""
+    loops = [finding for finding in outcome.findings if finding.kind is Kind.LOOP]
+    return bool(loops) and all(loop.converts for loop in loops)
 
 
 def converted(
@@ -68,32 +75,86 @@ def converted(
     plan = Plan(files)
     outcome = convert(facts, plan, options, ready, apart)
     for group in groups:
-        outcome = _with(outcome, _settled(_views(project, facts, files, known, options, ready, group), plan), options)
+        outcome = _with(outcome, _outcomes(_Sight(project, facts, files, known, options, ready, group), plan), options)
     told_of = {(finding.path, finding.line) for finding in outcome.findings if finding.kind is Kind.LOOP}
     return (outcome, plan) if all(_places(facts, s) <= told_of for g in groups for s in g) else together
 
 
-def _views(
-    project: Project,
-    facts: Facts,
-    files: Sequence[SourceFile],
-    known: Tables,
-    options: Options,
-    ready: Sequence[Ready],
-    group: tuple[Script, ...],
-) -> list[View]:
-    """Each script of a group for itself; where they share the lines that seed one of them, all are seeded."""
-    near = _beside(project, facts, group)
-    guests = tuple(visitor(facts, module) for module in facts.modules if module in group[0].visitors)
+class _Sight:
+    """What a group of scripts is looked at with: each of them as if the others were not there."""
 
-    def view(script: Script, *, seeds: bool = False) -> View:
-        own = near.hiding(_others(facts, group, script))
-        return _view(own, files, known, options, ready, guests, script, seeds=seeds)
+    def __init__(
+        self,
+        project: Project,
+        facts: Facts,
+        files: Sequence[SourceFile],
+        known: Tables,
+        options: Options,
+        ready: Sequence[Ready],
+        group: tuple[Script, ...],
+    ) -> None:
+        self._facts, self._files, self._known = facts, files, known
+        self._ready, self.options, self.group = ready, options, group
+        self._near = _beside(project, facts, group)
+        self._guests = tuple(visitor(facts, module) for module in facts.modules if module in group[0].visitors)
 
-    views = [view(script) for script in group]
+    def view(self, script: Script, *, seeds: bool = False) -> View:
+        """What would be done for one of the scripts; `seeds`: another one takes a seed in lines that they share."""
+        from migrate.analysis import analyse
+
+        guests = self._guests
+        facts = analyse(self._near.hiding(_others(self._facts, self.group, script)), self._known)
+        plan = Plan(self._files)
+        outcome = convert_script(facts, plan, self.options, self._ready, script.loops, guests, seeds=seeds)
+        more = tuple(guest.module.path for guest in guests if plan.edits(guest.module.path))
+        summaries = tuple(replace(summary, files=(*summary.files, *more)) for summary in outcome.summaries)
+        return View(script, facts, plan, replace(outcome, summaries=summaries))
+
+    def outcomes(self, scripts: Sequence[Script]) -> list[Outcome]:
+        """What is said of scripts for which nothing is going to be done: by several processes, where that is faster."""
+        size = sum(len(file.content) for file in self._near.named)
+        sizes = [size] * len(scripts)
+        with passing() as forget:
+
+            def outcome(number: int) -> Outcome:
+                said = self.view(scripts[number]).outcome
+                forget()
+                return said
+
+            made = dict(workers.results(outcome, sizes, workers.count(sizes, self.options.jobs)))
+        return [made[number] for number in range(len(scripts))]
+
+
+def _outcomes(sight: _Sight, plan: Plan) -> Sequence[Outcome]:
+    """What is said of the scripts of a group; what is done for them is added to the plan.
+
+    Once one of them is left, all are, and nothing but what is said of the others is asked for. Where they share the
+    lines that seed one of them, all are seeded.
+    """
+    views: list[View] = []
+    for number, script in enumerate(sight.group):
+        view = sight.view(script)
+        if not view.converts:
+            said = [*(each.outcome for each in views), view.outcome]
+            views.clear()  # what was found out about them is large
+            del view
+            return _left(script, [*said, *sight.outcomes(sight.group[number + 1 :])])
+        views.append(view)
     if any(each.outcome.seeds for each in views) and any(_disagreements(views)):
-        views = [each if each.outcome.seeds else view(each.script, seeds=True) for each in views]
-    return views
+        views = [each if each.outcome.seeds else sight.view(each.script, seeds=True) for each in views]
+        if left := [view for view in views if not view.converts]:
+            return _left(left[0].script, [view.outcome for view in views])
+    if (found := next(_disagreements(views), None)) is not None:
+        return [_as_left(view, found) for view in views]
+    for view in views:
+        plan.absorb(view.plan)
+    return [view.outcome for view in views]
+
+
+def _left(first: Script, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+    """What is said of the scripts of a group of which one is left, for its own reasons."""
+    why = f"it shares code with {first.path}, which is left"
+    return [Outcome(summaries=_left_for(said, why)) if converts(said) else said for said in outcomes]
 
 
 def _beside(project: Project, facts: Facts, group: tuple[Script, ...]) -> Project:
@@ -117,39 +178,6 @@ def _others(facts: Facts, group: tuple[Script, ...], script: Script) -> frozense
     while more := {m for m, by in importers.items() if by and by <= gone and m not in gone and m is not script.module}:
         gone |= more
     return frozenset(module.file.path for module in gone)
-
-
-def _view(
-    project: Project,
-    files: Sequence[SourceFile],
-    known: Tables,
-    options: Options,
-    ready: Sequence[Ready],
-    guests: tuple[Visitor, ...],
-    script: Script,
-    *,
-    seeds: bool,
-) -> View:
-    from migrate.analysis import analyse
-
-    facts = analyse(project, known)
-    plan = Plan(files)
-    outcome = convert_script(facts, plan, options, ready, script.loops, guests, seeds=seeds)
-    more = tuple(guest.module.path for guest in guests if plan.edits(guest.module.path))
-    summaries = tuple(replace(summary, files=(*summary.files, *more)) for summary in outcome.summaries)
-    return View(script, facts, plan, replace(outcome, summaries=summaries))
-
-
-def _settled(views: Sequence[View], plan: Plan) -> Sequence[Outcome]:
-    """What is said of the scripts of a group; what is done for them is added to the plan."""
-    if left := [view for view in views if not view.converts]:
-        why = f"it shares code with {left[0].script.path}, which is left"
-        return [view.outcome if view in left else Outcome(summaries=_left_for(view, why)) for view in views]
-    if (found := next(_disagreements(views), None)) is not None:
-        return [_as_left(view, found) for view in views]
-    for view in views:
-        plan.absorb(view.plan)
-    return [view.outcome for view in views]
 
 
 def _with(outcome: Outcome, more: Sequence[Outcome], options: Options) -> Outcome:
@@ -210,8 +238,8 @@ def _refused(edit: Edit, one: View, other: View) -> Finding:
     return Finding("MIG901", edit.path, edit.line, 1, edit.end_line, why, way_out, Kind.LEFT)
 
 
-def _left_for(view: View, why: str) -> tuple[Summary, ...]:
-    return tuple(replace(s, text=s.text and f"{s.text} Left as it is: {why}.") for s in view.outcome.summaries)
+def _left_for(outcome: Outcome, why: str) -> tuple[Summary, ...]:
+    return tuple(replace(s, text=s.text and f"{s.text} Left as it is: {why}.") for s in outcome.summaries)
 
 
 def _as_left(view: View, why: Finding) -> Outcome:
@@ -221,4 +249,5 @@ def _as_left(view: View, why: Finding) -> Outcome:
         for finding in view.outcome.findings
         if finding.kind is Kind.LOOP
     ]
-    return Outcome((*loops, why), _left_for(view, f"what it shares with others would change for it alone ({why.code})"))
+    told_of = f"what it shares with others would change for it alone ({why.code})"
+    return Outcome((*loops, why), _left_for(view.outcome, told_of))

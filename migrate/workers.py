@@ -24,7 +24,7 @@ def count(sizes: Sequence[int], jobs: int) -> int:
     if sys.platform == "darwin" or not hasattr(os, "fork"):  # on macOS, a forked process may not use all of the system
         return 1
     if jobs:
-        return min(jobs, len(sizes)) or 1
+        return 1 if _Process.is_forked else min(jobs, len(sizes)) or 1  # no more than are wanted in all
     beside = sum(sizes) - max(sizes, default=0)  # what others could do while one does the largest piece
     return min(_cores(), len(sizes)) if beside >= PAYS_FROM else 1
 
@@ -63,10 +63,11 @@ class _Process:
     """A forked process: what it does is what was in memory when it was forked."""
 
     work: Callable[[int], Any]
+    is_forked = False
 
 
 def _begin(work: Callable[[int], Any]) -> None:
-    _Process.work = work
+    _Process.work, _Process.is_forked = work, True
 
 
 def _work(number: int) -> Any:

@@ -1,12 +1,15 @@
 """Scripts that share a training function: each is a program of its own."""
 
+import gc
 import textwrap
 
 import pytest
 
+from migrate import workers
 from migrate.options import Mode, Options
 from migrate.pipeline import run
 from migrate.report.model import Kind
+from migrate.views import _Sight
 
 ENGINE = """
     import torch
@@ -144,6 +147,29 @@ def test_one_that_is_refused_keeps_the_others(converted):
     assert all(path != "train.py" for path, _ in reasons(report))
     assert all("ccelerator" not in text for text in files.values())
     assert any("it shares code with train_fast.py, which is left" in s.text for s in report.summaries)
+
+
+def test_when_one_is_left_the_others_are_looked_at_by_several_processes(tmp_path, monkeypatch):
+    if workers.count([1, 1], 2) < 2:
+        pytest.skip("processes are not forked on this system")
+    fast = "import deepspeed\n        net, optimizer, _, _ = deepspeed.initialize(model=net)\n        engine.fit("
+    files = {"engine": ENGINE, "a_first": SCRIPT, "b_fast": SCRIPT.replace("engine.fit(", fast), "c_small": SCRIPT}
+    files |= {f"d_fast{number}": files["b_fast"] for number in range(3)}
+    monkeypatch.chdir(tmp_path)
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
+    seen = []
+    view = _Sight.view
+    monkeypatch.setattr(_Sight, "view", lambda sight, one, **how: seen.append(one.path) or view(sight, one, **how))
+    three = run(["."], Options(mode=Mode.PREVIEW, jobs=3))
+    assert seen == ["a_first.py", "b_fast.py"]  # the others are seen by others
+    assert reasons(three)
+    frozen = gc.get_freeze_count()
+    one = run(["."], Options(mode=Mode.PREVIEW, jobs=1))
+    assert gc.get_freeze_count() == frozen
+    assert sorted(seen[2:]) == sorted(f"{name}.py" for name in files if name != "engine")  # each once
+    assert (one.findings, one.summaries, one.changes) == (three.findings, three.summaries, three.changes)
+    assert len(one.summaries) == 6
 
 
 def test_a_script_that_another_one_imports_is_no_program_of_its_own(converted):

@@ -79,3 +79,12 @@ def test_an_error_of_the_work_is_raised_here():
 
     with pytest.raises(ValueError, match=r"0|1"):
         list(workers.results(fail, [1, 1], 2))
+
+
+def test_a_process_of_ours_forks_no_more_than_are_wanted():
+    def counts(_):
+        return workers.count([10**6] * 3, 2), workers.count([10**6] * 3, 0)
+
+    made = dict(workers.results(counts, [1, 1], 2))
+    assert made == {number: (1, workers.count([10**6] * 3, 0)) for number in range(2)}
+    assert workers.count([10**6] * 3, 2) == 2
