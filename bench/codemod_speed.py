@@ -21,14 +21,15 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import libcst
 
 from migrate import pipeline
-from migrate.engine import ENGINE
+from migrate.engine import ENGINE, Conversion
 from migrate.options import Mode, Options
+from migrate.report.model import Report
 from migrate.source.project import Project, SourceFile
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +39,7 @@ Work = Callable[[], object]
 PARSE, FIND = "ast.parse", "--check"
 ROUND_TRIP, APPLY, WHOLE = "libcst.parse_module(x).code", "--write: the edits alone", "--write: everything in memory"
 CHECKED = "--check of the same files"
+SHOWN = "--write after --diff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,34 @@ def scripts(folders: Sequence[Path]) -> Iterator[Path]:
                 yield path
 
 
-def subject(path: Path) -> Subject | None:
+def applying(file: SourceFile, conversion: Conversion) -> Work:
+    """The edits of a finished plan."""
+    plan = conversion.plan
+    assert plan is not None
+
+    def work() -> object:
+        plan.applied.clear()  # each time anew
+        return ENGINE.apply(file, conversion)
+
+    return work
+
+
+def shown(path: Path, folder: Path) -> Work:
+    """`--write` of what `--diff` has shown before, but for saving it; the folder keeps that."""
+    options = replace(WRITE, cache=True, cache_dir=str(folder))
+    pipeline.run([str(path)], replace(options, mode=Mode.DIFF))
+
+    def plan(*_: object) -> Conversion:
+        raise AssertionError(f"{path} is planned again")
+
+    def accept(report: Report) -> Report:
+        assert report.changes
+        return replace(report, changes=())
+
+    return lambda: pipeline.run([str(path)], options, replace(ENGINE, plan=plan), accept=accept)
+
+
+def subject(path: Path, folder: Path) -> Subject | None:
     """None for a file that cannot be parsed, or that migrate drops for a reason of its own."""
     content = path.read_bytes()
     try:
@@ -77,8 +106,9 @@ def subject(path: Path) -> Subject | None:
         conversion = ENGINE.plan(Project([file]), WRITE)
         variants |= {
             ROUND_TRIP: lambda: libcst.parse_module(content).code,
-            APPLY: lambda: ENGINE.apply(file, conversion),
+            APPLY: applying(file, conversion),
             WHOLE: lambda: pipeline.run_text(content, str(path), WRITE),
+            SHOWN: shown(path, folder),
         }
     return Subject(path, content.count(b"\n") + 1, bool(report.changes), variants)
 
@@ -140,11 +170,12 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder).resolve()
-        report(list(scripts([f.resolve() for f in asked.folders])) if asked.folders else fixtures(own), asked.rounds)
+        paths = list(scripts([f.resolve() for f in asked.folders])) if asked.folders else fixtures(own / "fixtures")
+        report(paths, asked.rounds, own / "kept")
 
 
-def report(paths: Sequence[Path], rounds: int) -> None:
-    found = [subject(path) for path in paths]
+def report(paths: Sequence[Path], rounds: int, kept: Path) -> None:
+    found = [subject(path, kept) for path in paths]
     subjects = [one for one in found if one is not None]
     gc.collect()
     gc.freeze()  # what is loaded by now is no matter of any variant
@@ -156,7 +187,7 @@ def report(paths: Sequence[Path], rounds: int) -> None:
     edited = [one for one in subjects if one.is_edited]
     if edited:
         check = {CHECKED: [[t for t, one in zip(r, subjects, strict=True) if one.is_edited] for r in times[FIND]]}
-        show("files that change", edited, times | check, [ROUND_TRIP, APPLY, CHECKED, WHOLE])
+        show("files that change", edited, times | check, [ROUND_TRIP, APPLY, CHECKED, WHOLE, SHOWN])
 
 
 if __name__ == "__main__":

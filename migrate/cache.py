@@ -5,6 +5,9 @@ rests on, and used again only where all of that is as it was: the named files an
 Python and libcst, the current folder, and each question that was asked of the disk, with its answer (`source/disk.py`).
 So a file that appears where Python would look first, or beside the others and imports from them, makes a result stale.
 
+What would be changed is kept, too, with the new contents: they have passed their checks when `migrate FILE` shows them,
+and `--write` after it has them. A run that writes keeps none: the files are others now.
+
 The results of all parts are kept together, too, with what was asked to tell them apart: where nothing has changed, this
 need not be done again.
 
@@ -19,7 +22,7 @@ import hashlib
 import json
 import os
 import sys
-from dataclasses import fields
+from dataclasses import astuple, fields
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -27,7 +30,8 @@ from typing import TYPE_CHECKING, Any
 
 from migrate import __version__
 from migrate.errors import SourceError
-from migrate.report.model import OUR_BUG, Finding, Kind, Report, Summary
+from migrate.options import Mode
+from migrate.report.model import OUR_BUG, Change, Edit, Finding, Kind, Report, Summary
 from migrate.source.above import TOP_MARKS
 
 if TYPE_CHECKING:
@@ -72,6 +76,7 @@ class Cache:
         is_known = options.known is None or bool(options.known_text)
         self._folder = folder if is_known and not options.report else None
         self._basis = _digest(*_environment(options)) if self._folder else ""
+        self._writes = options.mode is Mode.WRITE
         self._answers: dict[tuple[str, str], str] = {}
         self._parsed: set[str] | None = None
         self._new: set[str] = set()
@@ -93,7 +98,7 @@ class Cache:
         return [(question, path, self._told(part, part.disk, question, path)) for question, path in asked]
 
     def keep(self, part: Project, report: Report, notes: Notes) -> None:
-        """Keep what was found in a part. Not where something would be changed, or went wrong: that is done again."""
+        """Keep what was found in a part. Not where a file is about to be written, or went wrong: that is done again."""
         self._keep(part, _PART, [report], notes)
 
     def keep_all(
@@ -130,12 +135,15 @@ class Cache:
             disk = part.disk.noting()  # what was asked then need not be asked now
             if any(self._told(part, disk, question, path) != answer for question, path, answer in entry["asked"]):
                 return None
-            return [_report(each) for each in entry["reports"]], entry["asked"]
-        except (KeyError, TypeError, ValueError, IndexError):  # of another shape: not one of ours
+            old = {file.path: file.content for file in part.named}
+            return [_report(each, old) for each in entry["reports"]], entry["asked"]
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError):  # of another shape: not one of ours
             return None
 
     def _keep(self, part: Project, what: str, reports: Sequence[Report], notes: Notes) -> None:
         if self._folder is None or not all(map(_may_be_kept, reports)):
+            return
+        if self._writes and any(report.changes for report in reports):
             return
         entry = {"contents": _contents(part), "asked": notes, "reports": list(map(_data, reports))}
         _write(self._folder, self._name(part, what), entry)
@@ -183,7 +191,7 @@ class Cache:
 
 def _may_be_kept(report: Report) -> bool:
     is_bug = report.causes or any(finding.code == OUR_BUG for finding in report.findings)
-    return not is_bug and not report.changes
+    return not is_bug and not any(change.cells for change in report.changes)
 
 
 def _answer(given: object) -> str:
@@ -209,11 +217,13 @@ def _contents(part: Project) -> str:
 def _environment(options: Options) -> Sequence[str]:
     """All that a result rests on beside files."""
     told = (f"{each.name}={getattr(options, each.name)!r}" for each in fields(options) if each.name not in _ELSEWHERE)
-    return [__version__, _stamp(), sys.version, sys.implementation.name, str(Path.cwd().resolve()), *told]
+    edits = f"edits={options.mode is not Mode.CHECK}"
+    return [__version__, _stamp(), sys.version, sys.implementation.name, str(Path.cwd().resolve()), edits, *told]
 
 
-#: What the settings are made of is in `known_text`; the others say how a run goes on, not what is found.
-_ELSEWHERE = frozenset({"known", "config", "given", "is_settled", "jobs", "cache", "exclude", "baseline"})
+#: What the settings are made of is in `known_text`, and of the mode counts whether edits are made; the others say how a
+#: run goes on, not what is found.
+_ELSEWHERE = frozenset({"known", "config", "given", "is_settled", "jobs", "cache", "exclude", "baseline", "mode"})
 
 
 def _stamp() -> str:
@@ -248,22 +258,30 @@ def _own_files(folder: str) -> Iterator[str]:
 
 
 def _data(report: Report) -> Mapping[str, Any]:
-    """A report without changes, as JSON has it."""
+    """A report, as JSON has it."""
     problems = [(error.what, error.way_out, error.path, error.line, error.cell) for error in report.problems]
     return {
         "findings": [[getattr(finding, name) for name in _FINDING] for finding in report.findings],
         "summaries": [[summary.path, summary.text, summary.files, summary.parts] for summary in report.summaries],
+        "changes": [
+            (change.path, change.new.decode(_BYTES), change.lost_comments, [astuple(edit) for edit in change.edits])
+            for change in report.changes
+        ],
         "touched": report.touched,
         "problems": problems,
         "ignored": report.ignored,
     }
 
 
-def _report(data: Mapping[str, Any]) -> Report:
-    """The report that data were made of."""
+def _report(data: Mapping[str, Any], old: Mapping[str, bytes]) -> Report:
+    """The report that data were made of, about files with these contents."""
     return Report(
         findings=tuple(_finding(dict(zip(_FINDING, each, strict=True))) for each in data["findings"]),
         summaries=tuple(Summary(p, text, tuple(files), tuple(parts)) for p, text, files, parts in data["summaries"]),
+        changes=tuple(
+            Change(path, old[path], new.encode(_BYTES), tuple(lost), edits=tuple(Edit(*edit) for edit in edits))
+            for path, new, lost, edits in data["changes"]
+        ),
         touched=tuple(data["touched"]),
         problems=tuple(
             SourceError(what, way_out, path=path, line=line, cell=cell)
@@ -273,6 +291,7 @@ def _report(data: Mapping[str, Any]) -> Report:
     )
 
 
+_BYTES = "latin-1"  # has a character for each byte
 _FINDING = tuple(each.name for each in fields(Finding))
 
 

@@ -25,7 +25,7 @@ class Understood:
         self._facts = facts
         self._narrator = Narrator(facts, loops)
         self._cartographer = Cartographer(facts, loops) if options.report else None
-        self._speaks = options.report or options.mode in (Mode.PREVIEW, Mode.WRITE)
+        self._speaks = options.report or options.mode is not Mode.CHECK  # a diff, too: it may be written afterwards
 
     def of(self, program: Program, conversion: Conversion | None) -> Summary:
         """The summary of a program; `conversion` is None where it stays as it is."""

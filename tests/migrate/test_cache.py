@@ -41,6 +41,7 @@ DATA = """import torch
 loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(8, 2)), batch_size=4)
 """
 OTHER = f"{DATA}\nmodel = torch.nn.Linear(2, 1)\nfor (x,) in loader:\n    model(x).mean().backward()\n"
+ALONE = f"{DATA}{ENGINE_PY}{SCRIPT.partition('engine import fit')[2]}import data, engine\n"
 CHECK = Options(mode=Mode.CHECK, cache=True)
 
 
@@ -191,10 +192,71 @@ def test_settings_python_and_place_count(watched, monkeypatch, tmp_path):
     assert watched.run("../other.py")[1] == 1
 
 
-def test_changes_are_made_anew(watched):
-    options = replace(CHECK, mode=Mode.DIFF)
-    assert watched.run("other.py", options=options)[0].changes == watched.run("other.py", options=options)[0].changes
-    assert pipeline.run(["train.py"], options).changes == pipeline.run(["train.py"], options).changes
+@pytest.mark.parametrize("shown", [Mode.PREVIEW, Mode.DIFF])
+def test_what_was_shown_is_written_without_being_planned_again(watched, shown):
+    plain = pipeline.run(["."], Options(mode=Mode.PREVIEW))
+    assert len(plain.changes) == 2
+    first, _ = watched.run(options=replace(CHECK, mode=shown))
+    again, plans = watched.run(options=replace(CHECK, mode=Mode.WRITE))
+    assert (plans, again.written) == (0, True)
+    for report in (first, again):
+        assert (told(report), report.changes) == (told(plain), plain.changes)
+    for change in plain.changes:
+        assert Path(change.path).read_bytes() == change.new
+    assert watched.run(options=replace(CHECK, mode=Mode.WRITE))[1] > 0  # the files are others now
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"train.py": SCRIPT.replace("0.1", "0.2")},
+        {"engine.py": ENGINE_PY.replace("zero_grad()", "zero_grad(True)")},  # is not named
+        {"data.py": f"{DATA}\nmore = 1\n"},
+        {"beside.py": "from engine import fit\nfit(None, [], None)\n"},
+        {"pyproject.toml": "[tool.migrate]\ntarget = 'accelerate'\n"},
+        {"pyproject.toml": "[tool.migrate.known.makes]\n'lib.model' = 'model'\n"},
+    ],
+    ids=str,
+)
+def test_what_was_shown_of_another_program_is_not_written(watched, change):
+    def made(options):
+        shown = []
+        pipeline.run(["train.py"], options, accept=lambda report: shown.append(report) or replace(report, changes=()))
+        return [report.changes for report in shown]
+
+    write({"train.py": ALONE})
+    assert watched.run("train.py", options=replace(CHECK, mode=Mode.PREVIEW))[0].changes
+    write(change)
+    writes = replace(CHECK, mode=Mode.WRITE)
+    assert watched.run("train.py", options=replace(writes, mode=Mode.DIFF))[1] > 0
+    assert made(writes) == made(replace(writes, cache=False))
+
+
+def test_other_options_write_something_else(watched):
+    write({"other.py": ALONE})
+    assert watched.run("other.py", options=replace(CHECK, mode=Mode.PREVIEW))[0].changes
+    report, plans = watched.run("other.py", options=replace(CHECK, mode=Mode.WRITE, annotate=True))
+    assert (plans > 0, report.written) == (True, True)
+
+
+def test_a_damaged_change_is_not_written(watched):
+    write({"other.py": ALONE})
+    shown, _ = watched.run("other.py", options=replace(CHECK, mode=Mode.PREVIEW))
+    assert shown.changes
+    for entry in entries():
+        content = entry.read_bytes().replace(b"accelerator.backward", b"accelerator.forward_")
+        entry.write_bytes(content)
+    damaged, plans = watched.run("other.py", options=replace(CHECK, mode=Mode.WRITE))
+    assert (plans > 0, damaged.changes) == (True, shown.changes)
+
+
+def test_changes_of_other_files_are_no_entry_of_ours(watched):
+    write({"other.py": ALONE})
+    watched.run("other.py", options=replace(CHECK, mode=Mode.PREVIEW))
+    for entry in entries():
+        content = entry.read_bytes().split(b"\n", 1)[1]
+        entry.write_bytes(other_shape(content.replace(b'"changes":[["other.py"', b'"changes":[["train.py"')))
+    assert watched.run("other.py", options=replace(CHECK, mode=Mode.WRITE))[1] > 0
 
 
 def test_a_bug_of_ours_is_not_kept(watched):
