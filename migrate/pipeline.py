@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from migrate.report.model import NOT_EDITABLE, OUR_BUG, Change, Finding, Kind, R
 from migrate.source.comments import skips
 from migrate.source.disk import Disk
 from migrate.source.files import Selection, load
+from migrate.source.memory import uncollected
 from migrate.source.parse import DEEPEST
 from migrate.source.project import Project, SourceFile, source_file
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 FRAMES = 11 * DEEPEST  # Python frames: up to ten a level of the deepest tree that `parse` lets through, and our own
+SMALL = 500_000  # bytes of sources: what is made of them and dropped may stay in memory until they are done
 
 
 def run(
@@ -157,6 +159,12 @@ def convert(project: Project, options: Options, engine: Engine = ENGINE, progres
 
 def _convert(project: Project, options: Options, engine: Engine, say: Callable[[str], None]) -> Report:
     """The same for files that have to do with each other."""
+    is_small = sum(len(file.content) for file in project.named) < SMALL
+    with uncollected() if is_small else nullcontext():
+        return _converted(project, options, engine, say)
+
+
+def _converted(project: Project, options: Options, engine: Engine, say: Callable[[str], None]) -> Report:
     planned = _plan(project, options, engine)
     silent = ignored(project.named, options)
     kept_out = kept_back(planned.conversion.outcome, silent) if silent else {}

@@ -256,17 +256,12 @@ class Facts:
 
     def _in_order(self, found: dict[_Node, Unit]) -> list[tuple[_Node, Unit]]:
         """Module by module, from top to bottom; what stands around something comes before it."""
-        number = {module: position for position, module in enumerate(self.modules)}
-        return sorted(
-            found.items(),
-            key=lambda item: (
-                number[item[1].module],
-                item[0].lineno,
-                item[0].col_offset,
-                -(item[0].end_lineno or 0),
-                -(item[0].end_col_offset or 0),
-            ),
-        )
+        apart: dict[Module, list[tuple[_Node, Unit]]] = {module: [] for module in self.modules}
+        for item in found.items():
+            apart[item[1].module].append(item)
+        for items in apart.values():
+            items.sort(key=_place)
+        return [item for items in apart.values() for item in items]
 
     @cached_property
     def _by_name(self) -> dict[str, list[Use]]:
@@ -387,6 +382,11 @@ class Facts:
         return bool(values) and all(
             value.role is Role.DEVICE or (value.role is Role.TEXT and is_device_text(value.name)) for value in values
         )
+
+
+def _place(item: tuple[ast.expr | ast.stmt, Unit]) -> tuple[int, int, int, int]:
+    node = item[0]
+    return node.lineno, node.col_offset, -(node.end_lineno or 0), -(node.end_col_offset or 0)
 
 
 def is_device_text(text: str) -> bool:

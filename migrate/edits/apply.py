@@ -91,13 +91,18 @@ def apply(file: EditableFile, plan: Plan) -> Applied:
     settled = plan.settled(file)
     if not settled.made:
         return Applied(file.content)
+    known = plan.applied.get(file.path)
+    if known is not None and known[0] is file and known[1] is settled:  # it was looked at before it is made
+        return cast("Applied", known[2])
     try:
         content = _edited(file, settled)
     except RecursionError:
         content = _on_big_stack(lambda: _edited(file, settled), file.path)
     comments = tuple(map(str, lost(file.content, content)))
     plan.lost_comments[file.path] = comments
-    return Applied(content, comments)
+    applied = Applied(content, comments)
+    plan.applied[file.path] = file, settled, applied
+    return applied
 
 
 def _on_big_stack(work: Callable[[], T], path: str) -> T:

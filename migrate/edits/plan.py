@@ -60,6 +60,7 @@ class Plan:
         self.refused: list[Refusal] = []  # edits that were asked for and cannot be made
         self.pure_calls: set[str | ast.Call] = set()  # without effects: "torch.cuda.is_available", or the call itself
         self.lost_comments: dict[str, tuple[str, ...]] = {}  # by path, filled by `apply`: "12: # text"
+        self.applied: dict[str, tuple[EditableFile, Settled, object]] = {}  # by path, filled by `apply`: what it gave
         self._edits: dict[str, list[Edit]] = {file.path: [] for file in files}
         self._settled: dict[str, Settled] = {}
         self._nearest: EditableFile | None = None

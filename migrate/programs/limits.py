@@ -190,8 +190,10 @@ def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
     """`scheduler.step(loss)`, `if loss < best: save` after the batches: every process has another loss."""
     ground = Ground(facts, loops)
     told: set[ast.AST] = set()
+    decides = any(loops.decides(loop) for loop in program.training)  # what joins takes from these, and adds none
     for loop in program.training:
-        for decision in decisions(ground, loop, loops.accumulated(loop), loops.joined(loop), loops.averaged(loop)):
+        known = loops.accumulated(loop), loops.joined(loop), loops.averaged(loop)
+        for decision in decisions(ground, loop, *known) if decides else ():
             if decision.node in told:
                 continue
             told.add(decision.node)

@@ -22,7 +22,7 @@ from migrate.programs.metrics.balances import balances
 from migrate.programs.metrics.ground import Ground
 from migrate.programs.metrics.joins import Join, joins
 from migrate.programs.metrics.meters import Meters
-from migrate.programs.metrics.shares import averages
+from migrate.programs.metrics.shares import averages, decisions
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.training.in_step import in_step
 from migrate.programs.training.updates import How, Updates
@@ -71,6 +71,7 @@ class Loops:
         self._accumulated: dict[Loop, tuple[Accumulator, ...]] = {}
         self._joined: dict[Loop, tuple[Join, ...]] = {}
         self._averaged: dict[Loop, Averages] = {}
+        self._decides: dict[Loop, Ground | None] = {}  # where it was looked for, if something was found
         self._meters = Meters(facts)
 
     @cached_property
@@ -167,21 +168,25 @@ class Loops:
                 return above
         return None
 
-    def innermost(self, node: ast.AST, unit: Unit, seen: frozenset[int] = frozenset()) -> Iterator[Loop]:
+    def innermost(self, node: ast.AST, unit: Unit, seen: set[Unit] | None = None) -> Iterator[Loop]:
         """The innermost loops around a node: its own function's, else those of the callers."""
+        seen = set() if seen is None else seen  # that were gone through, on whatever way
         own = next(self._facts.tree(node).loops(node), None)
         if own is not None:
             yield own
-        elif isinstance(unit, Function) and id(unit) not in seen:
+        elif isinstance(unit, Function) and unit not in seen:
+            seen.add(unit)
             for entry, caller in self._entries(unit):
-                yield from self.innermost(entry, caller, seen | {id(unit)})
+                yield from self.innermost(entry, caller, seen)
 
-    def around(self, node: ast.AST, unit: Unit, seen: frozenset[int] = frozenset()) -> Iterator[Loop]:
+    def around(self, node: ast.AST, unit: Unit, seen: set[Unit] | None = None) -> Iterator[Loop]:
         """Every loop around a node, innermost first, those around the callers included."""
+        seen = set() if seen is None else seen
         yield from self._facts.tree(node).loops(node)
-        if isinstance(unit, Function) and id(unit) not in seen:
+        if isinstance(unit, Function) and unit not in seen:
+            seen.add(unit)
             for entry, caller in self._entries(unit):
-                yield from self.around(entry, caller, seen | {id(unit)})
+                yield from self.around(entry, caller, seen)
 
     def _entries(self, unit: Function) -> list[tuple[ast.Call, Unit]]:
         """Where a function is entered; one that nobody calls in sight, where an optimizer is given it to step with."""
@@ -312,13 +317,24 @@ class Loops:
     def averaged(self, loop: LoopFact) -> Averages:
         """What of a training loop's own numbers decides, and is joined for that."""
         if loop.node not in self._averaged:
-            ground = Ground(self._facts, self)
-            found = averages(ground, loop, self.accumulated(loop), self.joined(loop))
+            found = Averages()
+            if self.decides(loop):
+                ground = self._decides[loop.node]
+                assert ground is not None
+                found = averages(ground, loop, self.accumulated(loop), self.joined(loop))
             weighing = [edit for balance in self.balances(loop) for edit in balance.edits or ()]
             known = {edit.at for edit in found.edits}
             more = Averages(tuple(edit for edit in weighing if edit.at not in known))
             self._averaged[loop.node] = found | more
         return self._averaged[loop.node]
+
+    def decides(self, loop: LoopFact) -> bool:
+        """Whether something is decided by one process's own after a training loop, as long as nothing is joined."""
+        if loop.node not in self._decides:
+            ground = Ground(self._facts, self)
+            found = decisions(ground, loop, self.accumulated(loop), self.joined(loop))
+            self._decides[loop.node] = ground if any(True for _ in found) else None
+        return self._decides[loop.node] is not None
 
     def balances(self, loop: LoopFact, *, draws: bool = False) -> tuple[Balance, ...]:
         """What a step of a training loop leaves for the next one, and a loss goes by."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.members import decorators
@@ -40,6 +39,21 @@ class Decision:
     name: str
 
 
+class _Read:
+    """What is read in the files that may be edited."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.attributes: dict[str, list[ast.Attribute]] = {}
+        self.names: set[str] = set()  # and attributes
+        for module in facts.editable:
+            for node in facts.tree_of(module).nodes:
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                    self.attributes.setdefault(node.attr, []).append(node)
+                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                    self.names.add(node.id)
+        self.names |= self.attributes.keys()
+
+
 class Ground:
     """What trails of one program share: its facts, and where they have been."""
 
@@ -48,26 +62,16 @@ class Ground:
         self.loops = loops
         self.left: dict[tuple[ast.AST, frozenset[str]], Trail] = {}  # what is entered, and with which own names
 
-    @cached_property
+    @property
     def attributes(self) -> dict[str, list[ast.Attribute]]:
         """Where attributes are read, by their names."""
-        found: dict[str, list[ast.Attribute]] = {}
-        for module in self.facts.editable:
-            for node in self.facts.tree_of(module).nodes:
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                    found.setdefault(node.attr, []).append(node)
-        return found
-
-    @cached_property
-    def _names(self) -> set[str]:
-        nodes = [node for module in self.facts.editable for node in self.facts.tree_of(module).nodes]
-        return self.attributes.keys() | {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        return self.facts.once(_Read).attributes
 
     def is_idle(self, unit: Unit) -> bool:
         """Whether nothing that is seen calls a function, or names it."""
         if not isinstance(unit, Function) or is_property(unit) or unit.name.startswith("__"):
             return False
-        return unit.name not in self._names
+        return unit.name not in self.facts.once(_Read).names
 
     def trains(self, unit: Unit) -> bool:
         """Whether a unit comes to a training step: to leave it early is to miss some."""

@@ -120,10 +120,8 @@ def _fed_from_outside(ground: Ground, loop: LoopFact, name: str) -> Iterator[Dec
 def averages(
     ground: Ground, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
 ) -> Averages:
-    """What of a process's own decides, and can be joined so that it does not differ any more."""
+    """What of a process's own decides, and can be joined so that it does not differ any more; where something does."""
     found = _NOTHING
-    if not any(True for _ in decisions(ground, loop, accumulated, joined)):
-        return found
     averaging = Averaging(ground, loop)
     fed_apart = apart(ground.facts, loop, joined)
     own = _own_names(ground.facts, loop, accumulated, joined)

@@ -64,6 +64,32 @@ class PhaseFact:
     flag: Flag | None = None
 
 
+class _Reached:
+    """The functions that loops come to, through the functions in between."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._called: dict[Unit, list[Function]] = {}  # by who calls them
+        self._begun: dict[Loop, list[Function]] = {}  # by the loops around their calls
+        self._by: dict[Loop, set[Unit]] = {}
+        for unit in facts.functions:
+            for call in facts.callers(unit):
+                self._called.setdefault(call.caller, []).append(unit)
+                for loop in facts.tree(call.node).loops(call.node):
+                    self._begun.setdefault(loop, []).append(unit)
+
+    def by(self, loop: Loop) -> set[Unit]:
+        """Those that one loop comes to."""
+        if loop not in self._by:
+            found = self._by[loop] = set()
+            waiting = list(self._begun.get(loop, ()))
+            while waiting:
+                unit = waiting.pop()
+                if unit not in found:
+                    found.add(unit)
+                    waiting += self._called.get(unit, ())
+        return self._by[loop]
+
+
 class Phases:
     """The phases of training loops."""
 
@@ -105,16 +131,11 @@ class Phases:
                 here += [flag] if flag is not None else []
             below = above
         if isinstance(unit, Function) and id(unit) not in seen:
+            reached = self._facts.once(_Reached).by(loop)
             for call in self._facts.callers(unit):
-                if loop in self._around(call.node, call.caller, seen | {id(unit)}):
+                if call.caller in reached or loop in self._facts.tree(call.node).loops(call.node):
                     for way in self._ways(loop, call.node, call.caller, seen | {id(unit)}):
                         yield [*here, *way]
-
-    def _around(self, node: ast.AST, unit: Unit, seen: frozenset[int]) -> Iterator[Loop]:
-        yield from self._facts.tree(node).loops(node)
-        if isinstance(unit, Function) and id(unit) not in seen:
-            for call in self._facts.callers(unit):
-                yield from self._around(call.node, call.caller, seen | {id(unit)})
 
     def _asked(self, loop: Loop, test: ast.expr, in_body: bool) -> Flag | None:
         """The flag of a test; None if the test asks for something that the loop itself makes."""

@@ -138,3 +138,12 @@ def test_a_flag_of_which_nothing_is_known_says_so(analysed):
 
     assert flag.trains == (True,)
     assert not flag.complete
+
+
+def test_functions_that_call_each_other_in_many_ways_are_followed_once(analysed):
+    step = "def step(x):\n    net(x).sum().backward()\nfor x in loader:\n    step(x)\ndef on0(x):\n    step(x)\n"
+    many = "".join(f"def on{n}(x):\n    on{n - 1}(x)\n    on{n - 1}(x)\n" for n in range(1, 25))
+    facts, loops = analysed(f"{HEAD}{step}{many}on24(1)\n")
+    (loop,) = loops.training
+
+    assert Phases(facts).of(loop).phase is Phase.TRAINING

@@ -1,0 +1,57 @@
+"""What was found out once is not found out again."""
+
+import textwrap
+
+from migrate import analysis
+from migrate.edits import apply
+from migrate.options import Mode, Options
+from migrate.pipeline import run_text
+
+SEVERAL = """
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel as DDP
+    from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    torch.manual_seed(0)
+    data = TensorDataset(torch.ones(40, 2), torch.randint(2, (40,)))
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=10, sampler=sampler)
+    net = torch.nn.Linear(2, 2)
+    net = DDP(net)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for x, y in loader:
+            loss = torch.nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    {rest}
+    dist.destroy_process_group()
+"""
+
+
+def report(rest, mode):
+    return run_text(textwrap.dedent(SEVERAL).format(rest=rest).encode(), "", Options(mode=mode))
+
+
+def test_a_program_of_several_processes_that_is_left_is_analysed_once(monkeypatch):
+    solved = []
+    solve = analysis.solve
+    monkeypatch.setattr(analysis, "solve", lambda *given, **more: solved.append(given) or solve(*given, **more))
+    found = report("dist.send(torch.ones(2), 1 - rank)", Mode.CHECK)
+    assert found.findings
+    assert not found.touched
+    assert len(solved) == 1
+
+
+def test_edits_that_were_made_to_look_at_them_are_not_made_again(monkeypatch):
+    made = []
+    edited = apply._edited
+    monkeypatch.setattr(apply, "_edited", lambda file, *rest: made.append(file.content) or edited(file, *rest))
+    changes = report("if rank == 0:\n    print('done')", Mode.PREVIEW).changes
+    assert b"accelerator.backward(loss)" in changes[0].new
+    assert len(made) == len(set(made)) > 1
