@@ -38,6 +38,7 @@ from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.reach.starters import is_option, started
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
+from migrate.programs.reach.unparsed import unparsed
 from migrate.programs.training import backwards
 from migrate.programs.training.closures import closures
 from migrate.programs.training.numerics import numerics
@@ -280,6 +281,7 @@ def _unknown_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Ref
 CHECKS: tuple[Check, ...] = (
     _incomplete,
     _broken,
+    unparsed,
     _already_accelerated,
     twice_joined,
     _names_taken,

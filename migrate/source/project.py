@@ -234,6 +234,18 @@ class Project:
                 return file
         return None
 
+    def unparsed(self, module_name: str, level: int, from_file: SourceFile) -> SourceFile | None:
+        """The project's own file that such an import reads and that does not parse; None where all is well."""
+        parts = tuple(module_name.split(".")) if module_name else ()
+        if self.resolve(module_name, level, from_file) is not None:
+            return None
+        found = (path for place in self._places(parts, level, from_file) if (path := self._find(place, parts)))
+        if (path := next(found, None)) is None:
+            return None
+        real = Path(self.disk.real(str(path)))
+        file = self._loaded.get(real) or self._read_module(real, (top_of(self._roots_of(from_file.folder)),))
+        return file if file is not None and file.error else None
+
     def folder(self, module_name: str, level: int, from_file: SourceFile) -> SourceFile | None:
         """A folder without `__init__.py` under this name, as the empty package that Python takes it for."""
         parts = tuple(module_name.split(".")) if module_name else ()
