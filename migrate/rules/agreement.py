@@ -4,9 +4,9 @@
     if loss.item() > 100:   ->   if any(accelerator.gather_for_metrics([loss.item() > 100])):
 
 A process that leaves a step alone (`continue`, `break`, `return`), or takes it alone, lets the others wait in backward
-for ever. All leave it as soon as one of them would; all take it only if each of them would (`.all()`). What else
-they must do alike in a step (change what is trained, step a scheduler, evaluate, keep the weights) goes by the mean,
-which is what one process would have asked for:
+for ever. All leave it as soon as one of them would; all take it only if each of them would (`.all()`). So it is where a
+clock decides: `if time.time() - start > budget: break`. What else they must do alike in a step (change what is trained,
+step a scheduler, evaluate, keep the weights) goes by the mean, which is what one process would have asked for:
 
     if loss.item() < 0.1:   ->   if accelerator.reduce(loss.item(), reduction="mean") < 0.1:
 

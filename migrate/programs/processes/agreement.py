@@ -19,8 +19,10 @@ from migrate.analysis.roles import FROM_LOADER, PLACE, Role, roles
 from migrate.analysis.syntax import FUNCTIONS, walk
 from migrate.programs.marker import is_marked
 from migrate.programs.processes.alike import Alike
+from migrate.programs.processes.clocks import by_system, deciding
+from migrate.programs.processes.replicas import has_buffers
 from migrate.programs.program import Refusal
-from migrate.programs.training.in_step import made_from
+from migrate.programs.values.content import depends_on_batch, goes_by_content
 from migrate.programs.values.numbers import is_number
 from migrate.programs.values.scalars import Scalar, Scalars
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
 
 _LEAVING = (ast.Break, ast.Continue, ast.Return)
+_ASKING = (ast.If, ast.While)
+_Asking = ast.If | ast.While
 
 
 class Side(Enum):
@@ -70,7 +74,10 @@ class Agreement:
 
 def agreements(facts: Facts, loops: Loops, program: Program) -> list[Agreement]:
     """The conditions on which the processes must agree, where they can."""
-    return [each for each in _decisions(facts, loops, program).values() if each is not None]
+    found = _decisions(facts, loops, program) | {
+        node: each for node, (each, _) in _clocked(facts, loops, program).items()
+    }
+    return [each for each in found.values() if each is not None]
 
 
 def parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -84,26 +91,72 @@ def parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
                 "part ways, and not all of them come here",
                 "ask for the condition at the top of the loop over the batches, in an `if` of its own",
             )
+    yield from _run_apart(facts, loops, program)
+    for decision, (agreed, own) in _clocked(facts, loops, program).items():
+        if agreed is None:
+            yield by_system(decision, own)
 
 
-def depends_on_batch(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
-    """Whether an expression is made from what a process's own batches hold."""
-    return made_from(facts, loop.loaders, node)
-
-
-def _decisions(facts: Facts, loops: Loops, program: Program) -> dict[ast.If, Agreement | None]:
+def _decisions(facts: Facts, loops: Loops, program: Program) -> dict[_Asking, Agreement | None]:
     """The tests by which a process would part, each with how all agree on it; None: they cannot."""
     alike = Alike(facts, (loop.node for loop in program.evaluation))
-    found: dict[ast.If, Agreement | None] = {}
+    found: dict[_Asking, Agreement | None] = {}
     for loop in program.training:
         units = [unit.node for unit in loops.updates.functions(loop.node) if loops.trains(unit.node)]
         for root in (loop.node, *units):
             for node in walk(root):
-                if isinstance(node, ast.If) and node not in found and depends_on_batch(facts, loop, node.test):
-                    sides = [_side(facts, loops, alike, block) for block in (node.body, node.orelse)]
-                    if any(sides) and not (_is_plain(sides) and _is_lone(facts, loop, node)):
+                if isinstance(node, _ASKING) and node not in found and depends_on_batch(facts, loop, node.test):
+                    sides = _sides(facts, loops, alike, node)
+                    if any(sides) and not (_is_plain(sides) and _is_of_all(facts, loop, node)):
                         found[node] = _agreement(facts, loops, loop, node, sides)
     return found
+
+
+def _run_apart(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Where a process runs the model by its own batch, and its statistics are exchanged with the others."""
+    if not program.training_loaders or not has_buffers(facts, program):
+        return
+    alike, agreed = Alike(facts, ()), _decisions(facts, loops, program)
+    for loop in program.training:
+        for node in walk(loop.node):
+            if isinstance(node, ast.If) and node not in agreed and goes_by_content(facts, loop, node.test):
+                running = [alike.runs(program.model_origins, block) for block in (node.body, node.orelse)]
+                if (call := running[0] or running[1]) is not None and None in running:
+                    yield _runs_apart(call, node.test)
+
+
+def _runs_apart(call: ast.Call, test: ast.expr) -> Refusal:
+    why = (
+        f"`{ast.unparse(call)}` runs, or does not, by the process's own batch (`{ast.unparse(test)}`), and the "
+        "statistics that the model keeps are exchanged whenever it runs"
+    )
+    return Refusal(call, "MIG122", why, "run it in every step, or under torch.no_grad()")
+
+
+def _clocked(facts: Facts, loops: Loops, program: Program) -> dict[ast.AST, tuple[Agreement | None, ast.expr]]:
+    """What a clock decides, with how all agree on it, and with the clock."""
+    alike = Alike(facts, ())
+    found: dict[ast.AST, tuple[Agreement | None, ast.expr]] = {}
+    for loop in program.training:
+        for node, own in deciding(facts, loops, program, loop):
+            agreed = None
+            is_near = facts.unit(node) in (loop.unit, program.home) and _is_among_steps(facts, loops, node)
+            if isinstance(node, _ASKING) and is_near:
+                sides = _sides(facts, loops, alike, node)
+                agreed = _agreement(facts, loops, loop, node, sides) if any(sides) else None
+            found[node] = (agreed, own)
+    return found
+
+
+def _is_among_steps(facts: Facts, loops: Loops, node: ast.AST) -> bool:
+    """Whether a test is asked between steps, and not once above them, where there may be no accelerator yet."""
+    return isinstance(node, ast.While) or any(loops.trains(around) for around in facts.tree(node).loops(node))
+
+
+def _sides(facts: Facts, loops: Loops, alike: Alike, node: _Asking) -> list[Side | None]:
+    """What follows if a test holds, and if it does not; what follows a loop comes in either case."""
+    orelse = node.orelse if isinstance(node, ast.If) else []
+    return [_side(facts, loops, alike, block) for block in (node.body, orelse)]
 
 
 def _side(facts: Facts, loops: Loops, alike: Alike, block: list[ast.stmt]) -> Side | None:
@@ -136,7 +189,7 @@ def _leaves(facts: Facts, loops: Loops, node: ast.AST) -> bool:
 
 
 def _agreement(
-    facts: Facts, loops: Loops, loop: LoopFact, node: ast.If, sides: Sequence[Side | None]
+    facts: Facts, loops: Loops, loop: LoopFact, node: _Asking, sides: Sequence[Side | None]
 ) -> Agreement | None:
     if not _is_common(facts, loops, loop, node):
         return None
@@ -154,8 +207,13 @@ def _is_plain(sides: Iterable[Side | None]) -> bool:
     return set(sides) <= {Side.ALIKE, None}
 
 
-def _is_lone(facts: Facts, loop: LoopFact, node: ast.If) -> bool:
-    """Whether a test goes by which process it is, or stands where one does: that is another question than the batch."""
+def _is_of_all(facts: Facts, loop: LoopFact, node: _Asking) -> bool:
+    """Whether a test comes out the same for all batches, or is one for the process: that is another question."""
+    return not goes_by_content(facts, loop, node.test) or _is_lone(facts, loop, node)
+
+
+def _is_lone(facts: Facts, loop: LoopFact, node: _Asking) -> bool:
+    """Whether a test goes by which process it is, or stands where one does."""
     within = itertools.takewhile(lambda above: above is not loop.node, facts.tree(node).up(node))
     asked = (above.test for above in (node, *within) if isinstance(above, ast.If))
     return any(
@@ -197,7 +255,7 @@ def _numbers(facts: Facts, loop: LoopFact, test: ast.expr) -> Iterator[Number | 
         yield None if kind in (None, Scalar.WHOLE) else Number(test, kind is Scalar.TENSOR)
 
 
-def _is_common(facts: Facts, loops: Loops, loop: LoopFact, node: ast.If) -> bool:
+def _is_common(facts: Facts, loops: Loops, loop: LoopFact, node: _Asking) -> bool:
     """Whether all processes come to a test in each step."""
     for above in facts.tree(node).up(node):
         if above is loop.node or isinstance(above, FUNCTIONS):

@@ -9,12 +9,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import CLIPPING
-from migrate.analysis.roles import Role, roles
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import walk
 from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.training.gradients_off import without_gradients
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from migrate.analysis.facts import Facts
 
@@ -37,6 +38,20 @@ class Alike:
     def is_done(self, statements: Iterable[ast.AST], depth: int = _DEEPEST) -> bool:
         """Whether code does such a thing, itself or in the functions that it calls."""
         return any(self._is_one(node, depth) for statement in statements for node in walk(statement))
+
+    def runs(
+        self, models: Collection[ast.AST], statements: Iterable[ast.AST], depth: int = _DEEPEST
+    ) -> ast.Call | None:
+        """Where code runs one of some models as it is trained, itself or in the functions that it calls."""
+        for node in (node for statement in statements for node in walk(statement)):
+            if not isinstance(node, ast.Call) or without_gradients(self._facts, node):
+                continue
+            if not origins(self._facts.values(node.func), Role.MODEL).isdisjoint(models):
+                return node
+            units = [unit for unit in self._facts.targets(node) if not is_inside_model(self._facts, unit)]
+            if depth and any(self.runs(models, unit.body, depth - 1) is not None for unit in units):
+                return node
+        return None
 
     def _is_one(self, node: ast.AST, depth: int) -> bool:
         if node in self._evaluations:

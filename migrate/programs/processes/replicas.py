@@ -18,10 +18,10 @@ from migrate.analysis.units import Class, Module
 from migrate.programs.argument import Argument
 from migrate.programs.marker import is_main
 from migrate.programs.processes.asked import sameness_of
+from migrate.programs.processes.clocks import by_system, decided, own_of
 from migrate.programs.processes.draws import Draws
 from migrate.programs.processes.first_batch import first_runs, set_by_batch
 from migrate.programs.processes.one_seed import OneSeed, possible, seed_of_splits
-from migrate.programs.processes.sameness import Sameness
 from migrate.programs.processes.seeds import (
     BESIDE,
     ENVIRONMENT,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact, Loops
+    from migrate.programs.processes.sameness import Sameness
 
 
 def without_loader(program: Program) -> tuple[LoopFact, ...]:
@@ -220,7 +221,7 @@ def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[R
     if missing and found and is_same and not any(_parting(facts, loops, program, replicas, trusting=False)):
         return
     for node in found:
-        yield _refusal(node, missing) if not is_same else _by_system(node, _own(facts, program, node))
+        yield _refusal(node, missing) if not is_same else by_system(node, own_of(facts, program, node))
 
 
 def _parting(
@@ -299,31 +300,8 @@ def _learning_rates(facts: Facts, program: Program) -> Iterator[ast.Assign | ast
                     yield node  # type: ignore[misc]
 
 
-def _own(facts: Facts, program: Program, node: ast.AST) -> ast.expr | None:
-    """What of a clock or the system a decision goes back to; None: it is not known where from."""
-    sameness = Sameness(facts, program, trusting=True)  # one of its own, which meets all anew
-    if isinstance(node, (ast.If, ast.IfExp, ast.While)):
-        sameness.same(node.test)
-    elif isinstance(node, (ast.For, ast.AsyncFor)):
-        sameness.even(node.iter)
-    elif isinstance(node, (ast.Assign, ast.AugAssign)) and sameness.same(node.value):
-        sameness.alike(node, deep=True)
-    return sameness.own
-
-
-def _by_system(node: ast.AST, own: ast.expr | None) -> Refusal:
-    what, text = _decided(node)
-    way = "decide by a number of steps"
-    through = ""
-    if own is not None and (source := ast.unparse(own)) not in text:
-        through = f" ({source} in line {own.lineno})"
-        way = f"let all processes have one {source}, by broadcast_object_list() or an option, or {way}"
-    why = f"{what} by {text}, which a clock or the system gives{through}: processes would part ways"
-    return Refusal(node, "MIG122", why, way)
-
-
 def _refusal(node: ast.AST, missing: list[str]) -> Refusal:
-    what, text = _decided(node)
+    what, text = decided(node)
     told, way = _told(missing)
     return Refusal(
         node, "MIG122", f"{what} by {text}, which may differ between processes ({told}): they would part ways", way
@@ -338,20 +316,6 @@ def _told(missing: list[str]) -> tuple[str, str]:
     named = " and ".join([", ".join(plain[:-1]), plain[-1]] if len(plain) > 1 else plain)
     told = ", ".join([f"{named} not seeded"] * bool(plain) + own)
     return told, ", and ".join([_way_out(plain)] * bool(plain) + [_OWN[each] for each in own])
-
-
-def _decided(node: ast.AST) -> tuple[str, str]:
-    if isinstance(node, (ast.If, ast.IfExp, ast.While)):
-        return "whether training goes on is decided here", ast.unparse(node.test)
-    if isinstance(node, (ast.For, ast.AsyncFor)):
-        return "how often this loop runs is decided", ast.unparse(node.iter)
-    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("alarm", "setitimer")):
-        return "the training is stopped", ast.unparse(node)
-    if isinstance(node, ast.Call):
-        return "the learning rate is set here", ", ".join(map(ast.unparse, node.args))
-    if isinstance(node, (ast.Assign, ast.AugAssign)):
-        return "the learning rate is set here", ast.unparse(node.value)
-    return "whether training goes on is decided here", ast.unparse(node).partition("\n")[0]
 
 
 #: What no seed of a library reaches, and what to do instead.

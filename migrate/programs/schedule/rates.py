@@ -19,6 +19,7 @@ from migrate.programs.program import Refusal
 from migrate.programs.schedule.ends import by_samples, end_of, for_either
 from migrate.programs.schedule.schedulers import Horizon, Pace, made_with, per_batch, steps_of
 from migrate.programs.stages import NoPlace, Stages
+from migrate.programs.values.content import made_from
 from migrate.programs.values.counts import Counts, Meeting, Met
 from migrate.programs.values.lengths import Moments, lengths, reached
 from migrate.programs.values.sources import Sources
@@ -79,13 +80,14 @@ def rates(
         is_own_step = isinstance(node, ast.AugAssign) and counts.is_per_batch(node) and program.handed is None
         if is_own_step and goes_by_samples and not _is_in_turns(counts, node):
             refused.append(_refusal(node, "changes the rate by a step of its own at every batch"))
+        elif counts.is_per_batch(node) and _is_of_own_batch(facts, program, node.value):
+            refused.append(_by_own_batch(node.value, "rate is set"))
         else:
-            assert isinstance(node, (ast.Assign, ast.AugAssign))
             counts.used(node.value)
             _conditions(counts, node, units)
     for told, measured in _told(facts, program, units, planned):
         if origins(facts.values(told), *FROM_LOADER) & program.training_loaders:
-            refused.append(_by_own_batch(told))
+            refused.append(_by_own_batch(told, "scheduler steps"))
         else:
             counts.used(told, measured)
     if not refused and goes_by_samples:
@@ -140,9 +142,16 @@ def _refusal(node: ast.AST, what: str) -> Refusal:
     return Refusal(node, "MIG118", why, _BY_SAMPLES)
 
 
-def _by_own_batch(node: ast.expr) -> Refusal:
-    why = f"the scheduler steps by `{ast.unparse(node)}`, which differs between processes: they would part ways"
-    return Refusal(node, "MIG122", why, "step it by a number of the whole epoch, after the loop over the batches")
+def _is_of_own_batch(facts: Facts, program: Program, value: ast.expr) -> bool:
+    """Whether a number is made from a process's own batch, or chosen by it, here or where its name got it."""
+    sources = facts.once(Sources)
+    given = (e for node in walk(value) if isinstance(node, ast.Name) for e in sources.given(node).expressions)
+    return any(made_from(facts, program.training_loaders, each) for each in (value, *given))
+
+
+def _by_own_batch(node: ast.expr, what: str) -> Refusal:
+    why = f"the {what} by `{ast.unparse(node)}`, which differs between processes: they would part ways"
+    return Refusal(node, "MIG122", why, "do it by a number of the whole epoch, after the loop over the batches")
 
 
 def _written(facts: Facts, program: Program, units: Collection[Unit]) -> Iterator[ast.Assign | ast.AugAssign]:

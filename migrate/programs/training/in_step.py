@@ -13,12 +13,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import children, reads, same, walk, writes
+from migrate.programs.values.content import made_from
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.syntax import Loop
@@ -127,14 +128,4 @@ def _asked(node: ast.AST) -> Iterator[str]:
         yield from _asked(child)
 
 
-def made_from(facts: Facts, loaders: Collection[ast.AST], node: ast.AST) -> bool:
-    """Whether an expression is made from what a process's own batches hold, of loaders that were made there."""
-    return any(
-        not loaders_of.isdisjoint(loaders)
-        for inner in walk(node)
-        if isinstance(inner, (ast.Name, ast.Attribute, ast.Call))
-        and (loaders_of := origins(facts.values(inner), *FROM_LOADER))
-    )
-
-
-__all__ = ["in_step", "made_from"]
+__all__ = ["in_step"]

@@ -297,13 +297,19 @@ class Counts:
             if left.count is Count.BATCHES:
                 self._meet(Met.NUMBER, node, right)
                 return _NOTHING
-            return Measure(Count.PER_STEP, right.carriers)
+            return _NOTHING if self._is_sum(node.left) else Measure(Count.PER_STEP, right.carriers)
         if isinstance(node.op, ast.Mod):
             self._meet(Met.MOMENT, node, left)
             return _NOTHING
         if right.count is Count.BATCHES:
             return self._scaled(node, left)
         return left
+
+    def _is_sum(self, node: ast.expr) -> bool:
+        """Whether a number has grown by something of each step: divided by their count it is a mean."""
+        names = (inner for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute)))
+        grown = (b.statement for name in names for b in self._bindings(name))
+        return any(isinstance(statement, ast.AugAssign) and self.is_per_batch(statement) for statement in grown)
 
     def _compared(self, node: ast.Compare) -> Measure:
         sides = [node.left, *node.comparators]

@@ -6,6 +6,8 @@ from migrate.options import Target
 
 TENSOR = "accelerator.gather(torch.isnan(loss)).any()"
 GUARD = "if {}:\n    continue\nloss = loss * 1"
+AGAIN = "accelerator.gather_for_metrics([loss.item() > 9])"
+OVER = "accelerator.gather_for_metrics([bool(is_over)])"
 AGREED = {
     "a tensor": {"step": (GUARD.format("torch.isnan(loss)"), GUARD.format(TENSOR))},
     "whether any element is one": {
@@ -44,6 +46,36 @@ AGREED = {
             "if torch.isfinite(loss):\n    loss.backward()",
             "if accelerator.gather(torch.isfinite(loss)).all():\n    accelerator.backward(loss)",
         )
+    },
+    "whether a step is taken once more": {
+        "step": (
+            "while loss.item() > 9:\n    loss = criterion(model(x), y)\n    loss.backward()",
+            f"while all({AGAIN}):\n    loss = criterion(model(x), y)\n    accelerator.backward(loss)",
+        )
+    },
+    "a clock in a step": {
+        "imports": "import time",
+        "setup": "start = time.time()",
+        "step": (
+            "if time.time() - start > 60:\n    break",
+            "if any(accelerator.gather_for_metrics([bool(time.time() - start > 60)])):\n    break",
+        ),
+    },
+    "a clock after an epoch": {
+        "imports": "import time",
+        "setup": "start = time.time()",
+        "epoch": (
+            "if time.time() - start > 60:\n    break",
+            "if any(accelerator.gather_for_metrics([bool(time.time() - start > 60)])):\n    break",
+        ),
+    },
+    "what a clock has set": {
+        "imports": "import time",
+        "setup": "start, is_over = time.time(), False",
+        "step": (
+            "if time.time() - start > 60:\n    is_over = True\nif is_over:\n    break",
+            f"if time.time() - start > 60:\n    is_over = True\nif any({OVER}):\n    break",
+        ),
     },
     "the step in the else": {
         "backward": (
@@ -162,6 +194,31 @@ def test_what_the_main_process_does_alone_is_not_asked_of_all(programs, convert_
     assert "gather" not in result
 
 
+STATISTICS = "model = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))"
+AGAIN_UNDER = "if {}:\n    loss = loss + model(2 * x).mean()\nloss.backward()"
+
+
+def test_a_model_with_statistics_that_only_some_processes_run(refused, convert_text, programs):
+    finding = refused("MIG122", "model(2 * x)", model=STATISTICS, backward=AGAIN_UNDER.format("x.sum() > 0"))
+    assert finding.hint == "run it in every step, or under torch.no_grad()"
+
+    ways_out = (
+        "loss = loss + (x.sum() > 0) * model(2 * x).mean()\nloss.backward()",
+        "if x.sum() > 0:\n    with torch.no_grad():\n        shown = model(2 * x).mean()\nloss.backward()",
+    )
+    plain = (
+        ("nn.Linear(2, 1)", "x.sum() > 0"),
+        (STATISTICS, "x.dim() == 2"),
+        (STATISTICS, "epoch"),
+        (STATISTICS, "y is not None"),
+    )
+    cases = [{"model": STATISTICS, "backward": way_out} for way_out in ways_out]
+    cases += [{"model": f"model = {m.removeprefix('model = ')}", "backward": AGAIN_UNDER.format(t)} for m, t in plain]
+    for holes in cases:
+        _, result = convert_text(programs(holes)[0])
+        assert "accelerator.backward(loss)" in result
+
+
 def test_by_what_only_some_processes_have_counted(refused):
     refused(
         "MIG122",
@@ -173,10 +230,38 @@ def test_by_what_only_some_processes_have_counted(refused):
     )
 
 
+def test_a_clock_around_the_call_of_the_loop(refused_text, convert_text):
+    around = "def main():\n    for epoch in range(2):\n        {}\nmain()"
+    asked = around.format("if time.time() < end:\n            train(model, loader, optimizer)")
+    refused_text(TIMED + asked, "MIG122", "if time.time()", mentions=["which a clock or the system gives"])
+
+    _, result = convert_text(TIMED + around.format("train(model, loader, optimizer)"))
+
+    assert "accelerator.backward(loss)" in result
+
+
+TIMED = """
+import time
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+end = time.time() + 60
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+def train(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+""".lstrip()
 LEFT_ALONE = {
     "leaving a loop that does not train": "for row in x:\n    if row.sum() > 0:\n        break",
     "by what all have": "if epoch > 1:\n    break",
+    "by how batches are built": "if x.dim() == 2 and isinstance(y, torch.Tensor):\n    optimizer.zero_grad()",
     "without leaving": "if loss.item() > 9:\n    worst = epoch",
+    "what is said by a clock": "import time\nif time.time() > 9:\n    worst = epoch",
 }
 
 

@@ -396,3 +396,18 @@ def test_the_way_out_of_a_count_leads_out(refused, convert_text, programs, name)
 
     assert "by a scheduler of PyTorch that is stepped per batch" in finding.hint
     assert "optimizer, schedule = accelerator.prepare(" in result
+
+
+BY_LOSS = "for group in optimizer.param_groups:\n    group['lr'] = {}"
+
+
+def test_a_rate_by_the_loss_of_a_step_and_its_way_out(refused, convert_text, programs):
+    refused("MIG122", "group['lr']", mentions=["0.1 * loss.item()"], step=BY_LOSS.format("0.1 * loss.item()"))
+    chosen = f"rate = 0.1 if loss.item() > 1 else 0.01\n{BY_LOSS.format('rate')}"
+    finding = refused("MIG122", "group['lr']", mentions=["the rate is set by `rate`"], step=chosen)
+    assert "a number of the whole epoch, after the loop" in finding.hint
+
+    holes = {"start": "total = 0.0", "step": "total += loss.item()", "epoch": BY_LOSS.format("total / len(loader)")}
+    _, result = convert_text(programs(holes)[0])
+
+    assert "    total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes\n" in result

@@ -1,0 +1,52 @@
+"""Whether an expression goes by what the batches of one process hold."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import FROM_LOADER, origins
+from migrate.analysis.syntax import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+
+_FORMS = frozenset("dim ndim dtype ndimension is_floating_point requires_grad keys".split())
+_ASKING_FOR_FORM = frozenset(f"builtins.{name}" for name in ("isinstance", "type", "hasattr", "callable"))
+
+
+def made_from(facts: Facts, loaders: Collection[ast.AST], node: ast.AST) -> bool:
+    """Whether an expression is made from what a process's own batches hold, of loaders that were made there."""
+    return any(
+        not loaders_of.isdisjoint(loaders)
+        for inner in walk(node)
+        if isinstance(inner, (ast.Name, ast.Attribute, ast.Call))
+        and (loaders_of := origins(facts.values(inner), *FROM_LOADER))
+    )
+
+
+def depends_on_batch(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
+    """Whether an expression is made from what a process's own batches hold."""
+    return made_from(facts, loop.loaders, node)
+
+
+def goes_by_content(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
+    """Whether a test depends on what the batches of one process hold, and not on how batches are built."""
+    if _asks_for_form(facts, node):
+        return False
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Call)) and depends_on_batch(facts, loop, node):
+        return True
+    return any(goes_by_content(facts, loop, inner) for inner in ast.iter_child_nodes(node))
+
+
+def _asks_for_form(facts: Facts, node: ast.AST) -> bool:
+    """`isinstance(batch, dict)`, `mask is not None`, `"mask" in batch`, `x.dim()`: the same for all batches."""
+    if isinstance(node, ast.Compare):
+        return all(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops)
+    if isinstance(node, ast.Call):
+        is_method = isinstance(node.func, ast.Attribute) and node.func.attr in _FORMS
+        return is_method or bool(facts.called(node) & _ASKING_FOR_FORM)
+    return isinstance(node, ast.Attribute) and node.attr in _FORMS
