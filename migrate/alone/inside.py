@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.alone.calls import GATHERS, SAME
+from migrate.alone.calls import GATHERS, SAME, SUMS
 from migrate.alone.flow import Flow
 from migrate.analysis.known import words
 from migrate.analysis.units import Function
@@ -103,7 +103,7 @@ class Insides:
         inner = self.calls[call]
         if inner.is_outside:
             return f"{name} runs inside a model, and in code around models, too"
-        if not inner.is_trained and not self._is_for_training(call):
+        if not inner.is_trained and not self._is_for_training(call) and not is_mean(self._world, call):
             return f"{name} runs inside a model or for a loss, and not only where that is trained"
         return None
 
@@ -187,10 +187,34 @@ def summed(world: World, call: ast.Call, given: ast.expr, reduction: str) -> str
     return f"{text} = {reduced}" if _is_alone(world, call, given) else f"{text}.copy_({reduced})"
 
 
+def is_mean(world: World, call: ast.Call) -> bool:
+    """Whether what is summed up is divided by the number of processes wherever it is read.
+
+    Where each process has the same number, as in an evaluation, that is the number itself.
+    """
+    if not world.facts.called(call) & SUMS or not call.args or not isinstance(call.args[0], ast.Name):
+        return False
+    name, function, tree = call.args[0].id, world.facts.tree(call).function(call), world.facts.tree(call)
+    stores = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name and not _is_read(n)]
+    last = min((tree.statement(n).end_lineno or 0 for n in stores if n.lineno > call.lineno), default=None)
+    later = [n for n in _reads(function, name) if n.lineno > call.lineno and (last is None or n.lineno <= last)]
+    return bool(later) and all(_is_divided(world, tree.parents[n], n) for n in later)
+
+
+def _is_divided(world: World, above: ast.AST, node: ast.expr) -> bool:
+    """`x / n`, and `x / (len(x) * n)`, of the number of processes."""
+    if not isinstance(above, ast.BinOp) or not isinstance(above.op, ast.Div) or above.left is not node:
+        return False
+    by = above.right
+    sides = [by.left, by.right] if isinstance(by, ast.BinOp) and isinstance(by.op, ast.Mult) else [by]
+    return any(map(world.is_size, sides))
+
+
 #: Functions and methods that make a tensor of their own.
 _MAKING = frozenset(
     """sum mean std var norm clone zeros ones full tensor stack cat matmul mm bmm einsum bincount""".split()
 )
+_MOVES = frozenset("cuda to float double".split())
 
 
 def _is_alone(world: World, call: ast.Call, given: ast.expr) -> bool:
@@ -217,6 +241,9 @@ def _makes(statement: ast.stmt, name: str) -> bool:
         return False
     if isinstance(value, ast.Call):
         named = value.func.attr if isinstance(value.func, ast.Attribute) else ""
+        if named in _MOVES and isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Call):
+            value = value.func.value  # `torch.tensor(x).cuda()`
+            named = value.func.attr if isinstance(value.func, ast.Attribute) else ""
         return named in _MAKING
     return isinstance(value, ast.BinOp)
 

@@ -48,7 +48,7 @@ class Joining:
 
     def __init__(self, world: World, *, is_wanted: bool) -> None:
         self._world = world
-        self._is_wanted = is_wanted
+        self.is_wanted = is_wanted
 
     @cached_property
     def calls(self) -> frozenset[ast.Call]:
@@ -59,7 +59,7 @@ class Joining:
     def _found(self) -> tuple[tuple[ast.Call, frozenset[ast.stmt]], ...]:
         """Each of them, with the statements that ask for it after an evaluation."""
         facts = self._world.facts
-        uses = [use for use in facts.calls_anywhere if facts.called(use.node) & SUMS and self._is_wanted]
+        uses = [use for use in facts.calls_anywhere if facts.called(use.node) & SUMS and self.is_wanted]
         mine = [use for use in uses if use.unit.module in self._world.modules and isinstance(use.unit, Function)]
         found = ((use.node, self._asked(use.unit)) for use in mine if _joins_itself(use.unit, use.node))  # type: ignore[arg-type]
         return tuple((call, asked) for call, asked in found if asked is not None)
@@ -110,32 +110,32 @@ class Joining:
             return None
         tree, name = self._world.facts.tree(call), ast.unparse(call.func.value)
         statement: ast.stmt = tree.statement(call)
-        while isinstance(above := tree.parents[statement], ast.If) and not any(n in self._loops for n in walk(above)):
+        while isinstance(above := tree.parents[statement], ast.If) and not any(n in self.loops for n in walk(above)):
             statement = above
         block = tree.block(statement)
         for before in reversed(block[: block.index(statement)]):
             if isinstance(before, (ast.Expr, ast.Assign)) and _mentions(before, name):
                 return None  # read, or made, before it is joined
-            loops = [n for n in walk(before) if n in self._loops and _mentions(n, name)]
+            loops = [n for n in walk(before) if n in self.loops and _mentions(n, name)]
             if loops:
-                kinds = {self._loops[loop] for loop in loops}
+                kinds = {self.loops[loop] for loop in loops}
                 return kinds.pop() if len(kinds) == 1 else None
             if any(isinstance(n, LOOPS) and _mentions(n, name) for n in walk(before)):
                 return None
         return None
 
     @cached_property
-    def _loops(self) -> dict[ast.AST, bool | None]:
+    def loops(self) -> dict[ast.AST, bool | None]:
         """The loops that train, those that evaluate, and those that do both: None."""
         loops = Loops(self._world.facts)
         found: dict[ast.AST, bool | None] = dict.fromkeys((loop.node for loop in loops.evaluation), False)
-        return found | {loop.node: None if self._may_evaluate(loop) else True for loop in loops.training}
+        return found | {loop.node: self._only_trains(loop) or None for loop in loops.training}
 
-    def _may_evaluate(self, loop: LoopFact) -> bool:
-        """Whether a test decides that a loop trains: `if train: loss.backward()`, and nothing otherwise."""
+    def _only_trains(self, loop: LoopFact) -> bool:
+        """Whether a loader deals a loop its batches, and no test decides that it trains."""
         tree, inside = self._world.facts.tree(loop.node), frozenset(walk(loop.node))
         above = {node for call in loop.backwards if call in inside for node in tree.up(call)} & inside
-        return any(isinstance(node, ast.If) and not node.orelse for node in above)
+        return bool(loop.loaders) and not any(isinstance(node, ast.If) and not node.orelse for node in above)
 
 
 def _joins_itself(unit: Function, call: ast.Call) -> bool:

@@ -110,6 +110,8 @@ class Scales:
         if any(isinstance(n, ast.Call) and self._reduces(n) for n in inner):
             return True
         unit = self._world.facts.tree(node).function(node)
+        if self._sums.is_summed(node, unit):
+            return False
         if self._texts(node) & self._reduced_in(unit):
             return True
         names = [n for n in inner if isinstance(n, ast.Name)] if depth else []

@@ -91,6 +91,8 @@ def stage(
         if beside is None and (left := bystanders(facts, modules, found)) is not None:
             rest = tuple(module for module in modules if module not in left.modules)
             return stage(facts, rest, left, joining=joining)
+        if sums.joined:
+            return stage(facts, modules, beside, joining=False)
         return Stage(paths, processes=told, refusals=found)
     files = [module.file for module in modules]
     plan = _plan(files)
@@ -113,7 +115,7 @@ def stage(
         made.apply(plan)
     if taken := (*_taken(facts, modules, made.contents), *made.orphans()):
         return Stage(paths, processes=told, refusals=taken)
-    without = partial(stage, facts, modules, beside, joining=False) if sums.joining.calls else None
+    without = partial(stage, facts, modules, beside, joining=False) if sums.joined else None
     return Stage(paths, made.contents, made.comments, told, half.said, notes, otherwise=without)
 
 

@@ -2,7 +2,8 @@
 
 With loaders every evaluation is exact already, and what training adds up is joined after it. Without, each process has
 data of its own, drawn or taken by its rank: only the sum that the program takes itself is that of all. So it is with
-what a model, or a loss, sums up while it is trained (`alone/inside.py`), and an object after it (`alone/joining.py`).
+what a model, or a loss, sums up while it is trained (`alone/inside.py`), a step shows
+(`alone/in_steps.py`), and an object joins after it (`alone/joining.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.alone.calls import SUMS
+from migrate.alone.in_steps import InSteps
 from migrate.alone.inside import Insides, summed
 from migrate.alone.joining import Joining
 from migrate.alone.tests import asks_only_for_several
@@ -41,6 +43,7 @@ class Sums:
         self._world = world
         self.insides = Insides(world)
         self.joining = Joining(world, is_wanted=joining)
+        self._in_steps = InSteps(world, self.joining)
         self._open = list(self._branches()) if self._staying else []
         if self._open:
             world.keep({branch.test for branch in self._open})
@@ -48,6 +51,16 @@ class Sums:
     def stays(self, call: ast.Call) -> bool:
         """Whether processes go on talking to each other in a call."""
         return call in self._staying
+
+    def is_summed(self, node: ast.expr, unit: ast.AST) -> bool:
+        """Whether an expression has what a unit goes on summing up over the processes."""
+        facts, read = self._world.facts, {ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.expr)}
+        mine = (
+            call
+            for call in self.joined
+            if facts.tree(call) is facts.tree(node) and facts.tree(call).function(call) is unit
+        )
+        return any(found is not None and ast.unparse(found[0]) in read for found in map(_reduced, mine))
 
     def is_settled(self, use: Use) -> bool:
         """Whether a call stands in what a model runs, or in what nobody does."""
@@ -57,9 +70,15 @@ class Sums:
     def _staying(self) -> frozenset[ast.Call]:
         facts, modules = self._world.facts, self._world.modules
         if not self.stay:
-            return frozenset(self.insides.calls) | self.joining.calls
+            return frozenset(self.insides.calls) | self.joined
         mine = (use.node for use in facts.calls_anywhere if use.unit.module in modules)
         return frozenset({*self.insides.calls, *(call for call in mine if facts.called(call) & SUMS)})
+
+    @cached_property
+    def joined(self) -> frozenset[ast.Call]:
+        """What goes on being summed up beside loaders, outside of models and losses."""
+        found = (self.joining.calls | self._in_steps.calls) - self.insides.calls.keys()
+        return frozenset() if self.stay else frozenset(call for call in found if _reduced(call) is not None)
 
     @cached_property
     def stay(self) -> bool:
@@ -103,11 +122,10 @@ class Sums:
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(call, ast.Call) or not self._world.facts.called(call) & SUMS or not self.stays(call):
             return None
-        given = _given(call, "tensor", 0)
-        reduction = _REDUCTIONS.get(_operation(call))
-        if not isinstance(given, (ast.Name, ast.Attribute)) or reduction is None or _is_of_some(call):
+        if (found := _reduced(call)) is None:
             return None
-        if call in self.insides.calls:
+        given, reduction = found
+        if call in self.insides.calls or call in self.joined:
             return summed(self._world, call, given, reduction)
         return f'{ast.unparse(given)} = {ACCELERATOR}.reduce({ast.unparse(given)}, reduction="{reduction}")'
 
@@ -160,6 +178,14 @@ class Sums:
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
             return False
         return any(isinstance(n, ast.Call) and self.stays(n) for n in ast.walk(statement))
+
+
+def _reduced(call: ast.Call) -> tuple[ast.Name | ast.Attribute, str] | None:
+    """What is summed up, and how the accelerator calls that; None: it has no word for it."""
+    given, reduction = _given(call, "tensor", 0), _REDUCTIONS.get(_operation(call))
+    if not isinstance(given, (ast.Name, ast.Attribute)) or reduction is None or _is_of_some(call):
+        return None
+    return given, reduction
 
 
 def _operation(call: ast.Call) -> str:

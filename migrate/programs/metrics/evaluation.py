@@ -24,6 +24,7 @@ from migrate.analysis.syntax import binds, blocks, is_docstring, own_expressions
 from migrate.analysis.units import Class, Function
 from migrate.programs.metrics.beside import beside
 from migrate.programs.metrics.chance import draws, draws_in_evaluation
+from migrate.programs.metrics.joining import summing
 from migrate.programs.training.begun import iterators
 from migrate.programs.training.modes import Mode
 from migrate.programs.training.unsteady import unsteady
@@ -74,6 +75,7 @@ def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shar
         _check_data(facts, loop)
         _check_models(facts, program)
         _check_mode(facts, program, modes, loop)
+        _check_sums(facts, loop)
         forward = _forward(facts, loop)
         _check_before(facts, forward.before)
         _check_beside(facts, loop, forward)
@@ -84,6 +86,11 @@ def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shar
     lists = tuple(name for name in names if name in targets and is_listed(facts, loop.node, name))
     plain = tuple(name for name in names if name not in lists)
     return Shared(loop, forward.statement, plain, lists, unnamed=forward.unnamed)
+
+
+def _check_sums(facts: Facts, loop: LoopFact) -> None:
+    if (call := summing(facts, loop)) is not None:
+        raise NotShared(f"line {call.lineno} sums something up over the processes, each of which must have all of it")
 
 
 def gathered_first(facts: Facts, program: Program, modes: Modes, whole: InFull) -> Shared | InFull:

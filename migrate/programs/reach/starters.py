@@ -76,9 +76,23 @@ def is_users_choice(facts: Facts, node: ast.AST) -> bool:
     read = [inner for inner in ast.walk(node.test) if isinstance(inner, (ast.Name, ast.Attribute, ast.Call))]
     values = frozenset().union(*(facts.values(inner) for inner in read))
     if any(value.role in (Role.HOLDER, Role.METHOD) for value in values):
-        return True
+        return facts.once(_set_by_launcher).isdisjoint(getattr(inner, "attr", "") for inner in read)
     counted = any(value.role in PLACE or (value.role is Role.NUMBER and value.origin is not None) for value in values)
     return not (counted or Role.AVAILABLE in roles(values) or "environ" in ast.unparse(node.test))
+
+
+def _set_by_launcher(facts: Facts) -> frozenset[str]:
+    """`args.distributed = "RANK" in os.environ`: the attributes that go by what started the process."""
+    found: set[str] = set()
+    for module in facts.modules:
+        if b"environ" not in module.file.content:
+            continue
+        for node in facts.tree_of(module).nodes:
+            if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Constant, ast.Compare, ast.BoolOp)):
+                tests = [above.test for above in facts.tree_of(module).up(node) if isinstance(above, ast.If)]
+                if any("environ" in ast.unparse(part) for part in (node.value, *tests)):
+                    found |= {target.attr for target in node.targets if isinstance(target, ast.Attribute)}
+    return frozenset(found)
 
 
 def is_option(facts: Facts, node: ast.Call) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from migrate.cli import app
+from migrate.programs.reach.starters import is_option
 
 TRAIN = """
     import torch
@@ -99,3 +100,35 @@ def test_a_command_line_starts_a_program_as_it_is(name, run):
     changed, told = run(imports=imports, decorator=decorator, parameters=parameters, start=start)
 
     assert "accelerator.backward(loss)" in changed, told
+
+
+JOINING = """
+import argparse
+import os
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--distributed", action="store_true")
+args = parser.parse_args()
+{joined}
+model = torch.nn.Linear(2, 1)
+if args.distributed:
+    model = torch.nn.parallel.DistributedDataParallel(model)
+model(torch.ones(2)).backward()
+"""
+BY_LAUNCHER = {
+    "an option": ("pass", True),
+    "what the environment is asked for": ('args.distributed = "RANK" in os.environ', False),
+    "a branch of it": ('if "RANK" in os.environ:\n    args.distributed = True', False),
+    "its other branch": ('if "RANK" in os.environ:\n    pass\nelse:\n    args.distributed = False', False),
+}
+
+
+@pytest.mark.parametrize("name", BY_LAUNCHER)
+def test_a_flag_that_goes_by_the_launcher_is_no_option(analysed, name):
+    joined, is_users = BY_LAUNCHER[name]
+    facts, _ = analysed(JOINING.format(joined=joined))
+    (use,) = (u for u in facts.calls_anywhere if "torch.nn.parallel.DistributedDataParallel" in facts.called(u.node))
+
+    assert is_option(facts, use.node) is is_users

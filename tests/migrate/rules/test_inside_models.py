@@ -184,7 +184,7 @@ def test_what_comes_to_the_loss_stays_outside_of_models_too(convert_text):
     assert "weights = shares(own, accelerator)" in result
 
 
-def test_what_is_only_shown_goes_as_before(convert_text):
+def test_what_each_step_shows_stays_outside_of_models_too(convert_text):
     text = (
         source(helper=SHARES, sum="mean = other.mean(0)")
         .replace(
@@ -194,7 +194,8 @@ def test_what_is_only_shown_goes_as_before(convert_text):
         .replace("            optimizer.step()", "            optimizer.step()\n            print(shown)")
     )
     _, result = convert_text(text)
-    assert "reduce(" not in result
+    assert 'whole = accelerator.reduce(whole, reduction="sum")' in result
+    assert "shown = shares(loss.detach(), accelerator)" in result
 
 
 UNUSED = """\
@@ -218,10 +219,35 @@ with torch.no_grad():
     for (x,) in DataLoader(data, 4):
         print(measure(student(x), teacher(x)))
 """
+
+
+@pytest.mark.parametrize(
+    "divided", ["mean = mean / (len(other) * dist.get_world_size())", "mean = (mean / world_size()).clamp(min=1)"]
+)
+def test_a_mean_that_an_evaluation_takes_too_is_that_of_the_same_numbers(convert_text, divided):
+    summed = f"mean = torch.sum(other, dim=0, keepdim=True)\ndist.all_reduce(mean)\n{divided}"
+    named = source(epoch=EVALUATED.replace("DataLoader(data, 4)", "held"), sum=summed)
+    text = named.replace("    optimizer = torch", "    held = DataLoader(data, 4)\n    optimizer = torch")
+    report, result = convert_text(text.replace("        with torch", "        student.eval()\n        with torch"))
+
+    assert 'self.accelerator.reduce(mean, reduction="sum")' in result
+    assert "gather_for_metrics" not in result
+    assert [f for f in report.findings if "sums something up over the processes" in f.message]
+
+
 HELPER = "def reduced(tensor):\n    dist.all_reduce(tensor)\n    return tensor"
 #: What is left: holes, where it is said, and words of the reason.
 LEFT = {
-    "evaluated, too": ({"epoch": EVALUATED}, "dist.all_reduce", "not only where that is trained"),
+    "evaluated, too": (
+        {"epoch": EVALUATED, "sum": "mean = other.sum(0)\ndist.all_reduce(mean)"},
+        "dist.all_reduce",
+        "not only where that is trained",
+    ),
+    "evaluated, and not only divided": (
+        {"epoch": EVALUATED, "sum": "mean = other.sum(0)\ndist.all_reduce(mean)\nmean = mean / world_size() + mean"},
+        "dist.all_reduce",
+        "not only where that is trained",
+    ),
     "gathered": (
         {"sum": "parts = [other.sum(0)]\ndist.all_gather(parts, other.sum(0))\nmean = parts[0]"},
         "dist.all_gather",

@@ -115,10 +115,18 @@ def test_batches_are_divided_by_the_accelerator(convert_text, name):
 
 
 MEANS = {
-    "by a function": "mean = mean_of_all(loss, world_size)",
-    "of what a function gives": "mean = mean_of_all(loss, 1) / world_size",
+    "by a function": "if epoch:\n    mean = mean_of_all(loss, world_size)",
+    "of what a function gives": "if epoch:\n    mean = mean_of_all(loss, 1) / world_size",
     "by hand": "if args.distributed:\n    dist.all_reduce(loss)\n    loss = loss / world_size",
-    "of a number made of it": "dist.all_reduce(loss)\nvalue = loss.item()\nmean = value / world_size",
+    "of a number made of it": "if epoch:\n    dist.all_reduce(loss)\n    mean = loss.item() / world_size",
+}
+STAYING = {
+    "by a function": ("mean = mean_of_all(loss, world_size)", f"tensor /= {COUNT}"),
+    "of what a function gives": ("mean = mean_of_all(loss, 1) / world_size", f"accelerator) / {COUNT}"),
+    "of a number made of it": (
+        "dist.all_reduce(loss)\nvalue = loss.item()\nmean = value / world_size",
+        f"mean = value / {COUNT}",
+    ),
 }
 
 
@@ -128,6 +136,16 @@ def test_means_of_what_was_summed_up_are_not_taken_again(convert_text, name):
     text = result(convert_text, batch=lines)
     assert COUNT not in text
     assert "all_reduce" not in text
+
+
+@pytest.mark.parametrize("name", STAYING)
+def test_means_that_each_step_shows_are_taken_once(convert_text, name):
+    shown, divided = STAYING[name]
+    lines = "\n".join(" " * 12 + line for line in f"{shown}\nprint(mean)".splitlines())
+    text = result(convert_text, batch=lines)
+    assert 'reduction="sum")' in text
+    assert divided in text
+    assert text.count(COUNT) == 1
 
 
 WITHOUT = """\
