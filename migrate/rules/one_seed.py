@@ -56,10 +56,19 @@ def one_seed(conversion: Conversion, draft: Draft) -> None:
         draft.note(call, what, _way_out(conversion, call))
     for each in seed.environments if seed is not None else ():
         if not _is_early(conversion, each):
-            accelerator = conversion.access.name(each.made)
-            code = _guarded(conversion, draft, each.made, accelerator, _calls(each))
-            draft.after(each.made, code)
-            draft.add_import(each.made, "torch")
+            after = _holder(conversion, each.made) or each.made
+            accelerator = conversion.access.name(after)
+            code = _guarded(conversion, draft, after, accelerator, _calls(each))
+            draft.after(after, code)
+            draft.add_import(after, "torch")
+
+
+def _holder(conversion: Conversion, made: ast.stmt) -> ast.stmt | None:
+    """What makes the object that holds the accelerator, where that stands below: `agent = Agent(env)`."""
+    holder = conversion.access.around.get(conversion.facts.unit(made))
+    if holder is None or holder.is_there(conversion.facts, made):
+        return None
+    return next((s for s in holder.block if (s.end_lineno or s.lineno) == holder.line), None)
 
 
 def _apart(conversion: Conversion) -> Collection[ast.Call]:

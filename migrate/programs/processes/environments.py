@@ -35,6 +35,8 @@ _MADE_BY_NAME = frozenset(
     mujoco_py procgen""".split()
 )
 _MAKERS = frozenset({"gym.make", "gymnasium.make", "gym_super_mario_bros.make"})
+#: What draws from an environment's generators.
+_PLAYING = frozenset({"reset", "step", "sample"})
 #: What only says what an environment is like.
 _DESCRIBING = tuple(f"{library}.{part}" for library in ("gym", "gymnasium") for part in ("spaces.", "Env", "register"))
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -101,6 +103,8 @@ def environments(facts: Facts, start: Unit, modules: set[Module], uses: list[Use
             statement = facts.tree(call).statement(call)
             name = _name(statement, call)
             if name is None or not _is_made_once(facts, call, start, frozenset()):
+                return None
+            if _is_played_before(facts, start, statement, name):
                 return None
             inner = name if call is use.node and _is_bare(statement, call) else f"{name}.unwrapped"
             seeding = [f"{inner}.reset(seed={{seed}})" if is_new else f"{name}.seed({{seed}})"]
@@ -170,6 +174,21 @@ def _is_made_once(facts: Facts, node: ast.AST, start: Unit, seen: frozenset[int]
     if id(unit) in seen or unit.parent is not None or not facts.callers_known(unit):
         return False
     return all(_is_made_once(facts, call.node, start, seen | {id(unit)}) for call in facts.callers(unit))
+
+
+def _is_played_before(facts: Facts, start: Unit, made: ast.stmt, name: str) -> bool:
+    """Whether an environment is played between where it is made and where the object that has the accelerator is."""
+    unit = facts.unit(made)
+    calls = [call.node for call in facts.callers(start) if call.caller is unit] if isinstance(start, Function) else []
+    first = min((call.lineno for call in calls if call.lineno > made.lineno), default=0)
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _PLAYING
+        and ast.unparse(node.func.value).partition(".")[0] == name
+        and made.lineno < node.lineno < first
+        for node in facts.own(unit)
+    )
 
 
 def _is_new(facts: Facts, modules: set[Module], uses: list[Use]) -> bool | None:
