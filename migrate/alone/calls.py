@@ -31,6 +31,8 @@ BROADCAST = _names("broadcast")
 GATHERS = _names("all_gather")
 #: What an environment variable is set for, before a group is joined.
 _VARIABLES = frozenset(("MASTER_ADDR", "MASTER_PORT", *distributed.ENVIRONMENT))
+#: How the variables begin that say how a group's processes talk.
+_TALKING = ("NCCL_", "GLOO_", "TORCH_NCCL_", "TORCH_GLOO_", "TORCH_DISTRIBUTED_", "SLURM_", "OMPI_")
 
 
 def is_idle(world: World, statement: ast.stmt) -> bool:
@@ -42,18 +44,20 @@ def is_idle(world: World, statement: ast.stmt) -> bool:
     call = statement.value
     names = world.facts.called(call)
     if "os.environ.setdefault" in names and call.args:
-        return isinstance(call.args[0], ast.Constant) and call.args[0].value in _VARIABLES
+        return is_of_group(call.args[0])
     return bool(names & (GROUPS | SAME))
 
 
 def _sets_variable(world: World, target: ast.expr) -> bool:
     """`os.environ["MASTER_PORT"] = "12355"`."""
-    return (
-        isinstance(target, ast.Subscript)
-        and "os.environ" in world.facts.names(target.value)
-        and isinstance(target.slice, ast.Constant)
-        and target.slice.value in _VARIABLES
-    )
+    is_set = isinstance(target, ast.Subscript) and "os.environ" in world.facts.names(target.value)
+    return is_set and isinstance(target, ast.Subscript) and is_of_group(target.slice)
+
+
+def is_of_group(name: ast.expr) -> bool:
+    """Whether an environment variable of this name is there for processes to find each other, or for how they talk."""
+    text = name.value if isinstance(name, ast.Constant) else None
+    return isinstance(text, str) and (text in _VARIABLES or text.startswith(_TALKING))
 
 
 def _keeps(world: World, statement: ast.Assign) -> bool:

@@ -20,10 +20,11 @@ def sets_device(world: World, statement: ast.stmt) -> bool:
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
         return False
     call = statement.value
-    return bool(world.facts.called(call) & SET_DEVICE) and any(_names_rank(world, given) for given in call.args)
+    return bool(world.facts.called(call) & SET_DEVICE) and any(names_rank(world, given) for given in call.args)
 
 
-def _names_rank(world: World, node: ast.AST) -> bool:
+def names_rank(world: World, node: ast.AST) -> bool:
+    """Whether there is a rank in an expression."""
     return any(world.quantity(inner) in RANKS for inner in ast.walk(node) if isinstance(inner, ast.expr))
 
 
@@ -31,7 +32,7 @@ def rewrite(world: World, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
     """A device that is named by a rank becomes the device."""
     if isinstance(node, ast.Call):
         return _call(world, pen, node)
-    if _is_text(node) and _names_rank(world, node) and (kind := _kind(world, node)) is not None:
+    if _is_text(node) and names_rank(world, node) and (kind := _kind(world, node)) is not None:
         pen.rewrite(node, kind)
         return []
     if isinstance(node, ast.Dict) and _maps_devices(world, node):
@@ -49,11 +50,11 @@ def _call(world: World, pen: Pen, node: ast.Call) -> list[ast.AST] | None:
         return _move(world, pen, node)
     if "torch.device" in world.facts.called(node) and node.args:
         if (len(node.args) == 1 and world.quantity(node.args[0]) in RANKS) or (
-            len(node.args) == 2 and _names_rank(world, node.args[1])
+            len(node.args) == 2 and names_rank(world, node.args[1])
         ):
             pen.rewrite(node, f'{ast.unparse(node.func)}("cuda")')
             return []
-    if _is_text(node) and _names_rank(world, node) and (kind := _kind(world, node)) is not None:
+    if _is_text(node) and names_rank(world, node) and (kind := _kind(world, node)) is not None:
         pen.rewrite(node, kind)
         return []
     for keyword in node.keywords:
@@ -117,5 +118,5 @@ def _kind(world: World, node: ast.expr) -> str | None:
 def _maps_devices(world: World, node: ast.Dict) -> bool:
     """`map_location={"cuda:0": f"cuda:{rank}"}`."""
     return bool(node.values) and all(
-        _is_text(value) and _starts_with_cuda(value) and _names_rank(world, value) for value in node.values
+        _is_text(value) and _starts_with_cuda(value) and names_rank(world, value) for value in node.values
     )

@@ -133,9 +133,14 @@ def _sums_gradients(world: World, call: ast.Call) -> bool:
     return not any(
         (isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and world.is_size(n.right))
         or (isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Div) and world.is_size(n.value))
-        or (isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("div_", "mul_"))
+        or (_is_scaled(n) and any(isinstance(e, ast.expr) and world.is_size(e) for e in ast.walk(n)))
         for n in ast.walk(unit)
     )
+
+
+def _is_scaled(node: ast.AST) -> bool:
+    """`p.grad.div_(n)`, `p.grad.mul_(1 / n)`."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("div_", "mul_")
 
 
 def _is_statement(world: World, call: ast.Call) -> bool:

@@ -6,7 +6,8 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.alone.calls import BARRIERS, GROUPS
+from migrate.alone.calls import BARRIERS, GROUPS, is_of_group
+from migrate.alone.devices import names_rank
 from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.syntax import is_docstring
 from migrate.analysis.units import Function
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 #: Library functions that such a function may call.
 _PLAIN = frozenset(
     """builtins.print builtins.int builtins.str builtins.len builtins.min builtins.max builtins.isinstance
-    builtins.bool builtins.hasattr builtins.getattr os.environ.get os.getenv os.environ.setdefault os.environ.update
+    builtins.bool builtins.hasattr builtins.getattr os.environ.get os.getenv
     torch.cuda.device_count torch.cuda.is_available torch.accelerator.current_accelerator torch.accelerator.is_available
     torch.accelerator.device_count torch.distributed.get_default_backend_for_device torch.device datetime.timedelta
     subprocess.getoutput subprocess.check_output warnings.warn sys.exit builtins.exit socket.gethostname os.getpid
@@ -107,7 +108,8 @@ class Setups:
             return isinstance(statement.value, ast.Call)
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            return all(self._is_of_place(part) for target in targets for part in _elements(target))
+            value = statement.value
+            return all(self._is_of_place(part, value) for target in targets for part in _elements(target))
         if isinstance(statement, ast.If):
             return all(map(self._is_plain, (*statement.body, *statement.orelse)))
         if isinstance(statement, ast.Try):
@@ -115,12 +117,14 @@ class Setups:
             return all(map(self._is_plain, (*statement.body, *handled, *statement.orelse, *statement.finalbody)))
         return False
 
-    def _is_of_place(self, target: ast.expr) -> bool:
-        """A local name, an environment variable, or an attribute that says where the process stands."""
+    def _is_of_place(self, target: ast.expr, value: ast.expr | None) -> bool:
+        """A local name, or a variable of the environment or an attribute that says where the process stands."""
         if isinstance(target, ast.Name):
             return True
         if isinstance(target, ast.Subscript):
-            return "os.environ" in self._world.facts.names(target.value)
+            is_gpu = ast.unparse(target.slice) == "'CUDA_VISIBLE_DEVICES'"
+            is_own_gpu = is_gpu and value is not None and names_rank(self._world, value)
+            return (is_of_group(target.slice) or is_own_gpu) and "os.environ" in self._world.facts.names(target.value)
         return isinstance(target, ast.Attribute) and (
             self._world.gives_place(target.attr) or self._world.is_flag(target) or not self._is_read(target)
         )
@@ -137,6 +141,8 @@ class Setups:
 
     def _is_known_call(self, call: ast.Call) -> bool:
         names = self._world.facts.called(call)
+        if names & {"os.environ.setdefault", "os.environ.update"}:
+            return all(is_of_group(name) for name in _set_variables(call))
         if names and all(n in _PLAIN or n in SET_DEVICE or n.startswith("torch.distributed") for n in names):
             return True
         if names & (GROUPS | BARRIERS):
@@ -181,6 +187,14 @@ def _beside(func: ast.expr, called: Function, other: Function) -> str | None:
     if called.module is not other.module or other.parent is not None or other.owner is not None:
         return None
     return f"{ast.unparse(func.value)}.{other.name}" if isinstance(func, ast.Attribute) else None
+
+
+def _set_variables(call: ast.Call) -> list[ast.expr]:
+    """The names that `os.environ.setdefault(...)` or `os.environ.update(...)` gives; `**` and others stand for any."""
+    given = [ast.Constant(k.arg) if k.arg is not None else k.value for k in call.keywords]
+    for first in call.args[:1]:
+        given += [key or first for key in first.keys] if isinstance(first, ast.Dict) else [first]
+    return given
 
 
 def _elements(target: ast.expr) -> list[ast.expr]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from migrate.alone import apex, losses
 from migrate.alone.bystanders import Bystanders, bystanders
 from migrate.alone.clearing import Clearing
+from migrate.alone.foreign import foreign
 from migrate.alone.half import Half
 from migrate.alone.handed import Said, entrances, handed, merged
 from migrate.alone.joining import words as joining_words
@@ -35,6 +36,7 @@ from migrate.source.importers import importers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from migrate.alone.foreign import Written
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Module
     from migrate.report.model import Finding
@@ -106,7 +108,7 @@ def stage(
     notes = tuple(lost_sums(world, sums)) if has_processes else ()
     if plan.refused or plan.conflicts:
         return Stage(paths, processes=told)
-    made = _Passes(files, {m.file.path: m.tree for m in _around(facts, set(modules))})
+    made = _Passes(files, {m.file.path: m.tree for m in _around(facts, set(modules))}, frozenset(foreign(facts)))
     made.apply(plan)
     for _ in range(MOST_ROUNDS):
         plan = made.next_plan()
@@ -198,10 +200,13 @@ def _groups(facts: Facts) -> list[tuple[Module, ...]]:
 class _Passes:
     """The files as the passes so far have left them."""
 
-    def __init__(self, files: Sequence[SourceFile], others: Mapping[str, ast.Module]) -> None:
+    def __init__(
+        self, files: Sequence[SourceFile], others: Mapping[str, ast.Module], foreign: frozenset[Written]
+    ) -> None:
         self._first = {file.path: file for file in files}
         self._files = {file.path: file for file in files}
         self._others = others
+        self._foreign = foreign
         self._before = self._uses()
         self.comments: dict[str, tuple[str, ...]] = {}
 
@@ -227,7 +232,7 @@ class _Passes:
                 return
 
     def _uses(self) -> Uses:
-        return Uses({file.path: file.tree for file in self._files.values()}, self._others)
+        return Uses({file.path: file.tree for file in self._files.values()}, self._others, self._foreign)
 
     def apply(self, plan: Plan) -> None:
         """Carry a plan out.

@@ -7,12 +7,15 @@ from collections import Counter, defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
+from migrate.alone.foreign import Foreign
 from migrate.analysis.syntax import Tree, children, walk
 from migrate.programs.marker import is_marked
 from migrate.source.address import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from migrate.alone.foreign import Written
 
 _Def: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -36,15 +39,24 @@ def _inner(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.AST]]:
 
 
 class Uses:
-    """The uses in some trees, by path."""
+    """The uses in some trees, by path.
 
-    def __init__(self, trees: Mapping[str, ast.Module], others: Mapping[str, ast.Module]) -> None:
+    A call is one of the function of that name, but for those that call something else (`alone/foreign.py`).
+    """
+
+    def __init__(
+        self,
+        trees: Mapping[str, ast.Module],
+        others: Mapping[str, ast.Module],
+        foreign: frozenset[Written] = frozenset(),
+    ) -> None:
         self.trees = trees  # that may be edited
         self._names: dict[str, dict[str, int]] = {}
         self._reads: dict[ast.AST, dict[str, list[ast.Name]]] = {}
         self._assigned: dict[ast.AST, dict[str, list[ast.expr | None]]] = {}
         self._scopes: dict[str, dict[str, ast.AST]] = {}
         self._trees = {path: Tree(root) for path, root in {**others, **trees}.items()}
+        self._foreign = Foreign(foreign, self._trees)
 
     def editable(self) -> Iterator[ast.AST]:
         """Every node of the files that may be edited."""
@@ -288,8 +300,8 @@ class Uses:
     @cached_property
     def _calls(self) -> dict[str, list[ast.Call]]:
         found: dict[str, list[ast.Call]] = {}
-        for _, node in self.nodes():
-            if isinstance(node, ast.Call):
+        for path, node in self.nodes():
+            if isinstance(node, ast.Call) and not self._foreign.is_called(path, node.func):
                 found.setdefault(_called(node), []).append(node)
         return found
 
@@ -319,7 +331,7 @@ class Uses:
     @cached_property
     def _handed_on(self) -> frozenset[str]:
         """The names and attributes that are more than called."""
-        called = {id(call.func) for calls in self._calls.values() for call in calls}
+        called = {id(node.func) for _, node in self.nodes() if isinstance(node, ast.Call)}
         return frozenset(
             node.id if isinstance(node, ast.Name) else node.attr
             for _, node in self.nodes()

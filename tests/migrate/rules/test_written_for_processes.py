@@ -333,3 +333,64 @@ def main():"""
     text = source(step="print(again(loss.detach(), 2))").replace("def main():", function, 1)
     report, _ = convert_text(text)
     assert not any(finding.code == "MIG999" for finding in report.findings)
+
+
+GROUP = """\
+def join(gpu):
+    {sets}
+    dist.init_process_group("nccl")
+
+
+def main():"""
+VARIABLES = {
+    'os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"': True,
+    'os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")': True,
+    'os.environ.update({"MASTER_PORT": "29500", "OMP_NUM_THREADS": "1"})': True,
+    'os.environ["NCCL_DEBUG"] = "INFO"': False,
+    'os.environ.update(MASTER_ADDR="localhost", MASTER_PORT="29500")': False,
+    'os.environ["CUDA_VISIBLE_DEVICES"] = str(gpu)': False,
+}
+
+
+@pytest.mark.parametrize("sets", VARIABLES)
+def test_of_what_joins_a_group_the_variables_stay_that_are_for_something_else(convert_text, sets):
+    text = source(group="join(gpu)").replace("def main():", GROUP.format(sets=sets), 1)
+    report, text = convert_text(text)
+    assert any(f.kind is Kind.LOOP and f.converts for f in report.findings)
+    assert (sets in text) is VARIABLES[sets]
+    assert "init_process_group" not in text
+
+
+NAMESAKE = """\
+def save(state, rank=int(os.environ.get("RANK", 0))):
+    if rank == 0:
+        torch.save(state, "last.pt")
+
+
+class Log:
+    def update(self, value, rank):
+        if rank == 0:
+            print(value)
+
+
+def main():"""
+
+
+def test_a_call_of_a_library_is_none_of_the_function_of_that_name(convert_text):
+    step = 'seen = {}\nseen.update({"loss": loss.item()}, last=1)\nlog = Log()\nlog.update(seen, dist.get_rank())'
+    text = source(step=step, after="save(model.state_dict())").replace("def main():", NAMESAKE, 1)
+    report, text = convert_text(text)
+    assert any(f.kind is Kind.LOOP and f.converts for f in report.findings)
+    assert 'torch.save(state, "last.pt")' in text
+    assert 'seen.update({"loss": loss.item()}, last=1)' in text
+
+
+SUMMED = {"dist.get_world_size()": True, "2": False}
+
+
+@pytest.mark.parametrize("divisor", SUMMED)
+def test_gradients_that_are_summed_up_are_divided_by_the_number_of_processes(convert_text, divisor):
+    step = f"for p in model.parameters():\n    dist.all_reduce(p.grad)\n    p.grad.div_({divisor})"
+    step = f"{step}\noptimizer.step()"
+    report, _ = convert_text(source(wrap="", step=step).replace("            optimizer.step()\n", "", 1))
+    assert any(f.kind is Kind.LOOP and f.converts for f in report.findings) is SUMMED[divisor]
