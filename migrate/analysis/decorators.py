@@ -11,7 +11,7 @@ from migrate.analysis.entry import enter
 from migrate.analysis.expressions import evaluate
 from migrate.analysis.handing import entries, passing
 from migrate.analysis.roles import Role, Value, Values
-from migrate.analysis.syntax import own_nodes
+from migrate.analysis.syntax import is_stored, own_nodes, writes
 from migrate.analysis.units import Function, Handed
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def _through(state: State, decorator: Value, unit: Function, made: Values) -> Va
 def gives_back(unit: Function, parameter: str) -> bool:
     """Whether a decorator gives back what it gets."""
     returned = [node.value for node in own_nodes(unit.node) if isinstance(node, ast.Return)]
-    return bool(returned) and all(isinstance(value, ast.Name) and value.id == parameter for value in returned)
+    is_rebound = any(parameter in writes(statement) for statement in unit.body)
+    return bool(returned) and not is_rebound and all(_is(value, parameter) for value in returned)
 
 
 @lru_cache(maxsize=1024)
@@ -85,18 +86,15 @@ def only_calls(unit: Function, parameter: str) -> bool:
     if not calls or not all(_hands_on(inner[0], call) for call in calls):
         return False
     given = {id(call) for call in calls}
-    kept = {
-        target.id
-        for node in own_nodes(inner[0])
-        if isinstance(node, ast.Assign) and id(node.value) in given
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    results = [node.value for node in own_nodes(inner[0]) if isinstance(node, ast.Return) and node.value is not None]
+    own = list(own_nodes(inner[0]))
+    targets = [t for node in own if isinstance(node, ast.Assign) and id(node.value) in given for t in node.targets]
+    others = {n.id for n in own if isinstance(n, ast.Name) and is_stored(n) and n not in targets}
+    kept = {target.id for target in targets if isinstance(target, ast.Name)} - others
+    results = [node.value for node in own if isinstance(node, ast.Return) and node.value is not None]
     return all(id(value) in given or (isinstance(value, ast.Name) and value.id in kept) for value in results)
 
 
-def _is(node: ast.expr, name: str) -> bool:
+def _is(node: ast.expr | None, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 

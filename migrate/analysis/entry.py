@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import ast
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from migrate.analysis.apart import of_this_call
 from migrate.analysis.arguments import Arguments
 from migrate.analysis.construction import keep_arguments
 from migrate.analysis.factories import copy_for, hold_rest
-from migrate.analysis.roles import NOTHING, Role, Value, Values, roles
+from migrate.analysis.roles import NOTHING, Role, Value, Values
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
 from migrate.analysis.syntax import gives_up, own_nodes
 from migrate.analysis.units import Call, Class, Function, FunctionNode, module_of
-from migrate.analysis.unpacking import everything
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from migrate.analysis.unpacking import inside
 
 #: The name of the iterators that calls of generator functions make.
 GENERATOR = "generator"
 _PARTS = 2  # so many objects of a class that is a part of models are looked at
-_DEPTH = 3  # so deep a batch may lie in what is passed: a tuple of dictionaries of batches
 
 
 def function(state: State, node: FunctionNode, frame: Frame, owner: Class | None = None) -> Function:
@@ -48,8 +44,8 @@ def _results(state: State, unit: Function, here: Values) -> tuple[Values, Values
     """What a call returns and yields."""
     returned, yielded = state.result(unit), unit.yields
     if len(unit.original.calls) > 1:
-        returned = returned and _of_this_call(state, unit, returned, here)
-        yielded = yielded and _of_this_call(state, unit, yielded, here, is_generator=True)
+        returned = returned and of_this_call(state, unit, returned, here)
+        yielded = yielded and of_this_call(state, unit, yielded, here, is_generator=True)
     return returned, yielded
 
 
@@ -173,69 +169,6 @@ def _sources(function: FunctionNode) -> tuple[ast.expr, ...]:
 def loaders_of(state: State, values: Values) -> Values:
     """The loaders whose batches are among the values, or in the tuples and dictionaries among them."""
     return frozenset(Value(Role.LOADER, value.origin) for value in inside(state, values) if value.role is Role.BATCH)
-
-
-def inside(state: State, values: Iterable[Value], depth: int = _DEPTH) -> set[Value]:
-    """The values and what the containers among them hold."""
-    found = set(values)
-    level: Iterable[Value] = found
-    for _ in range(depth):  # level by level, so that no container is looked into twice
-        reached: set[Value] = set()
-        for value in level:
-            if value.role is Role.CONTAINER and value.origin is not None:
-                for key, held in state.held(value.origin).items():
-                    if key[:1] != "<":
-                        reached |= held
-        level = reached - found
-        found |= level
-    return found
-
-
-def _of_this_call(state: State, unit: Function, found: Values, here: Values, *, is_generator: bool = False) -> Values:
-    """What a function gives without what only its other calls passed in.
-
-    A function that is called with training and with test batches gives results of both; one that wraps a model gives
-    all the models that were passed. Left out is what came in by other calls, where something stays that came by this.
-    """
-    found = _without_others_tensors(state, unit, found, here)
-    shallow = {value.origin for value in here}
-    if all(value.origin in shallow or value.origin is None for value in found):
-        return found
-    all_calls = NOTHING.union(*unit.parameters.values())
-    if is_generator:  # by what it runs over
-        own = state.iterated(here)
-        found = found - state.iterated(all_calls) | found & own if own else found
-    mine = _origins(state, here)
-    if all(value.origin in mine or value.origin is None for value in found):
-        return found
-    is_tensor = Role.TENSOR in roles(here) and Role.TENSOR in roles(found)
-    stays = is_tensor or any(value.origin in mine for value in found)
-    if not stays and not state.agenda.is_waiting(unit):
-        return found
-    for value in here:  # what an object keeps may come out of any of its methods
-        if value.role is Role.INSTANCE and value.origin is not None:
-            mine |= _origins(state, everything(state, value))
-    elsewhere = _origins(state, all_calls) - mine
-    return frozenset(value for value in found if value.origin not in elsewhere)
-
-
-def _without_others_tensors(state: State, unit: Function, found: Values, here: Values) -> Values:
-    """`net = cuda(Net())` gives the model back, as `cuda(images)` gives tensors, of which no origin is kept."""
-    tensors = {value for value in found if value.role is Role.TENSOR and value.origin is None}
-    if not tensors or any(value.role is Role.TENSOR for value in here):
-        return found
-    if not tensors & NOTHING.union(*unit.parameters.values()):
-        return found
-    mine = found & here
-    is_models = all(value.role is Role.MODEL for value in mine) if mine else state.agenda.is_waiting(unit)
-    return found - tensors if is_models else found
-
-
-def _origins(state: State, values: Values) -> set[ast.AST]:
-    """Where the values were made, what is in the containers among them, and what the iterators run over."""
-    deep = inside(state, values)
-    behind = state.loaders(frozenset(value for value in deep if value.role is Role.ITERATOR))
-    return {value.origin for value in (*deep, *behind) if value.origin is not None}
 
 
 def entered(state: State, values: Values) -> Values:

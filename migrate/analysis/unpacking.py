@@ -9,10 +9,11 @@ from migrate.analysis.roles import FROM_LOADER, NOTHING, Role, Value, Values
 from migrate.analysis.state import ELEMENT, MAPPING, MIXED, Frame, State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 #: Each part of one of these is one of these.
 _ALIKE = FROM_LOADER | {Role.PARAMETERS, Role.CHECKPOINT, Role.TENSOR, Role.DATASET}  # random_split gives data sets
+_DEPTH = 3  # so deep a batch may lie in what is passed: a tuple of dictionaries of batches
 _HOLDING = frozenset({Role.CONTAINER, Role.ITERATOR, Role.UNKNOWN})
 
 
@@ -108,3 +109,19 @@ def everything(state: State, value: Value) -> Values:
 
 def _all_of(state: State, owner: ast.AST) -> Values:
     return NOTHING.union(*(held for key, held in state.held(owner).items() if key[:1] != "<"))
+
+
+def inside(state: State, values: Iterable[Value], depth: int = _DEPTH) -> set[Value]:
+    """The values and what the containers among them hold."""
+    found = set(values)
+    level: Iterable[Value] = found
+    for _ in range(depth):  # level by level, so that no container is looked into twice
+        reached: set[Value] = set()
+        for value in level:
+            if value.role is Role.CONTAINER and value.origin is not None:
+                for key, held in state.held(value.origin).items():
+                    if key[:1] != "<":
+                        reached |= held
+        level = reached - found
+        found |= level
+    return found

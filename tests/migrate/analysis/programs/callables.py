@@ -559,3 +559,66 @@ import torch
 from torch.utils.data import DataLoader
 for x in DataLoader(data()):
     total = sum([torch.zeros(1)], x)  #: samples, tensor
+
+# === a decorator that gives something else than what it has kept
+from torch import nn, optim
+def other(function):
+    def wrapper(*args, **kwargs):
+        out = function(*args, **kwargs)
+        out = optim.SGD(out.parameters(), 1)
+        return out
+    return wrapper
+def another(function):
+    function = optimizer
+    return function
+def optimizer():
+    return optim.SGD([], 1)
+@other
+def make():
+    return nn.Linear(1, 1)
+@another
+def build():
+    return nn.Linear(1, 1)
+x = make()  #: optimizer
+y = build()  #: optimizer
+
+# === what an earlier call has left may come out of a later one
+from torch import nn
+known = {}
+def put(name, net):
+    known[name] = net
+    return known["first"]
+put("first", nn.Linear(1, 1))
+x = put("second", nn.Linear(2, 2))  #: model@6, model@7
+best = None
+def better(net):
+    global best
+    if best is None or is_good(net):
+        best = net
+    return best
+better(nn.Linear(3, 3))
+y = better(nn.Linear(4, 4))  #: model@14, model@15
+
+# === what an earlier call has left in a default, a class or a closure
+from torch import nn
+def first(net, seen=[]):
+    seen.append(net)
+    return seen[0]
+first(nn.Linear(1, 1))
+x = first(nn.Linear(2, 2))  #: model@5, model@6
+class Best:
+    net = None
+    @classmethod
+    def of(cls, net):
+        cls.net = cls.net or net
+        return cls.net
+Best.of(nn.Linear(3, 3))
+y = Best.of(nn.Linear(4, 4))  #: model@13, model@14
+def run():
+    held = [None]
+    def hold(net):
+        held[0] = held[0] or net
+        return held[0]
+    hold(nn.Linear(5, 5))
+    return hold(nn.Linear(6, 6))  #: model@20, model@21
+run()

@@ -1,0 +1,110 @@
+"""What one call of a function gives, of all that its calls give together.
+
+Parameters are joined over all callers, and so is what comes back. What only other calls have passed in is left out
+again, unless one of them may have left it somewhere: in an object, a class, a default, or under a name around the
+function.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import NOTHING, Role, Value, Values, roles
+from migrate.analysis.syntax import reads, walk, writes
+from migrate.analysis.units import Class, Function, FunctionNode
+from migrate.analysis.unpacking import everything, inside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.state import State
+    from migrate.analysis.units import Module
+
+
+_DEEPEST = 2  # calls between a function and one that has kept something
+
+
+def of_this_call(state: State, unit: Function, found: Values, here: Values, *, is_generator: bool = False) -> Values:
+    """What a function gives without what only its other calls passed in.
+
+    A function that is called with training and with test batches gives results of both; one that wraps a model gives
+    all the models that were passed. Left out is what came in by other calls, where something stays that came by this.
+    """
+    found = _without_others_tensors(state, unit, found, here)
+    shallow = {value.origin for value in here}
+    if all(value.origin in shallow or value.origin is None for value in found):
+        return found
+    all_calls = NOTHING.union(*unit.parameters.values())
+    if is_generator:  # by what it runs over
+        own = state.iterated(here)
+        found = found - state.iterated(all_calls) | found & own if own else found
+    mine = _origins(state, here)
+    if all(value.origin in mine or value.origin is None for value in found):
+        return found
+    is_tensor = Role.TENSOR in roles(here) and Role.TENSOR in roles(found)
+    stays = is_tensor or any(value.origin in mine for value in found)
+    if not stays and not state.agenda.is_waiting(unit):
+        return found
+    elsewhere = _origins(state, all_calls) - mine
+    if all(value.origin not in elsewhere for value in found):
+        return found
+    kept = set(_within_reach(state, unit, _DEEPEST))
+    for value in here:  # what an object keeps may come out of any of its methods
+        if value.role is Role.INSTANCE and value.origin is not None:
+            kept |= everything(state, value)
+        if isinstance(value.unit, Class):
+            kept |= _of_class(state, value.unit)
+    elsewhere -= _origins(state, frozenset(kept))
+    return frozenset(value for value in found if value.origin not in elsewhere)
+
+
+def _within_reach(state: State, unit: Function, depth: int) -> Iterator[Value]:
+    """What a function can give of what earlier calls have left: its defaults, and what stands under names around it."""
+    values = NOTHING.union(*unit.defaults.values())
+    for name in _free(unit.node):
+        around: Function | Module | None = unit.parent or unit.module
+        while around is not None:
+            values |= state.look(around, name) or NOTHING
+            around = (around.parent or around.module) if isinstance(around, Function) else None
+    for value in values:
+        yield value
+        if isinstance(value.unit, Function) and depth:
+            yield from _within_reach(state, value.unit, depth - 1)
+        elif isinstance(value.unit, Class):
+            yield from _of_class(state, value.unit)
+
+
+def _of_class(state: State, cls: Class) -> Values:
+    """The attributes of a class, which all of its objects share."""
+    names = {name for each in cls.mro() for name in each.names}
+    return NOTHING.union(*(state.member(cls, name) for name in names))
+
+
+@lru_cache(maxsize=1024)
+def _free(function: FunctionNode) -> frozenset[str]:
+    """The names that a function reads and does not give a value itself, or shares with others."""
+    nodes = walk(function)
+    parameters = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    shared = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    return frozenset((reads(function) - writes(function) - parameters) | shared)
+
+
+def _without_others_tensors(state: State, unit: Function, found: Values, here: Values) -> Values:
+    """`net = cuda(Net())` gives the model back, as `cuda(images)` gives tensors, of which no origin is kept."""
+    tensors = {value for value in found if value.role is Role.TENSOR and value.origin is None}
+    if not tensors or any(value.role is Role.TENSOR for value in here):
+        return found
+    if not tensors & NOTHING.union(*unit.parameters.values()):
+        return found
+    mine = found & here
+    is_models = all(value.role is Role.MODEL for value in mine) if mine else state.agenda.is_waiting(unit)
+    return found - tensors if is_models else found
+
+
+def _origins(state: State, values: Values) -> set[ast.AST]:
+    """Where the values were made, what is in the containers among them, and what the iterators run over."""
+    deep = inside(state, values)
+    behind = state.loaders(frozenset(value for value in deep if value.role is Role.ITERATOR))
+    return {value.origin for value in (*deep, *behind) if value.origin is not None}
