@@ -80,11 +80,24 @@ def decisions(
     own = _own_names(facts, loop, accumulated, joined) - averaged.names
     whole = joined_below(facts, loop, own)
     yield from Trail(ground, loop.unit, own - whole).after(loop.node)
-    yield from _in_step(ground, loop, own | _of_batches(facts, loop), averaged)
+    of_steps = own | _of_batches(facts, loop)
+    if flags := _flags(ground, loop, of_steps) - averaged.names:
+        yield from Trail(ground, loop.unit, flags).after(loop.node)
+    yield from _in_step(ground, loop, of_steps, averaged)
     for name in apart(facts, loop, joined).keys() - averaged.names - whole:
         yield from _fed_from_outside(ground, loop, name)
     for unit in _entered(ground, loop, loop.node, averaged):
         yield from Trail(ground, unit, _left_behind(ground, loop, unit, averaged)).elsewhere()
+
+
+def _flags(ground: Ground, loop: LoopFact, own: set[str]) -> set[str]:
+    """What is given a constant on a condition that one process's batch meets: `if loss < 0.1: done = True`."""
+    given = (node for node in walk(loop.node) if isinstance(node, (ast.Assign, ast.AugAssign)))
+    constant = {name for node in given if isinstance(node.value, ast.Constant) for name in writes(node)} - own
+    trail = Trail(ground, loop.unit, set(own), in_step=True)
+    if constant:
+        list(trail.over(loop.node.body))
+    return trail.own & constant
 
 
 def _in_step(ground: Ground, loop: LoopFact, own: set[str], averaged: Averages = _NOTHING) -> Iterator[Decision]:

@@ -382,3 +382,23 @@ def test_a_meter_that_a_clock_feeds_beside_one_of_the_batches(convert_text):
     _, converted = convert_text(text.lstrip())
 
     assert "    meter.total, meter.count = accelerator.reduce((meter.total, meter.count))\n" in converted
+
+
+SET = {
+    "a flag": ("done = False", "done = True", "if done:\n    break"),
+    "a count": ("low = 0", "low += 1", "if low > 3:\n    break"),
+    "a tensor": ("stop = torch.zeros(1)", "stop += 1", "if stop.item() > 0:\n    break"),
+}
+
+
+@pytest.mark.parametrize("name", SET)
+def test_what_a_step_sets_on_a_condition_of_its_own_batch(refused, name):
+    start, given, asked = SET[name]
+    mention = f"`break` here goes by {given.split()[0]}, which differs between processes"
+    refused("MIG122", asked.split("\n")[0], [mention], start=start, step=f"if loss < 0.1:\n    {given}", epoch=asked)
+
+
+def test_a_flag_that_is_set_where_all_leave_together(changed):
+    test = "any(accelerator.gather_for_metrics([bool(loss < 0.1)]))"
+    flag = "if {}:\n    done = True\n    break"
+    changed(start="done = False", step=(flag.format("loss < 0.1"), flag.format(test)), epoch="if done:\n    break")
