@@ -48,10 +48,11 @@ def apart(facts: Facts, program: Program, prepared: Sequence[Named], prepare: as
     groups = []
     for branches, names in found.items():
         trained = set().union(*(facts.models_of.get(o, set()) for named in names for o in named.origins))
-        if branches[-1][1] and trained & models:
+        last = _last(tree, branches[-1], names)
+        if (branches[-1][1] and trained & models) or _is_used_between(facts, names, last, prepare):
             groups.append(Group(prepare, names, _test(branches)))
         else:
-            groups.append(Group(_last(tree, branches[-1], names), names))
+            groups.append(Group(last, names))
     return groups
 
 
@@ -86,7 +87,7 @@ def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If) -> 
 
     Where there is another branch, the same condition must guard a place that uses the object.
     """
-    if any(_is_given(facts, named, statement) for statement in named.statements):
+    if isinstance(made.test, ast.Constant) or any(_is_given(facts, named, each) for each in named.statements):
         return False
     names = {named.target, _holder(named)}
     if any(names & _named(block, ast.Store) for block in blocks(made) if not _holds(block, named.statements[0])):
@@ -103,6 +104,14 @@ def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If) -> 
         for module in modules
         for node in facts.tree_of(module).nodes
     )
+
+
+def _is_used_between(facts: Facts, names: Sequence[Named], last: ast.stmt, prepare: ast.stmt) -> bool:
+    """Whether the objects are asked for something before the others are prepared, as raw as they are by then."""
+    targets = {named.target for named in names}
+    lines = range((last.end_lineno or last.lineno) + 1, (prepare.end_lineno or prepare.lineno) + 1)
+    own = (n for n in facts.own(facts.unit(prepare)) if isinstance(n, (ast.Name, ast.Attribute)))
+    return any(node.lineno in lines and isinstance(node.ctx, ast.Load) and ast.unparse(node) in targets for node in own)
 
 
 def _is_given(facts: Facts, named: Named, statement: ast.stmt) -> bool:
