@@ -27,6 +27,9 @@ _WRITTEN = {"torch.save": 1, "torchvision.utils.save_image": 1, "pickle.dump": 1
     ("numpy.save", "numpy.savez", "numpy.savetxt", "matplotlib.pyplot.savefig"), 0
 )
 _LOADS = frozenset({"torch.load"})
+#: Methods that write to the path that they are given, and the one that reads what the last of them has written.
+_WRITTEN_BY = frozenset({"to_csv", "to_pickle", "save_pretrained"})
+_LOADED_BY = "from_pretrained"
 #: What draws an image into a file, that is read under a path of its own later to make a film.
 _DRAWS = frozenset({"matplotlib.pyplot.savefig", "torchvision.utils.save_image"})
 _EXISTS = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir"})
@@ -50,7 +53,7 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
             found[after] = None
             continue
         is_own = any(unit is not use.unit or write.lineno < use.node.lineno for write, unit in writes)
-        is_load = bool(conversion.facts.called(use.node) & returning)
+        is_load = bool(conversion.facts.called(use.node) & returning) or (bool(written) and _is_pretrained(use.node))
         if is_own or is_load:
             trained = is_load or all(unit is not use.unit for _, unit in writes)
             places = _places(voice, use.node, use.unit, _DEEPEST, trained=trained)
@@ -74,17 +77,25 @@ def _path(conversion: Conversion, outputs: Outputs, use: Use) -> ast.expr | None
     if outputs.opens(call):
         return call.args[0] if call.args and conversion.facts.called(call) else None
     positions = {_WRITTEN[name] for name in conversion.facts.called(call) & _WRITTEN.keys()}
-    if isinstance(call.func, ast.Attribute) and call.func.attr in ("to_csv", "to_pickle"):
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _WRITTEN_BY:
         positions = {0}
     return next((call.args[position] for position in positions if position < len(call.args)), None)
 
 
 def _read(conversion: Conversion, call: ast.Call) -> ast.expr | None:
+    if _is_pretrained(call):
+        return call.args[0]
     names = conversion.facts.called(call)
     if not call.args or not names & (output.READERS | output.IMAGE_READERS | output.OPENS):
         return None
     outputs = conversion.facts.once(Outputs)
     return None if outputs.opens(call) or outputs.is_in_memory(call) else call.args[0]
+
+
+def _is_pretrained(call: ast.Call) -> bool:
+    """`Model.from_pretrained(args.output_dir)`; what is written out is the name of a model that was there before."""
+    is_method = isinstance(call.func, ast.Attribute) and call.func.attr == _LOADED_BY
+    return is_method and bool(call.args) and not isinstance(call.args[0], ast.Constant)
 
 
 def _places(voice: Voice, node: ast.expr, unit: Unit, depth: int, *, trained: bool) -> Iterator[ast.stmt]:

@@ -144,6 +144,30 @@ def test_a_checkpoint_under_another_spelling_is_waited_for(changed):
     )
 
 
+def test_a_model_that_was_saved_under_another_spelling_is_waited_for(changed):
+    load = "best = Net.from_pretrained(OUT)"
+    changed(
+        imports="import os\nfrom other import Net, Tokenizer",
+        setup="OUT = 'out'\ntokenizer = Tokenizer()",
+        epoch=(
+            "tokenizer.save_pretrained(os.path.join('out'))",
+            "if accelerator.is_main_process:\n    tokenizer.save_pretrained(os.path.join('out'))",
+        ),
+        end=(load, WAIT + load),
+    )
+
+
+def test_a_model_by_its_name_is_not_waited_for(programs, convert_text):
+    holes = {
+        "imports": "from other import Net, tokenizer",
+        "epoch": "tokenizer.save_pretrained('out')",
+        "end": "best = Net.from_pretrained('a-model')",
+    }
+    _, result = convert_text(programs(holes)[0])
+
+    assert "wait_for_everyone" not in result
+
+
 def test_a_checkpoint_that_is_read_before_the_training_is_not_waited_for(programs, convert_text):
     holes = {"made": "seen = torch.load('start.pt')", "end": "torch.save(model.state_dict(), 'end.pt')"}
     _, result = convert_text(programs(holes)[0])
