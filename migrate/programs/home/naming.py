@@ -18,7 +18,7 @@ from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.home.certain import is_attribute_there, is_item_there, is_name_there
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -70,6 +70,8 @@ def bound(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> 
         mine = found if wanted is None else found & wanted
         if mine and _is_reachable(binding.target, unit):
             by_target.setdefault(binding.target, []).append((binding, mine))
+    if role is Role.MODEL:
+        by_target = {target: each for target, each in by_target.items() if not _is_aside(facts, unit, each)}
     named: list[Named] = []
     seen: set[ast.AST] = set()
     first = _other_names(facts, unit, by_target) if role is Role.MODEL and len(by_target) > 1 else ()
@@ -98,6 +100,27 @@ def _other_names(
     return frozenset(found)
 
 
+def _is_aside(facts: Facts, unit: Unit, bindings: Sequence[tuple[Binding, set[ast.AST]]]) -> bool:
+    """`model_to_save = model.module if hasattr(model, "module") else model`, of a model that the unit does not make.
+
+    So it is where the model is not run by that name, or, in a loop, by its other one as well.
+    """
+    own = {binding.target for binding in facts.bindings_in(unit)}
+    target, others = bindings[0][0].target, set[str]()
+    if not target.isidentifier():
+        return False  # what an object keeps it goes on with
+    for binding, made in bindings:
+        read = (n for n in ast.walk(binding.statement) if isinstance(n, (ast.Name, ast.Attribute)))
+        found = {ast.unparse(n) for n in read if origins(facts.values(n), Role.MODEL) == made} - own
+        if not found:
+            return False
+        others |= found
+    if not _is_run(facts, unit, target):
+        return True
+    in_loops = all(any(facts.tree(binding.statement).loops(binding.statement)) for binding, _ in bindings)
+    return in_loops and any(_is_run(facts, unit, other) for other in others)
+
+
 def _is_run(facts: Facts, unit: Unit, target: str) -> bool:
     """Whether a unit, or a function of a module, calls what has a name, or hands it to a function of the project."""
     nodes = facts.tree_of(unit).nodes if isinstance(unit, Module) else facts.own(unit)
@@ -107,7 +130,7 @@ def _is_run(facts: Facts, unit: Unit, target: str) -> bool:
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
         if ast.unparse(node.func) == target:
             return True
-        if any(isinstance(each, ast.Name) and each.id == target for each in given) and facts.targets(node):
+        if any(ast.unparse(each) == target for each in given) and facts.targets(node):
             return True
     return False
 

@@ -32,6 +32,7 @@ def after_the_first(
     """What was right before anything was used, and is not afterwards; `prepared` is where the loaders were made."""
     yield from _copied(facts, program)
     yield from _untrained(facts, loops, program, stages)
+    yield from _trained_before(facts, loops, program, stages)
     yield from _replaced(facts, program, units, stages)
     used = max(stages.first.end, stages.used)
 
@@ -59,6 +60,22 @@ def _untrained(facts: Facts, loops: Loops, program: Program, stages: Stages) -> 
                     "MIG902",
                     f"{binding.target} is another model from here on, and no optimizer has its parameters",
                     "make the optimizer after the model, with its parameters",
+                )
+                return
+
+
+def _trained_before(facts: Facts, loops: Loops, program: Program, stages: Stages) -> Iterator[Refusal]:
+    """A model that a loop of the home trains, and that gets the name by which it would be prepared below."""
+    for loop in program.training:
+        trained = {model for optimizer in loops.trained_by(loop) for model in facts.models_of.get(optimizer, ())}
+        for named in program.models if loop.unit is program.home else ():
+            stage = stages.of(named.origins & trained)
+            if named.origins & trained and stage.unit is program.home and stage.end >= loop.node.lineno:
+                yield Refusal(
+                    loop.node,
+                    "MIG104",
+                    f"the model is trained here, before {named.target} is there, by which it would be prepared",
+                    "let the training run the model by that name, made above",
                 )
                 return
 
