@@ -44,7 +44,7 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
     returning = (_LOADS if written else frozenset()) | (output.IMAGE_READERS if drawn else frozenset())
     voice = Voice(conversion)
     found: dict[ast.stmt, None] = {}
-    for use in uses_reached(conversion.facts, conversion.uses):
+    for use in uses_reached(conversion.facts, conversion.speaking_uses):
         path = _read(conversion, use.node)
         if path is None:
             continue

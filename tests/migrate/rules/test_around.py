@@ -71,6 +71,14 @@ def test_a_script_around_an_agent(convert_text):
     assert 'agent.accelerator.save(agent.accelerator.unwrap_model(agent.net).state_dict(), "net.pt")' in result
 
 
+def test_what_the_code_around_an_agent_reads_again_is_waited_for(convert_text):
+    read = 'agent.net.load_state_dict(torch.load("net.pt"))\n'
+    _, result = convert_text(AGENT + AT_MODULE_LEVEL + read)
+
+    read = read.replace("agent.net", "agent.accelerator.unwrap_model(agent.net)")
+    assert f"agent.accelerator.wait_for_everyone()\n{read}" in result
+
+
 def test_functions_that_are_handed_an_agent(convert_text):
     _, result = convert_text(AGENT + IN_A_FUNCTION)
 
