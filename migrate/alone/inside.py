@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.alone.calls import GATHERS, SAME, SUMS
 from migrate.alone.flow import Flow
 from migrate.analysis.known import words
+from migrate.analysis.syntax import LOOPS
 from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
 from migrate.programs.marker import ACCELERATOR
@@ -225,7 +226,8 @@ def _is_alone(world: World, call: ast.Call, given: ast.expr) -> bool:
     if given.id in {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}:
         return False
     stores = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == given.id and not _is_read(n)]
-    above = [world.facts.tree(n).statement(n) for n in stores]
+    comes_back = any(isinstance(node, LOOPS) for node in world.facts.tree(call).up(call))
+    above = [world.facts.tree(n).statement(n) for n in stores if n.lineno < call.lineno or comes_back]
     made = [s for s in above if isinstance(s, ast.Assign)]
     if not made or not all(isinstance(s, ast.AugAssign) or _makes(s, given.id) for s in above):
         return False

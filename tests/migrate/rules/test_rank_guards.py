@@ -97,7 +97,10 @@ def reduced(tensor, size):
     return result""",
             "",
         ),
-        "step": ("mean = reduced(loss.detach(), torch.distributed.get_world_size())", "mean = loss.detach()"),
+        "step": (
+            "if epoch:\n    mean = reduced(loss.detach(), torch.distributed.get_world_size())",
+            "if epoch:\n    mean = loss.detach()",
+        ),
     },
     "gradients that are averaged by hand": {
         "setup": (
