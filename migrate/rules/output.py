@@ -204,9 +204,14 @@ def _silence(conversion: Conversion, draft: Draft) -> None:
 
 
 def _guard(conversion: Conversion, draft: Draft, run: list[ast.stmt]) -> None:
-    """Put neighbours under a guard; a single `if` gets one condition more, which is the smaller change."""
+    """Put neighbours under a guard; a single `if` gets one condition more, which is the smaller change.
+
+    One whose condition all processes agree on keeps it: they come to it together, and to its body by themselves.
+    """
     test = f"{conversion.access.name(run[0])}.is_main_process"
-    if len(run) == 1 and isinstance(run[0], ast.If) and not run[0].orelse:
-        draft.wrap(run[0].test, f"{{it}} and {test}")
-    else:
+    if len(run) > 1 or not isinstance(run[0], ast.If) or run[0].orelse:
         draft.guard(run, test)
+    elif any(agreement.test is run[0].test for agreement in conversion.agreements):
+        draft.guard(run[0].body, test)
+    else:
+        draft.wrap(run[0].test, f"{{it}} and {test}")

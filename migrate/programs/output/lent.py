@@ -10,12 +10,13 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import output
 from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.programs.output.wrapped import asked_for_module
 from migrate.programs.program import Refusal
-from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.reach.outsiders import is_inside_model, units_from
 from migrate.programs.reach.unnamed import listed, unnamed, way_out
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.checkpoints import saved
@@ -107,7 +108,8 @@ def _reached(facts: Facts, program: Program, call: ast.Call, mine: set[ast.AST])
 
     With each, whether gradients may flow where it is called.
     """
-    waiting = [(unit, not without_gradients(facts, call)) for unit in facts.targets(call)]
+    flows = not without_gradients(facts, call) and not _is_only_shown(facts, call)
+    waiting = [(unit, flows) for unit in facts.targets(call)]
     seen: set[tuple[Function, bool]] = set()
     while waiting:
         unit, flows = waiting.pop()
@@ -121,6 +123,15 @@ def _reached(facts: Facts, program: Program, call: ast.Call, mine: set[ast.AST])
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and unit.owner is not None:
                 if origins(facts.values(node), Role.MODEL) & mine:
                     waiting += [(other, True) for other in facts.functions if _reads(facts, other, node.attr, mine)]
+
+
+def _is_only_shown(facts: Facts, call: ast.Call) -> bool:
+    """`print(generate(model))`: whether nothing can come to a backward of what a call gives, nor of what it does."""
+    above = facts.tree(call).parents[call]
+    if not isinstance(above, ast.Call) or output.PRINT not in facts.called(above):
+        return False
+    reached = units_from(facts, *facts.targets(call))
+    return not any(isinstance(n, ast.Attribute) and n.attr == "backward" for unit in reached for n in facts.own(unit))
 
 
 def _reads(facts: Facts, unit: Function, attribute: str, mine: set[ast.AST]) -> bool:

@@ -65,19 +65,19 @@ def _untrained(facts: Facts, loops: Loops, program: Program, stages: Stages) -> 
 
 
 def _trained_before(facts: Facts, loops: Loops, program: Program, stages: Stages) -> Iterator[Refusal]:
-    """A model that a loop of the home trains, and that gets the name by which it would be prepared below."""
+    """A loop of the home whose models all get the names by which they would be prepared below it."""
     for loop in program.training:
         trained = {model for optimizer in loops.trained_by(loop) for model in facts.models_of.get(optimizer, ())}
-        for named in program.models if loop.unit is program.home else ():
-            stage = stages.of(named.origins & trained)
-            if named.origins & trained and stage.unit is program.home and stage.end >= loop.node.lineno:
-                yield Refusal(
-                    loop.node,
-                    "MIG104",
-                    f"the model is trained here, before {named.target} is there, by which it would be prepared",
-                    "let the training run the model by that name, made above",
-                )
-                return
+        named = [each for each in program.models if each.origins & trained and loop.unit is program.home]
+        found = [stages.of(each.origins & trained) for each in named]
+        if found and all(stage.unit is program.home and stage.end >= loop.node.lineno for stage in found):
+            yield Refusal(
+                loop.node,
+                "MIG104",
+                f"the model is trained here, before {named[0].target} is there, by which it would be prepared",
+                "let the training run the model by that name, made above",
+            )
+            return
 
 
 def _copied(facts: Facts, program: Program) -> Iterator[Refusal]:

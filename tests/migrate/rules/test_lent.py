@@ -174,7 +174,7 @@ def test_what_a_wrapper_has_as_well_is_asked_of_the_wrapper(convert, call):
 
 
 def test_a_model_that_is_run_for_a_loss_and_asked_refuses_the_program_with_the_file_to_name(convert):
-    output, after = convert(step="print(helper.loss_of(model, x, y))")
+    output, after = convert(step="more = helper.loss_of(model, x, y)")
     assert "accelerator" not in after
     assert (
         "helper.py, which was not named, runs the model and needs the one inside its wrapper for model.scale" in output
@@ -183,6 +183,11 @@ def test_a_model_that_is_run_for_a_loss_and_asked_refuses_the_program_with_the_f
 
 
 def test_the_same_in_a_function_that_another_program_uses(convert):
-    output, after = convert(step="print(helper.loss_of(model, x, y))", named=["."], other=OTHER)
+    output, after = convert(step="more = helper.loss_of(model, x, y)", named=["."], other=OTHER)
     assert "accelerator" not in after
     assert "code of helper.py that is also used by another program runs the model" in output
+
+
+def test_what_is_run_to_be_shown_is_the_model_itself(convert):
+    _, after = convert(step="print(helper.loss_of(model, x, y))")
+    assert "print(helper.loss_of(accelerator.unwrap_model(model), x, y))" in after
