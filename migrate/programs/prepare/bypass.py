@@ -1,4 +1,4 @@
-"""Training that goes around the forward of the prepared model: `model.log_prob(x)`, `model.encoder(x)`.
+"""Training that goes around the forward of the prepared model: `model.log_prob(x)`, `x @ model.weight.T`.
 
 A wrapper that counts on its own forward does not see such gradients. The program asks for `find_unused_parameters`,
 with which the runtime averages after each backward, whatever took part in it (see `irregular.py`).
@@ -25,10 +25,19 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
 
 
-def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Call]:
-    """Calls of what a trained model holds, with a batch and while gradients flow, and backward in its own methods."""
+def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.expr]:
+    """What a trained model holds, as it is called with a batch while gradients flow, and backward in its own methods.
+
+    Of a model that the training does not run at all also what is read of it: `F.linear(x, model.weight)`.
+    """
     if not program.models:
         return  # gradients are each process's own affair
+    yield from _calls(facts, loops, program)
+    for named in program.models:
+        yield from _weights(facts, loops, program, named.origins)
+
+
+def _calls(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Call]:
     for loop in program.training:
         yield from (call for call in loop.backwards if facts.unit(call) in steps(facts))
     training = {loop.node for loop in program.training}
@@ -45,6 +54,31 @@ def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast
             in_loop = any(loop in training for loop in loops.around(call, unit))
             if in_loop and not _without_gradients(facts, call):
                 yield call
+
+
+def _weights(facts: Facts, loops: Loops, program: Program, made: frozenset[ast.AST]) -> Iterator[ast.Attribute]:
+    """Where training loops read what a model holds that is run nowhere in the program's own code."""
+    trained = made & program.model_origins
+    units = units_of(facts, program)
+    nodes = [node for unit in units for node in facts.own(unit) if isinstance(node, (ast.Call, ast.Attribute))]
+    if any(isinstance(node, ast.Call) and _comes_to(facts, node, trained) for node in nodes):
+        return
+    training = {loop.node for loop in program.training}
+    for node in nodes:
+        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load) or node.attr in THROUGH_WRAPPER:
+            continue
+        above = facts.tree(node).parents[node]
+        is_called = isinstance(above, ast.Call) and above.func is node
+        if is_called or not origins(facts.values(node.value), Role.MODEL) & trained:
+            continue
+        if any(loop in training for loop in loops.around(node, facts.unit(node))):
+            yield node
+
+
+def _comes_to(facts: Facts, call: ast.Call, models: set[ast.AST] | frozenset[ast.AST]) -> bool:
+    """Whether a call runs a model, or is handed one, which it may run."""
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    return any(origins(facts.values(node), Role.MODEL) & models for node in (call.func, *given))
 
 
 def _is_of_trained(facts: Facts, program: Program, func: ast.expr) -> bool:

@@ -43,11 +43,12 @@ def out_of_step(facts: Facts, loops: Loops, program: Program, package: str) -> I
     """With Accelerate, DistributedDataParallel itself averages, and would miss gradients."""
     if package != "accelerate":
         return
-    for call in around_forward(facts, loops, program):
+    for around in around_forward(facts, loops, program):
+        what = f"{ast.unparse(around.func)}()" if isinstance(around, ast.Call) else ast.unparse(around)
         yield Refusal(
-            call,
+            around,
             "MIG119",
-            f"{ast.unparse(call.func)}() trains the model around its forward: processes would not share gradients",
+            f"{what} trains the model around its forward: processes would not share gradients",
             "call the model itself, and let its forward choose what to do, or use --target runtime",
         )
     if (node := irregular(facts, loops, program)) is not None:
