@@ -203,7 +203,7 @@ AROUND = {
     ("hidden-device", f"{TENSOR} if cuda else torch.FloatTensor"): put("setup", imports=GPU, batch=MADE),
     ("hidden-device", "noise = Tensor(4, 2)"): typed,
     ("hidden-device", "x = x.type(Tensor)"): put("batch", setup=(f"{TENSOR}", "")),
-    ("hidden-device", "y = y.type(torch.LongTensor)"): put("batch"),
+    ("hidden-device", "y = y.type(torch.LongTensor)"): put("step"),
     ("to-the-host", "points.numpy()"): put("batch", "shown = {}"),
     ("to-the-host", "accuracy_score(labels, predicted)"): labelled,
     ("backward-call", "loss.backward()"): put("backward"),
