@@ -6,21 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from migrate.source.disk import Disk
 
 TOP_MARKS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")  # what the top folder of a project holds
-
-
-def is_top(folder: Path) -> bool:
-    """Whether a folder is the top one of a project."""
-    return any((folder / mark).exists() for mark in TOP_MARKS)
-
-
-def top_above(folder: Path) -> Path:
-    """The top folder of the project that a folder lies in; the folder itself where there is none."""
-    return next((place for place in (folder, *folder.parents) if is_top(place)), folder)
 
 
 def folders_above(folder: str, here: str, disk: Disk) -> tuple[str, ...]:

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from migrate.errors import SourceError, reason_of
 from migrate.source import git
-from migrate.source.above import top_above
 from migrate.source.comments import skips
 from migrate.source.project import NOTEBOOK, RELEVANT, SourceFile, source_file
 from migrate.source.reading import TooLargeError, content_of
+from migrate.source.top import top_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

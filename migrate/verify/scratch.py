@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import UsageError
-from migrate.source.above import is_top
+from migrate.source.top import is_top
 
 LARGE_BYTES = 4 << 20  # a larger file is linked
 MANY_FILES = 5000  # a folder with more, and no Python among them, is linked as a whole

@@ -227,6 +227,9 @@ AROUND = {
     ("model-attributes", 'torch.save({"net": model}, path)'): put("end"),
     ("agreement", "if torch.isnan(loss):"): put("step", "{}\n    continue"),
     ("agreement", "if loss.item() > 100:"): put("step", "{}\n    break"),
+    ("agreement", "if loss.item() < 0.1:"): put(
+        "step", "{}\n    model.zero_grad()", made='wanted = {"low": 0.0, "high": 1.0}'
+    ),
     ("agreement", "losses.append(loss.item())"): put(
         "step", made='losses = []\nwanted = {"low": 0.0, "high": 1.0}', epoch="if losses[-1] < 0.0:\n    break"
     ),

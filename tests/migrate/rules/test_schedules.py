@@ -342,16 +342,6 @@ LEFT = {
         "schedule.step(",
         {**IMPORTS, "ready": "schedule = ReduceLROnPlateau(optimizer)", "step": "schedule.step(loss.item())"},
     ),
-    "a number of steps that is asked for elsewhere, or a length": (
-        "MIG118",
-        "schedule = ",
-        {
-            **IMPORTS,
-            **EITHER_WAY,
-            "step": "schedule.step()\ndone += 1\nif 0 < most < done:\n    break",
-            "epoch": "print(done < most)",
-        },
-    ),
 }
 
 

@@ -196,7 +196,6 @@ def test_a_branch_without_which_the_program_ends_is_no_branch_of_its_own(refused
 
 
 SUMMED = {
-    "a sum": "dist.all_reduce(loss)\nloss /= args.world_size\nprint(loss.item())",
     "a sum for one": "dist.reduce(loss.div_(args.world_size), 0)\nprint(loss.item())",
     "a function": "print(joined(loss.detach(), args.world_size).item())",
     "some steps": "if epoch:\n    shown = joined(loss.data, args.world_size)\n    print(shown)",
@@ -220,6 +219,15 @@ def test_what_a_step_shows_of_all_processes_is_said_to_be_of_one(convert_text, n
     assert finding.kind is Kind.NOTE
     assert any(word in before.splitlines()[finding.line - 1] for word in ("reduce(", "joined("))
     assert "all_reduce" not in result
+
+
+def test_what_each_step_sums_up_goes_on_being_a_sum(convert_text):
+    report, result = convert_text(source(step="dist.all_reduce(loss)\nloss /= args.world_size\nprint(loss.item())"))
+
+    assert not lost(report)
+    assert (
+        'loss.copy_(accelerator.reduce(loss, reduction="sum"))\n            loss /= accelerator.num_processes' in result
+    )
 
 
 @pytest.mark.parametrize("name", UNSAID)
@@ -385,12 +393,12 @@ def test_a_call_of_a_library_is_none_of_the_function_of_that_name(convert_text):
     assert 'seen.update({"loss": loss.item()}, last=1)' in text
 
 
-SUMMED = {"dist.get_world_size()": True, "2": False}
+DIVISORS = {"dist.get_world_size()": True, "2": False}
 
 
-@pytest.mark.parametrize("divisor", SUMMED)
+@pytest.mark.parametrize("divisor", DIVISORS)
 def test_gradients_that_are_summed_up_are_divided_by_the_number_of_processes(convert_text, divisor):
     step = f"for p in model.parameters():\n    dist.all_reduce(p.grad)\n    p.grad.div_({divisor})"
     step = f"{step}\noptimizer.step()"
     report, _ = convert_text(source(wrap="", step=step).replace("            optimizer.step()\n", "", 1))
-    assert any(f.kind is Kind.LOOP and f.converts for f in report.findings) is SUMMED[divisor]
+    assert any(f.kind is Kind.LOOP and f.converts for f in report.findings) is DIVISORS[divisor]
