@@ -278,7 +278,7 @@ def _place(
     asked = (*arguments(facts, loops, program), *own)
     first = place(facts, loops, program, objects, units, asked, measured)
     try:
-        taken = counted_in_batches(facts, loops, program, units, planned, first.stages)
+        taken = counted_in_batches(facts, loops, program, planned, first.stages)
     except EitherWay as error:
         if measured:
             raise
@@ -291,7 +291,7 @@ def _place(
     )
     for schedule in measured_for_epochs(facts, program, planned, placement.stages):
         raise NoPlace(shortened(schedule.named.place(facts)))
-    taken = counted_in_batches(facts, loops, program, units, planned, placement.stages)
+    taken = counted_in_batches(facts, loops, program, planned, placement.stages)
     named = tuple(schedule.named for schedule in taken)
     return replace(placement, stages=placement.stages.only([*objects, *named])), named
 

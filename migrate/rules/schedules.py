@@ -21,9 +21,8 @@ those of all processes:
 
 A training that ends after a number of steps takes the same number on N processes, each with N batches: there the rate
 after k steps is that of the original. Where the schedule is made for that number in one case and for the length of a
-loader in another (`t_total = args.max_steps if args.max_steps > 0 else epochs * len(loader)`), both are numbers of
-batches of one process, and the training ends by the batches of all (`step * accelerator.num_processes > max_steps`).
-In a program that distributes itself both are steps: its loader is prepared before the length is measured.
+loader in another (`t_total = args.max_steps if args.max_steps > 0 else epochs * len(loader)`), the loader is prepared
+before its length is measured, so that both count steps.
 Refused: a rate that waits for a certain batch (`if step % 1000 == 0`), that
 changes by a factor at every batch, or that goes by both kinds of numbers at once.
 Safe: on one process a prepared scheduler is the scheduler itself, and a count is multiplied by one.
@@ -31,7 +30,6 @@ Safe: on one process a prepared scheduler is the scheduler itself, and a count i
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
 from migrate.programs.schedule.schedulers import Horizon, Pace
@@ -47,10 +45,6 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
     """Multiply counts, and say what was decided; what is prepared shows in prepare's arguments."""
     for count in conversion.rates.scaled:
         draft.wrap(count, f"{{it}} * {conversion.access.name(count)}.num_processes")
-    if conversion.rates.ended:
-        count = conversion.rates.ended[0]
-        what = "the training ends after as many samples, in an N-th of the steps, as its schedule does"
-        draft.note(count, f"{ast.unparse(count)} counts the batches of all N processes here: {what}")
     for schedule in conversion.schedules:
         if schedule.pace is Pace.METRIC and schedule.is_within_epochs:
             what = "each step takes N batches, so it is told N times less often in an epoch"

@@ -1,8 +1,7 @@
 """What ends a training after a number of steps: `if 0 < args.max_steps < global_step: break` (contract E5).
 
-As a rule such a training takes as many steps on N processes, with N batches in each. Where a schedule may also be made
-for a length that is measured before prepare (`t_total = args.max_steps or epochs * len(loader)`), the number is one of
-the batches of one process in either case: then the training ends after as many samples as in the original.
+Such a training takes as many steps on N processes, with N batches in each. Where a schedule may also be made for the
+length of a loader (`t_total = args.max_steps or epochs * len(loader)`), that must be a number of steps, too.
 """
 
 from __future__ import annotations
@@ -13,15 +12,14 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import walk
 from migrate.programs.schedule.schedulers import Pace
-from migrate.programs.values.counts import Counts, Meeting, Met
+from migrate.programs.values.counts import Counts, Met
 from migrate.programs.values.lengths import Moments, lengths, reached
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Unit
     from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.program import Program
     from migrate.programs.schedule.schedulers import Schedule
@@ -38,10 +36,6 @@ class End:
 
     asked: ast.expr
     tests: tuple[ast.expr, ...] = ()
-
-    def names(self) -> frozenset[str]:
-        """What is asked, as it is written: the counts, and the number."""
-        return frozenset(path for node in (self.asked, *self.tests) for path in _paths(node))
 
 
 def end_of(facts: Facts, loops: Loops, program: Program, moments: Moments) -> End | None:
@@ -66,38 +60,6 @@ def for_either(facts: Facts, planned: Sequence[Schedule], end: End, moments: Mom
             if any(path in names for node in schedule.given for path in _paths(node)):
                 return schedule
     return None
-
-
-def by_samples(counts: Counts, end: End, units: Collection[Unit]) -> tuple[ast.expr, ...]:
-    """The counts that, multiplied by the number of processes, let a training end after as many samples; or none.
-
-    None where the number is asked for at another place, too, or in another way than by an order; and in a program that
-    distributes itself, whose processes have counted the steps of all.
-    """
-    if counts.program.handed is not None:
-        return ()
-    inside = {node for test in end.tests for node in walk(test)}
-    names = end.names()
-    compared = (node for unit in units for node in counts.facts.own(unit) if isinstance(node, ast.Compare))
-    if any(node not in inside and _sets_against(node, names) for node in compared):
-        return ()
-    met = [_meetings(counts, test) for test in end.tests]
-    if not all(met) or any(meeting.met is not Met.NUMBER for meetings in met for meeting in meetings):
-        return ()
-    carriers = dict.fromkeys(carrier for meetings in met for meeting in meetings for carrier in meeting.carriers)
-    return tuple(carriers) if inside.issuperset(carriers) else ()
-
-
-def _sets_against(node: ast.Compare, names: frozenset[str]) -> bool:
-    """Whether a comparison sets one of some names against something else than a constant."""
-    sides = [side for side in (node.left, *node.comparators) if not isinstance(side, ast.Constant)]
-    return len(sides) > 1 and any(path in names for side in sides for path in _paths(side))
-
-
-def _meetings(counts: Counts, test: ast.expr) -> list[Meeting]:
-    counts.of(test)
-    nodes = set(walk(test))
-    return [meeting for meeting in counts.meetings if meeting.node in nodes]
 
 
 def _tests(facts: Facts, loops: Loops, program: Program, moments: Moments, loop: LoopFact) -> Iterator[ast.expr]:

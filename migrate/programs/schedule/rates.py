@@ -9,14 +9,14 @@ has counted the steps of its processes before: there numbers stay, and lengths t
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, origins
 from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
-from migrate.programs.schedule.ends import by_samples, end_of, for_either
+from migrate.programs.schedule.ends import end_of, for_either
 from migrate.programs.schedule.schedulers import Horizon, Pace, made_with, per_batch, steps_of
 from migrate.programs.stages import NoPlace, Stages
 from migrate.programs.values.content import made_from
@@ -56,13 +56,9 @@ class EitherWay(NoPlace):
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The counts that must be multiplied by the number of processes, and what cannot be said so.
-
-    `ended` are those of them that end the training.
-    """
+    """The counts that must be multiplied by the number of processes, and what cannot be said so."""
 
     scaled: tuple[ast.expr, ...] = ()
-    ended: tuple[ast.expr, ...] = ()
     refusals: tuple[Refusal, ...] = ()
 
 
@@ -73,12 +69,10 @@ def rates(
     moments = Moments(facts, program, stages)
     counts = Counts(facts, loops, program, moments)
     end = end_of(facts, loops, program, moments)
-    ended = by_samples(counts, end, units) if end is not None and for_either(facts, planned, end, moments) else ()
-    goes_by_samples = end is None or bool(ended)
     refused = list(_shortened_below(facts, loops, program, units, moments))
     for node in sorted(_written(facts, program, units), key=lambda n: n.lineno):
         is_own_step = isinstance(node, ast.AugAssign) and counts.is_per_batch(node) and program.handed is None
-        if is_own_step and goes_by_samples and not _is_in_turns(counts, node):
+        if is_own_step and end is None and not _is_in_turns(counts, node):
             refused.append(_refusal(node, "changes the rate by a step of its own at every batch"))
         elif counts.is_per_batch(node) and _is_of_own_batch(facts, program, node.value):
             refused.append(_by_own_batch(node.value, "rate is set"))
@@ -90,8 +84,8 @@ def rates(
             refused.append(_by_own_batch(told, "scheduler steps"))
         else:
             counts.used(told, measured)
-    if not refused and goes_by_samples:
-        return replace(_decided(counts, _by_processes(counts, planned)), ended=ended)
+    if not refused and end is None:
+        return _decided(counts, _by_processes(counts, planned))
     return Rates(refusals=tuple(refused))
 
 
@@ -226,19 +220,17 @@ def _told(
 
 
 def counted_in_batches(
-    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], planned: Sequence[Schedule], stages: Stages
+    facts: Facts, loops: Loops, program: Program, planned: Sequence[Schedule], stages: Stages
 ) -> list[Schedule]:
     """The schedulers that are stepped per batch and made for a number of one process's batches.
 
     Raises:
-        EitherWay: the horizon may be that, and may be a number of steps after which the training ends for sure.
+        EitherWay: the horizon may be that, and may be the number of steps after which the training ends.
     """
     moments = Moments(facts, program, stages)
     end = end_of(facts, loops, program, moments)
     if end is not None and (either := for_either(facts, planned, end, moments)) is not None:
-        if not by_samples(Counts(facts, loops, program, moments), end, units):
-            raise EitherWay(_either(facts, either), either.measured)
-        end = None
+        raise EitherWay(_either(facts, either), either.measured)
     found = []
     for schedule in planned:
         if schedule.pace is not Pace.BATCH:

@@ -301,23 +301,6 @@ def test_a_plateau_that_is_told_something_else_waits_for_a_batch(refused):
     refused("MIG118", "schedule.step(", **TURN, step=TOLD.format("1 / done"))
 
 
-EITHER_WAY = {
-    "made": "most, done = 0, 0\ntotal = most if most else 2 * len(loader)",
-    "prepare": f"schedule = CosineAnnealingLR(optimizer, total)\n{PREPARE}",
-    "ready": ("schedule = CosineAnnealingLR(optimizer, total)", ""),
-}
-
-
-def test_a_schedule_for_a_number_of_steps_or_for_a_length(changed):
-    end = "schedule.step()\ndone += 1\nif 0 < most < {}:\n    break"
-    changed(
-        **IMPORTS,
-        **EITHER_WAY,
-        step=(end.format("done"), end.format(f"done * {N}")),
-        epoch=("if 0 < most < done:\n    break", f"if 0 < most < done * {N}:\n    break"),
-    )
-
-
 LEFT = {
     "a factor at every batch": ("MIG118", '["lr"] *=', {"step": FACTOR}),
     "a factor at certain batches": (
