@@ -49,7 +49,7 @@ from migrate.programs.reach.before import earlier
 from migrate.programs.reach.comprehensions import taken_apart
 from migrate.programs.reach.outsiders import is_inside_model, units_of
 from migrate.programs.reach.reached import reached
-from migrate.programs.schedule.rates import EitherWay, Rates, counted_in_batches, measured_for_epochs, rates, shortened
+from migrate.programs.schedule.rates import EitherWay, counted_in_batches, measured_for_epochs, rates, shortened
 from migrate.programs.schedule.schedulers import Schedule, schedules
 from migrate.programs.stages import NoPlace, Stages, tell_apart
 from migrate.programs.training.closures import returned_losses, unanswered
@@ -83,7 +83,7 @@ class Conversion:
     prepared_schedulers: tuple[Named, ...]
     agreements: tuple[Agreement, ...]
     returned_losses: tuple[ast.expr, ...]  # by closures, to an optimizer that decides by them
-    rates: Rates  # that are set by a count
+    scaled: tuple[ast.expr, ...]  # counts of steps that must count the batches of all processes
     shared: tuple[Shared, ...]
     in_full: tuple[InFull, ...]
     where: Whereabouts
@@ -207,7 +207,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         with_schedulers,
         tuple(agreements(facts, loops, program)),
         returned_losses(facts, program),
-        set_by_count,
+        set_by_count.scaled,
         tuple(shared),
         tuple(in_full),
         where,

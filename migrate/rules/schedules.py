@@ -23,8 +23,8 @@ A training that ends after a number of steps takes the same number on N processe
 after k steps is that of the original. Where the schedule is made for that number in one case and for the length of a
 loader in another (`t_total = args.max_steps if args.max_steps > 0 else epochs * len(loader)`), the loader is prepared
 before its length is measured, so that both count steps.
-Refused: a rate that waits for a certain batch (`if step % 1000 == 0`), that
-changes by a factor at every batch, or that goes by both kinds of numbers at once.
+Refused: a rate that waits for a certain batch (`if step % 1000 == 0`), that changes by a factor at every batch, or that
+goes by both kinds of numbers at once.
 Safe: on one process a prepared scheduler is the scheduler itself, and a count is multiplied by one.
 """
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @rule("MIG118", "schedulers")
 def schedulers(conversion: Conversion, draft: Draft) -> None:
     """Multiply counts, and say what was decided; what is prepared shows in prepare's arguments."""
-    for count in conversion.rates.scaled:
+    for count in conversion.scaled:
         draft.wrap(count, f"{{it}} * {conversion.access.name(count)}.num_processes")
     for schedule in conversion.schedules:
         if schedule.pace is Pace.METRIC and schedule.is_within_epochs:

@@ -64,7 +64,7 @@ def bound(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> 
     """The names that a unit binds to objects of a role; of two names for one object the first, or that which is run."""
     by_target: dict[str, list[tuple[Binding, set[ast.AST]]]] = {}
     for binding in facts.bindings_in(unit):
-        if isinstance(binding.statement, (ast.For, ast.AsyncFor)) or _only_sets_mode(binding):
+        if isinstance(binding.statement, (ast.For, ast.AsyncFor)) or only_sets_mode(binding.statement, binding.target):
             continue
         found = origins(binding.values, role)
         mine = found if wanted is None else found & wanted
@@ -198,14 +198,14 @@ def covers(named: tuple[Named, ...], wanted: set[ast.AST]) -> bool:
     return wanted <= {origin for name in named for origin in name.origins}
 
 
-def _only_sets_mode(binding: Binding) -> bool:
+def only_sets_mode(statement: ast.AST, target: str) -> bool:
     """`model = model.eval()`: the object stays what it was."""
-    made = getattr(binding.statement, "value", None)
+    made = getattr(statement, "value", None)
     return (
         isinstance(made, ast.Call)
         and isinstance(made.func, ast.Attribute)
         and made.func.attr in ("train", "eval")
-        and ast.unparse(made.func.value) == binding.target
+        and ast.unparse(made.func.value) == target
     )
 
 

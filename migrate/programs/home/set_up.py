@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function
+from migrate.programs.home.naming import only_sets_mode
 from migrate.programs.reach.outsiders import units_from
 
 if TYPE_CHECKING:
@@ -57,20 +58,17 @@ def _is_set_elsewhere(facts: Facts, target: str, *units: Unit) -> bool:
         isinstance(node, ast.Attribute)
         and node.attr == name
         and isinstance(node.ctx, ast.Store)
-        and not _only_sets_mode(facts, node)
+        and not _is_set_to_a_mode(facts, node)
         for unit in facts.units
         if unit not in units
         for node in facts.own(unit)
     )
 
 
-def _only_sets_mode(facts: Facts, target: ast.Attribute) -> bool:
+def _is_set_to_a_mode(facts: Facts, target: ast.Attribute) -> bool:
     """`self.model = self.model.train()`, which is the same object."""
     above = facts.tree(target).parents[target]
-    call = above.value if isinstance(above, ast.Assign) else None
-    method = call.func if isinstance(call, ast.Call) else None
-    is_mode = isinstance(method, ast.Attribute) and method.attr in ("train", "eval")
-    return is_mode and isinstance(method, ast.Attribute) and ast.unparse(method.value) == ast.unparse(target)
+    return isinstance(above, ast.Assign) and only_sets_mode(above, ast.unparse(target))
 
 
 def raw_reads(facts: Facts, program: Program, later: Collection[Unit]) -> Iterator[ast.Name | ast.Attribute]:

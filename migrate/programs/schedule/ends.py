@@ -7,7 +7,6 @@ length of a loader (`t_total = args.max_steps or epochs * len(loader)`), that mu
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import walk
@@ -27,32 +26,23 @@ if TYPE_CHECKING:
 _PATHS = (ast.Name, ast.Attribute)
 
 
-@dataclass(frozen=True, slots=True)
-class End:
-    """What ends a training after a number of steps.
-
-    `tests` are the conditions that set a count of steps against the number; none where the loop itself counts.
-    """
-
-    asked: ast.expr
-    tests: tuple[ast.expr, ...] = ()
-
-
-def end_of(facts: Facts, loops: Loops, program: Program, moments: Moments) -> End | None:
-    """What ends the training after a number of steps, whatever they hold; None: it ends by epochs."""
+def ends(facts: Facts, loops: Loops, program: Program, moments: Moments) -> tuple[ast.expr, ...]:
+    """What ends the training after a number of steps, whatever they hold; nothing: it ends by epochs."""
     counted = [_own_count(facts, loops, program, loop) for loop in program.training]
     if counted and counted[0] is not None and None not in counted:
-        return End(counted[0])
+        return (counted[0],)
     within = [test for loop in program.training for test in _tests(facts, loops, program, moments, loop)]
     if not within:
-        return None
+        return ()
     around = [test for loop in program.training for test in _tests_around(facts, loops, program, moments, loop)]
-    return End(within[0], tuple(dict.fromkeys((*within, *around))))
+    return tuple(dict.fromkeys((*within, *around)))
 
 
-def for_either(facts: Facts, planned: Sequence[Schedule], end: End, moments: Moments) -> Schedule | None:
+def for_either(
+    facts: Facts, planned: Sequence[Schedule], ended: Sequence[ast.expr], moments: Moments
+) -> Schedule | None:
     """A scheduler that is made for the number that ends the training, or for a length measured before prepare."""
-    asked = reached(facts, facts.once(Sources), (end.asked, *end.tests))
+    asked = reached(facts, facts.once(Sources), ended)
     names = {path for node in asked if isinstance(node, ast.expr) for path in _paths(node)}
     for schedule in planned:
         is_early = any(False in moments.after(length) for length in schedule.measured)

@@ -16,7 +16,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, origins
 from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
-from migrate.programs.schedule.ends import end_of, for_either
+from migrate.programs.schedule.ends import ends, for_either
 from migrate.programs.schedule.schedulers import Horizon, Pace, made_with, per_batch, steps_of
 from migrate.programs.stages import NoPlace, Stages
 from migrate.programs.values.content import made_from
@@ -68,11 +68,11 @@ def rates(
     """What becomes of the rates that are set by a count."""
     moments = Moments(facts, program, stages)
     counts = Counts(facts, loops, program, moments)
-    end = end_of(facts, loops, program, moments)
+    ended = ends(facts, loops, program, moments)
     refused = list(_shortened_below(facts, loops, program, units, moments))
     for node in sorted(_written(facts, program, units), key=lambda n: n.lineno):
         is_own_step = isinstance(node, ast.AugAssign) and counts.is_per_batch(node) and program.handed is None
-        if is_own_step and end is None and not _is_in_turns(counts, node):
+        if is_own_step and not ended and not _is_in_turns(counts, node):
             refused.append(_refusal(node, "changes the rate by a step of its own at every batch"))
         elif counts.is_per_batch(node) and _is_of_own_batch(facts, program, node.value):
             refused.append(_by_own_batch(node.value, "rate is set"))
@@ -84,7 +84,7 @@ def rates(
             refused.append(_by_own_batch(told, "scheduler steps"))
         else:
             counts.used(told, measured)
-    if not refused and end is None:
+    if not refused and not ended:
         return _decided(counts, _by_processes(counts, planned))
     return Rates(refusals=tuple(refused))
 
@@ -228,15 +228,15 @@ def counted_in_batches(
         EitherWay: the horizon may be that, and may be the number of steps after which the training ends.
     """
     moments = Moments(facts, program, stages)
-    end = end_of(facts, loops, program, moments)
-    if end is not None and (either := for_either(facts, planned, end, moments)) is not None:
+    ended = ends(facts, loops, program, moments)
+    if (either := for_either(facts, planned, ended, moments)) is not None:
         raise EitherWay(_either(facts, either), either.measured)
     found = []
     for schedule in planned:
         if schedule.pace is not Pace.BATCH:
             continue
         is_early = any(False in moments.after(length) for length in schedule.measured)
-        if is_early or (schedule.horizon is Horizon.ABSOLUTE and end is None and program.handed is None):
+        if is_early or (schedule.horizon is Horizon.ABSOLUTE and not ended and program.handed is None):
             found.append(schedule)
     return found
 
