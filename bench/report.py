@@ -51,13 +51,16 @@ RUNS = (
     Run("checkpoints", "Checkpoints", "checkpoints.py"),
     Run("memory", "Memory", "memory.py"),
     Run("launch", "Launching", "launch_start.py"),
+    Run("analysis", "Understanding a project", "analysis_speed.py", after=("--rounds", "3", "--sizes", "250", "1000")),
+    Run("codemod", "Converting", "codemod_speed.py", after=("--rounds", "3")),
+    Run("hook", "A check as a command", "hook_speed.py", after=("--synthetic", "250")),
 )
 
 INTRODUCTION = """# Performance
 
 Made by `make bench`: every section has the command that printed it. What the rows and columns mean is in
-[bench/README.md](../bench/README.md). A figure depends on the machine; what counts is the ratio to the raw program,
-which was measured in the same run, in turns.
+[bench/README.md](../bench/README.md). A figure depends on the machine; what counts is the ratio to the base (the raw
+program, the parser of the language), which was measured in the same run, in turns.
 """
 ROW = re.compile(r"^(?P<name>\S.*?) {2,}(?P<numbers>[\d., ]*?)(?P<ratio>\d+\.\d+)$")
 NOISE = re.compile(
