@@ -147,7 +147,7 @@ def _start(file: SourceFile, content: bytes, options: Options) -> bytes:
     from migrate.analysis import analyse
     from migrate.analysis.known import TABLES
     from migrate.launching import NotStarted, started
-    from migrate.rules import PACKAGES
+    from migrate.rules.converting import PACKAGES
 
     assert file.notebook is not None
     facts = analyse(Project([replace(file, content=content)]), options.known or TABLES)

@@ -18,7 +18,8 @@ from migrate.programs.loops import Loops
 from migrate.programs.prepare.scripts import Script, may_run, sharing
 from migrate.programs.prepare.visitors import visitor
 from migrate.report.model import Finding, Kind, Outcome, Summary
-from migrate.rules import convert, convert_script, told
+from migrate.rules.converting import convert, convert_script
+from migrate.rules.told import told
 from migrate.source.memory import passing
 
 if TYPE_CHECKING:
