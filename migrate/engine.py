@@ -83,7 +83,7 @@ def _in_stages(project: Project, facts: Facts, found: Sequence[Stage], options: 
 
     `facts` are those of the project as it was read.
     """
-    from migrate.alone.trial import is_converted, merged, reason, retold
+    from migrate.alone.trial import is_converted, merged, reason, retold, tied
     from migrate.analysis import analyse
     from migrate.analysis.known import TABLES
 
@@ -105,7 +105,7 @@ def _in_stages(project: Project, facts: Facts, found: Sequence[Stage], options: 
                 left.append((stage, retold(conversion, [stage], project)))
         found = kept
     ready = {file.path: file for file in now.named if file.path in contents}
-    conversion = retold(conversion, found, project)
+    conversion = tied(retold(conversion, found, project), found)
     for stage, trial in left:
         conversion = merged(conversion, stage, trial)
     touched = tuple(file.path for file in now.named if file.path in conversion.touched or file.path in ready)

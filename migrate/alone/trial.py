@@ -94,6 +94,19 @@ def retold(planned: P, stages: Sequence[Stage], project: Project) -> P:
     return replace(planned, outcome=outcome)  # type: ignore[type-var]
 
 
+def tied(planned: P, stages: Sequence[Stage]) -> P:
+    """The same, with the files that were made ready tied to the programs that come to them: none may change alone."""
+    summaries = planned.outcome.summaries
+    for stage in stages:
+        summaries = tuple(
+            replace(summary, files=tuple(sorted({*summary.files, *stage.contents})))
+            if stage.paths.intersection(summary.files)
+            else summary
+            for summary in summaries
+        )
+    return replace(planned, outcome=replace(planned.outcome, summaries=summaries))  # type: ignore[type-var]
+
+
 def merged(planned: P, stage: Stage, trial: P) -> P:
     """What is said of files that were left: what kept them back when they were tried."""
     mine = [f for f in planned.outcome.findings if f.path in stage.paths]

@@ -79,9 +79,9 @@ class Voice:
         return reaches_model(self.conversion, statement)
 
     def is_of_one(self, statement: ast.stmt) -> bool:
-        """Whether only the main process comes to a statement: its function, or a block around it, only writes."""
+        """Whether only the main process comes to a statement: what is around it only writes, or is its branch."""
         unit = self._facts.unit(statement)
-        if self.is_written_elsewhere(unit):
+        if self.is_written_elsewhere(unit) or self.is_left_to_one(statement):
             return True
         if not self.conversion.has_accelerator_at(statement) or not self.can_speak(unit):
             return False

@@ -1,10 +1,12 @@
 """Programs that use an accelerator: what only some processes come to is found, and nothing else."""
 
+import textwrap
+
 import pytest
 
 from migrate.engine import ENGINE
 from migrate.options import Mode, Options
-from migrate.pipeline import run_text
+from migrate.pipeline import run, run_text
 from migrate.report.model import Kind
 
 PROGRAM = """\
@@ -180,3 +182,66 @@ def test_a_result_of_ours_with_such_a_place_is_dropped(ignore):
     assert (left.code, left.line) == ("MIG002", PLAIN.count("\n"))
     assert "accelerator.wait_for_everyone()" in left.message
     assert "The file stays as it was" in left.message
+
+
+SEVERAL = {
+    "show.py": """
+        from told import begin
+
+        begin()
+        """,
+    "told.py": """
+        import logging
+
+        import torch.distributed as dist
+
+
+        def begin():
+            level = logging.INFO
+            if dist.is_initialized() and dist.get_rank() != 0:
+                level = logging.ERROR
+            logging.basicConfig(level=level)
+        """,
+    "train.py": """
+        import torch
+        import torch.distributed as dist
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel
+        from torch.utils.data import DataLoader, TensorDataset
+        from torch.utils.data.distributed import DistributedSampler
+
+        from told import begin
+
+
+        def main():
+            dist.init_process_group("gloo")
+            begin()
+            data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
+            loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data))
+            model = DistributedDataParallel(nn.Linear(2, 1))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for x, y in loader:
+                loss = nn.functional.mse_loss(model(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+
+        if __name__ == "__main__":
+            main()
+        """,
+}
+
+
+@pytest.mark.parametrize("is_spoilt", [False, True])
+def test_what_was_made_ready_for_a_result_that_is_dropped_goes_with_it(tmp_path, is_spoilt):
+    for name, text in SEVERAL.items():
+        (tmp_path / name).write_text(textwrap.dedent(text).lstrip())
+
+    def check(file, change, conversion):
+        return ["spoilt"] if is_spoilt and file.path.endswith("train.py") else []
+
+    engine = type(ENGINE)(ENGINE.plan, ENGINE.apply, check)
+    report = run([str(tmp_path)], Options(mode=Mode.DIFF, cache=False), engine)
+
+    assert [change.path.rsplit("/")[-1] for change in report.changes] == ([] if is_spoilt else ["told.py", "train.py"])

@@ -188,6 +188,15 @@ def test_turns_that_the_program_takes_itself(convert_text):
     assert "main_process_first" not in text
 
 
+def test_what_the_main_process_reads_that_it_has_written_itself_is_not_waited_for(convert_text):
+    shown = "def shown():\n    return torch.load('last.pt')\n\n\ndef worker"
+    after = "if args.rank == 0:\n    torch.save(model.module.state_dict(), 'last.pt')\n    shown()"
+    program = source(after=after).replace("def worker", shown)
+    _, text = convert_text(program)
+    assert "accelerator.unwrap_model(model).state_dict()" in text
+    assert "wait_for_everyone" not in text
+
+
 def test_a_branch_without_which_the_program_ends_is_no_branch_of_its_own(refused_text):
     """Where nothing else can be made of it, such a program is left: its other way only raises."""
     wrap = f"if args.distributed:\n    {SPAWNED['wrap']}\nelse:\n    raise NotImplementedError"
