@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 _JUMPS = (ast.Return, ast.Break, ast.Continue)

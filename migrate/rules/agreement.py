@@ -4,9 +4,10 @@
     if loss.item() > 100:   ->   if any(accelerator.gather_for_metrics([loss.item() > 100])):
 
 A process that leaves a step alone (`continue`, `break`, `return`), or takes it alone, lets the others wait in backward
-for ever. All leave it as soon as one of them would; all take it only if each of them would (`.all()`). So it is where a
-clock decides: `if time.time() - start > budget: break`. What else they must do alike in a step (change what is trained,
-step a scheduler, evaluate, keep the weights) goes by the mean, which is what one process would have asked for:
+for ever. All leave it as soon as one of them would; all take it only if each of them would (`.all()`). So it is in an
+expression (`optimizer.step() if loss < 9 else None`), and where a clock decides: `if time.time() - start > 60: break`.
+What else they must do alike in a step (change what is trained, step a scheduler, evaluate, keep the weights) goes by
+the mean, which is what one process would have asked for:
 
     if loss.item() < 0.1:   ->   if accelerator.reduce(loss.item(), reduction="mean") < 0.1:
 
@@ -20,7 +21,8 @@ What is decided after the batches goes by a number of all processes. What the la
     losses.append(loss.item())   ->   losses.append(accelerator.reduce(loss.item(), reduction="mean"))
 
 So it is where such a number stops the training, saves, steps a scheduler or sets a rate, and nowhere else.
-Refused: a decision that not all processes come to, or that goes by what has no mean: outputs, the last batch's hits.
+Refused: a decision that not all processes come to, or that goes by what has no mean: outputs, the last batch's hits;
+as many steps as the batch says (`for _ in range(int(loss)):`).
 Safe: on one process the condition, the loss and the numbers are what they were.
 """
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import COMPREHENSIONS
 from migrate.analysis.units import Function, Unit
 from migrate.programs.home.around import is_around
 from migrate.programs.home.homes import Home, Wanted, find
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
-
-
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def parted(facts: Facts, loops: Loops, wanted: Wanted, together: Home | None) -> tuple[Home | None, tuple[Named, ...]]:
@@ -122,7 +120,7 @@ def _by_maker(facts: Facts, origin: ast.AST) -> Named | None:
     if not facts.is_editable(unit) or (isinstance(unit, Function) and isinstance(unit.node, ast.Lambda)):
         return None
     tree = facts.tree(source)
-    if any(isinstance(above, _COMPREHENSIONS) for above in tree.up(source)):
+    if any(isinstance(above, COMPREHENSIONS) for above in tree.up(source)):
         return None
     made, statement = frozenset(facts.twins(origin)), tree.statement(source)
     if isinstance(statement, ast.Assign) and statement.value is source and len(statement.targets) == 1:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.members import decorators
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import blocks
 from migrate.analysis.units import Function, Module
 from migrate.programs.processes.alike import Alike
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
@@ -38,6 +39,7 @@ class Decision:
     node: ast.AST
     what: str
     name: str
+    test: ast.expr | None = None  # where it is a test that decides
 
 
 class _Read:
@@ -89,11 +91,9 @@ class Ground:
             if isinstance(inner, ast.Call) and inner is not call
         )
 
-    def done(self, unit: Unit, statement: ast.stmt, *, in_step: bool = False) -> str | None:
-        """What a branch does that all processes must do together, or alike; in a step what needs it there."""
+    def done(self, unit: Unit, parts: Iterable[ast.AST], *, in_step: bool = False) -> str | None:
+        """What code does that all processes must do together, or alike; in a step what needs it there."""
         is_leaving = self.trains(unit)
-        again = [statement.test] if isinstance(statement, ast.While) else []
-        parts: list[ast.AST] = [*again, *(part for block in blocks(statement) for part in block)]
         for inner in (node for part in parts for node in ast.walk(part)):
             if is_leaving and type(inner) in _LEAVING:
                 return _LEAVING[type(inner)]

@@ -104,8 +104,9 @@ def _in_step(ground: Ground, loop: LoopFact, own: set[str], averaged: Averages =
     """Where a step leaves the loop or sets a rate by what was kept; not by the batch itself, which is agreed on."""
     trail = Trail(ground, loop.unit, set(own), in_step=True)
     for decision in list(trail.over(loop.node.body)):
-        test = decision.node.test if isinstance(decision.node, (ast.If, ast.While)) else None
-        if test is not None and decision.name not in averaged.names and not _depends(ground.facts, loop, test):
+        if decision.test is None or decision.name in averaged.names or isinstance(decision.node, ast.Match):
+            continue
+        if not _depends(ground.facts, loop, decision.test):
             yield decision
 
 

@@ -8,6 +8,7 @@ such a value decides is one process's own, too.
 from __future__ import annotations
 
 import ast
+import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks, own_expressions, walk, writes
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.metrics.ground import DEEPEST, Decision, is_property, root_of, sets_rate
+from migrate.programs.processes.junctions import junctions
 from migrate.programs.values.accumulators import statements_after
 from migrate.programs.values.kept import FILLING, filled, place_of, set_in, written
 
@@ -148,11 +150,14 @@ class Trail:
 
     def statement(self, statement: ast.stmt) -> Iterator[Decision]:
         yield from self._told(statement)
-        name = self._decides(statement)
-        what = self.ground.done(self.unit, statement, in_step=self.in_step) if name is not None else None
-        if name is not None:
-            if what is not None:
-                yield Decision(statement, "the loop" if isinstance(statement, ast.While) else what, name)
+        yield from self._in_expressions(statement)
+        test = _asked(statement)
+        name = self.name(test) if test is not None else None
+        again = [test] if isinstance(statement, ast.While) and test is not None else []
+        parts = [*again, *(part for block in blocks(statement) for part in block)]
+        what = self.ground.done(self.unit, parts, in_step=self.in_step) if name is not None else None
+        if name is not None and what is not None:
+            yield Decision(statement, "the loop" if isinstance(statement, ast.While) else what, name, test)
         yield from self._bind(statement)
         yield from self._given_back(statement)
         yield from self._inside(statement)
@@ -173,13 +178,15 @@ class Trail:
         is_one = isinstance(statement, ast.Try) or (isinstance(statement, ast.If) and bool(statement.orelse))
         self.own = left if is_one else left | entry
 
-    def _decides(self, statement: ast.stmt) -> str | None:
-        """The name by which a statement decides what becomes of the blocks in it."""
-        if isinstance(statement, (ast.If, ast.While)):
-            return self.name(statement.test)
-        if isinstance(statement, ast.Match):
-            return self.name(statement.subject)
-        return None
+    def _in_expressions(self, statement: ast.stmt) -> Iterator[Decision]:
+        """`scheduler.step() if loss > best else None`."""
+        tree = self.facts.tree(root_of(self.unit))
+        nodes = (node for part in own_expressions(statement) for node in walk(part)) if self.own or self.calls else ()
+        for each in (junction for node in nodes for junction in junctions(tree, node)):
+            if (name := self.name(each.test)) is not None:
+                parts = itertools.chain(*each.sides)
+                if (what := self.ground.done(self.unit, parts, in_step=self.in_step)) is not None:
+                    yield Decision(each.node, what, name, each.test)
 
     def _bind(self, statement: ast.stmt) -> Iterator[Decision]:
         for inner in (node for part in own_expressions(statement) for node in walk(part)):
@@ -360,6 +367,13 @@ class Trail:
     def _was_here(self, statement: ast.stmt, trail: Trail) -> bool:
         key = (statement, frozenset(trail.own))
         return self.ground.left.setdefault(key, trail) is not trail
+
+
+def _asked(statement: ast.stmt) -> ast.expr | None:
+    """What a statement asks to decide what becomes of the blocks in it."""
+    if isinstance(statement, (ast.If, ast.While)):
+        return statement.test
+    return statement.subject if isinstance(statement, ast.Match) else None
 
 
 def _first(unit: Function) -> str:

@@ -16,13 +16,14 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, PLACE, Role, roles
-from migrate.analysis.syntax import FUNCTIONS, walk
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, walk
 from migrate.programs.marker import is_marked
 from migrate.programs.processes.alike import Alike
 from migrate.programs.processes.clocks import by_system, deciding
+from migrate.programs.processes.junctions import Junction, iterated, junctions
 from migrate.programs.processes.replicas import has_buffers
 from migrate.programs.program import Refusal
-from migrate.programs.values.content import depends_on_batch, goes_by_content
+from migrate.programs.values.content import depends_on_batch, goes_by_content, goes_by_values
 from migrate.programs.values.numbers import is_number
 from migrate.programs.values.scalars import Scalar, Scalars
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
 
 _LEAVING = (ast.Break, ast.Continue, ast.Return)
-_ASKING = (ast.If, ast.While)
-_Asking = ast.If | ast.While
 
 
 class Side(Enum):
@@ -74,21 +73,20 @@ class Agreement:
 
 def agreements(facts: Facts, loops: Loops, program: Program) -> list[Agreement]:
     """The conditions on which the processes must agree, where they can."""
-    found = _decisions(facts, loops, program) | {
-        node: each for node, (each, _) in _clocked(facts, loops, program).items()
-    }
-    return [each for each in found.values() if each is not None]
+    found = _decisions(facts, loops, program)
+    clocked = (each for each, _ in _clocked(facts, loops, program).values())
+    return list({each.test: each for each in (*found.values(), *clocked) if each is not None}.values())
 
 
 def parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Conditions on which they cannot agree: they are not asked by all processes, or both sides matter."""
-    for node, agreed in _decisions(facts, loops, program).items():
+    for junction, agreed in _decisions(facts, loops, program).items():
         if agreed is None:
             yield Refusal(
-                node,
+                junction.node,
                 "MIG122",
-                f"what follows from `{ast.unparse(node.test)}` depends on the process's own batch: processes would "
-                "part ways, and not all of them come here",
+                f"what follows from `{ast.unparse(junction.test)}` depends on the process's own batch: processes would "
+                f"part ways, and {'not all of them come here' if junction.is_truth else _NO_TRUTH}",
                 "ask for the condition at the top of the loop over the batches, in an `if` of its own",
             )
     yield from _run_apart(facts, loops, program)
@@ -97,19 +95,33 @@ def parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
             yield by_system(decision, own)
 
 
-def _decisions(facts: Facts, loops: Loops, program: Program) -> dict[_Asking, Agreement | None]:
+#: Why processes cannot agree on how many rounds there are, on a case, or on a value that is used.
+_NO_TRUTH = "no answer of all of them can take its place"
+
+
+def _decisions(facts: Facts, loops: Loops, program: Program) -> dict[Junction, Agreement | None]:
     """The tests by which a process would part, each with how all agree on it; None: they cannot."""
     alike = Alike(facts, (loop.node for loop in program.evaluation))
-    found: dict[_Asking, Agreement | None] = {}
+    found: dict[Junction, Agreement | None] = {}
     for loop in program.training:
         units = [unit.node for unit in loops.updates.functions(loop.node) if loops.trains(unit.node)]
-        for root in (loop.node, *units):
-            for node in walk(root):
-                if isinstance(node, _ASKING) and node not in found and depends_on_batch(facts, loop, node.test):
-                    sides = _sides(facts, loops, alike, node)
-                    if any(sides) and not (_is_plain(sides) and _is_of_all(facts, loop, node)):
-                        found[node] = _agreement(facts, loops, loop, node, sides)
+        for junction in (each for root in (loop.node, *units) for each in _inside_of(facts, root)):
+            if junction not in found and _is_own(facts, loop, junction):
+                sides = _sides(facts, loops, alike, junction)
+                if any(sides) and not (_is_plain(sides) and _is_of_all(facts, loop, junction)):
+                    found[junction] = _agreement(facts, loops, loop, junction, sides)
     return found
+
+
+def _inside_of(facts: Facts, root: ast.AST) -> Iterator[Junction]:
+    return (junction for node in walk(root) for junction in junctions(facts.tree(node), node))
+
+
+def _is_own(facts: Facts, loop: LoopFact, junction: Junction) -> bool:
+    """Whether a test goes by a process's own batch; a number of rounds by what the batch holds, not by its size."""
+    if isinstance(junction.node, ast.Match) or junction.is_truth:
+        return depends_on_batch(facts, loop, junction.test)
+    return goes_by_values(facts, loop, junction.test)
 
 
 def _run_apart(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -118,11 +130,11 @@ def _run_apart(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal
         return
     alike, agreed = Alike(facts, ()), _decisions(facts, loops, program)
     for loop in program.training:
-        for node in walk(loop.node):
-            if isinstance(node, ast.If) and node not in agreed and goes_by_content(facts, loop, node.test):
-                running = [alike.runs(program.model_origins, block) for block in (node.body, node.orelse)]
-                if (call := running[0] or running[1]) is not None and None in running:
-                    yield _runs_apart(call, node.test)
+        for junction in _inside_of(facts, loop.node):
+            if junction not in agreed and goes_by_content(facts, loop, junction.test):
+                running = [alike.runs(program.model_origins, side) for side in junction.sides]
+                if None in running and (call := next(filter(None, running), None)) is not None:
+                    yield _runs_apart(call, junction.test)
 
 
 def _runs_apart(call: ast.Call, test: ast.expr) -> Refusal:
@@ -141,9 +153,10 @@ def _clocked(facts: Facts, loops: Loops, program: Program) -> dict[ast.AST, tupl
         for node, own in deciding(facts, loops, program, loop):
             agreed = None
             is_near = facts.unit(node) in (loop.unit, program.home) and _is_among_steps(facts, loops, node)
-            if isinstance(node, _ASKING) and is_near:
-                sides = _sides(facts, loops, alike, node)
-                agreed = _agreement(facts, loops, loop, node, sides) if any(sides) else None
+            asked = list(junctions(facts.tree(node), node))
+            if is_near and len(asked) == 1:
+                sides = _sides(facts, loops, alike, asked[0])
+                agreed = _agreement(facts, loops, loop, asked[0], sides) if any(sides) else None
             found[node] = (agreed, own)
     return found
 
@@ -153,26 +166,25 @@ def _is_among_steps(facts: Facts, loops: Loops, node: ast.AST) -> bool:
     return isinstance(node, ast.While) or any(loops.trains(around) for around in facts.tree(node).loops(node))
 
 
-def _sides(facts: Facts, loops: Loops, alike: Alike, node: _Asking) -> list[Side | None]:
-    """What follows if a test holds, and if it does not; what follows a loop comes in either case."""
-    orelse = node.orelse if isinstance(node, ast.If) else []
-    return [_side(facts, loops, alike, block) for block in (node.body, orelse)]
+def _sides(facts: Facts, loops: Loops, alike: Alike, junction: Junction) -> list[Side | None]:
+    """What follows by the answer to a test."""
+    return [_side(facts, loops, alike, side) for side in junction.sides]
 
 
-def _side(facts: Facts, loops: Loops, alike: Alike, block: list[ast.stmt]) -> Side | None:
-    if any(loops.trains(statement) or loops.updates.reached(statement) for statement in block):
+def _side(facts: Facts, loops: Loops, alike: Alike, parts: Sequence[ast.AST]) -> Side | None:
+    if any(loops.trains(part) or loops.updates.reached(part) for part in parts):
         return Side.TRAINS
-    if any(_leaves(facts, loops, inner) for statement in block for inner in _inside(statement)):
+    if any(_leaves(facts, loops, inner) for part in parts for inner in _inside(part)):
         return Side.LEAVES
-    return Side.ALIKE if alike.is_done(block) else None
+    return Side.ALIKE if alike.is_done(parts) else None
 
 
-def _inside(statement: ast.stmt) -> Iterator[ast.AST]:
+def _inside(part: ast.AST) -> Iterator[ast.AST]:
     """A statement with all that is in it, without the functions that it defines."""
-    if isinstance(statement, FUNCTIONS):
+    if isinstance(part, FUNCTIONS):
         return
-    yield statement
-    for child in ast.iter_child_nodes(statement):
+    yield part
+    for child in ast.iter_child_nodes(part):
         if isinstance(child, ast.stmt):
             yield from _inside(child)
         elif isinstance(child, ast.ExceptHandler):
@@ -182,24 +194,38 @@ def _inside(statement: ast.stmt) -> Iterator[ast.AST]:
 
 def _leaves(facts: Facts, loops: Loops, node: ast.AST) -> bool:
     """Whether a statement leaves what all processes do together, and not only a loop in between."""
+    if isinstance(node, ast.Raise):
+        return _is_caught(facts, loops, node)
     if isinstance(node, ast.Return) or not isinstance(node, _LEAVING):
         return isinstance(node, ast.Return)
     left = next(facts.tree(node).loops(node), None)
     return left is not None and loops.trains(left)
 
 
+def _is_caught(facts: Facts, loops: Loops, node: ast.Raise) -> bool:
+    """Whether an exception only leaves a step; one that ends the program ends all of its processes."""
+    below: ast.AST = node
+    for above in facts.tree(node).up(node):
+        if isinstance(above, FUNCTIONS) or (isinstance(above, LOOPS) and loops.trains(above)):
+            return False
+        if isinstance(above, ast.Try) and above.handlers and below in above.body:
+            return True
+        below = above
+    return False
+
+
 def _agreement(
-    facts: Facts, loops: Loops, loop: LoopFact, node: _Asking, sides: Sequence[Side | None]
+    facts: Facts, loops: Loops, loop: LoopFact, junction: Junction, sides: Sequence[Side | None]
 ) -> Agreement | None:
-    if not _is_common(facts, loops, loop, node):
+    if not junction.is_truth or not _is_common(facts, loop, junction):
         return None
-    if _is_plain(sides) and (means := _means(facts, loop, node.test)):
-        return Agreement(node.test, for_one=True, is_tensor=False, means=means)
+    if _is_plain(sides) and (means := _means(facts, loop, junction.test)):
+        return Agreement(junction.test, for_one=True, is_tensor=False, means=means)
     first = next((side for side in Side if side in sides), None)
     if sides[0] is sides[1] and first is not Side.ALIKE:
         return None
     for_one = sides[1] is first if first is Side.TRAINS else sides[0] is first
-    return Agreement(node.test, for_one, _is_tensor(facts, node.test))
+    return Agreement(junction.test, for_one, _is_tensor(facts, junction.test))
 
 
 def _is_plain(sides: Iterable[Side | None]) -> bool:
@@ -207,20 +233,30 @@ def _is_plain(sides: Iterable[Side | None]) -> bool:
     return set(sides) <= {Side.ALIKE, None}
 
 
-def _is_of_all(facts: Facts, loop: LoopFact, node: _Asking) -> bool:
+def _is_of_all(facts: Facts, loop: LoopFact, junction: Junction) -> bool:
     """Whether a test comes out the same for all batches, or is one for the process: that is another question."""
-    return not goes_by_content(facts, loop, node.test) or _is_lone(facts, loop, node)
+    return not goes_by_content(facts, loop, junction.test) or _is_lone(facts, loop, junction)
 
 
-def _is_lone(facts: Facts, loop: LoopFact, node: _Asking) -> bool:
+def _is_lone(facts: Facts, loop: LoopFact, junction: Junction) -> bool:
     """Whether a test goes by which process it is, or stands where one does."""
-    within = itertools.takewhile(lambda above: above is not loop.node, facts.tree(node).up(node))
-    asked = (above.test for above in (node, *within) if isinstance(above, ast.If))
+    deciding = [each.test for each in _above(facts, loop, junction)]
     return any(
         is_marked(inner) or (isinstance(inner, ast.expr) and roles(facts.values(inner)) & PLACE)
-        for test in asked
+        for test in (junction.test, *deciding)
         for inner in walk(test)
     )
+
+
+def _above(facts: Facts, loop: LoopFact, junction: Junction) -> Iterator[Junction]:
+    """What decides in a step, inside of its function, whether a test is asked."""
+    tree, node = facts.tree(junction.node), junction.node
+    within = itertools.takewhile(
+        lambda above: above is not loop.node and not isinstance(above, FUNCTIONS), tree.up(node)
+    )
+    for each in (found for above in (node, *within) for found in junctions(tree, above)):
+        if each.decides(junction.test):
+            yield each
 
 
 def _means(facts: Facts, loop: LoopFact, test: ast.expr) -> tuple[Number, ...]:
@@ -234,12 +270,12 @@ def _means(facts: Facts, loop: LoopFact, test: ast.expr) -> tuple[Number, ...]:
 
 def _set_apart(facts: Facts, loop: LoopFact) -> set[str]:
     """What is set in a step where a process's own batch decides."""
-    tests = (n for n in walk(loop.node) if isinstance(n, ast.If) and depends_on_batch(facts, loop, n.test))
+    own = (each for each in _inside_of(facts, loop.node) if depends_on_batch(facts, loop, each.test))
     return {
         ast.unparse(inner)
-        for node in tests
-        for statement in (*node.body, *node.orelse)
-        for inner in walk(statement)
+        for junction in own
+        for part in itertools.chain(*junction.sides)
+        for inner in walk(part)
         if isinstance(inner, (ast.Name, ast.Attribute)) and isinstance(inner.ctx, ast.Store)
     }
 
@@ -255,16 +291,14 @@ def _numbers(facts: Facts, loop: LoopFact, test: ast.expr) -> Iterator[Number | 
         yield None if kind in (None, Scalar.WHOLE) else Number(test, kind is Scalar.TENSOR)
 
 
-def _is_common(facts: Facts, loops: Loops, loop: LoopFact, node: _Asking) -> bool:
+def _is_common(facts: Facts, loop: LoopFact, junction: Junction) -> bool:
     """Whether all processes come to a test in each step."""
-    for above in facts.tree(node).up(node):
+    if any(depends_on_batch(facts, loop, each.test) for each in _above(facts, loop, junction)):
+        return False
+    for above in (junction.node, *facts.tree(junction.node).up(junction.node)):
         if above is loop.node or isinstance(above, FUNCTIONS):
             return True
-        if isinstance(above, (ast.If, ast.While)) and depends_on_batch(facts, loop, above.test):
-            return False
-        if isinstance(above, ast.For) and depends_on_batch(facts, loop, above.iter):
-            return False
-        if isinstance(above, ast.ExceptHandler):
+        if isinstance(above, ast.ExceptHandler) or any(depends_on_batch(facts, loop, over) for over in iterated(above)):
             return False
     return True
 

@@ -1,6 +1,7 @@
 """What all processes do in a step, or none of them: else each goes on with other weights, or waits for the others.
 
-To change what is trained, to step a scheduler, to evaluate on shared-out batches, and to keep or save the weights.
+To change what is trained, by hand, too, to step a scheduler, to evaluate on shared-out batches, and to keep or save
+the weights.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Value
 
 _DEEPEST = 4  # calls inside calls
 #: Methods by what they change on the process that calls them, or read of it for later.
@@ -56,12 +58,14 @@ class Alike:
     def _is_one(self, node: ast.AST, depth: int) -> bool:
         if node in self._evaluations:
             return True
-        if isinstance(node, ast.Attribute):
-            return node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            return node.attr == "requires_grad" or self._is_of_parameter(node)
+        if isinstance(node, ast.AugAssign):
+            return self._is_of_parameter(node.target)
         if not isinstance(node, ast.Call):
             return False
         names = self._facts.called(node)
-        if not names.isdisjoint(CLIPPING) or self._is_method(node):
+        if not names.isdisjoint(CLIPPING) or self._is_method(node) or self._is_in_place(node, names):
             return True
         if "torch.save" in names and node.args and Role.MODEL in roles(self._facts.values(node.args[0])):
             return True
@@ -71,8 +75,30 @@ class Alike:
             if not is_inside_model(self._facts, unit)
         )
 
+    def _is_in_place(self, call: ast.Call, names: Collection[str]) -> bool:
+        """`p.data.mul_(0.5)`, `nn.init.zeros_(model.weight)`."""
+        if any(name.startswith("torch.nn.init.") for name in names):
+            return any(map(self._is_of_parameter, call.args[:1]))
+        is_changing = isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_")
+        return is_changing and isinstance(call.func, ast.Attribute) and self._is_of_parameter(call.func.value)
+
+    def _is_of_parameter(self, node: ast.expr) -> bool:
+        """Whether something is a parameter of a model, its data or its gradient."""
+        while isinstance(node, ast.Attribute) and node.attr in ("data", "grad"):
+            node = node.value
+        values = self._facts.values(node)
+        return Role.PARAMETERS in roles(values) or any(map(_is_attribute_of_model, values))
+
     def _is_method(self, call: ast.Call) -> bool:
         if not isinstance(call.func, ast.Attribute):
             return False
         mine = roles(self._facts.receiver(call)) & _METHODS.keys()
         return any(call.func.attr in _METHODS[role] for role in mine)
+
+
+def _is_attribute_of_model(value: Value) -> bool:
+    """`model.weight`, `model.fc.weight`."""
+    above = value.receiver
+    while above is not None and above.role is Role.METHOD:
+        above = above.receiver
+    return value.role is Role.METHOD and above is not None and above.role is Role.MODEL

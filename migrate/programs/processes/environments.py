@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
-from migrate.analysis.syntax import FUNCTIONS, walk
+from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, walk
 from migrate.analysis.units import Function, Module
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ _MAKERS = frozenset({"gym.make", "gymnasium.make", "gym_super_mario_bros.make"})
 _PLAYING = frozenset({"reset", "step", "sample"})
 #: What only says what an environment is like.
 _DESCRIBING = tuple(f"{library}.{part}" for library in ("gym", "gymnasium") for part in ("spaces.", "Env", "register"))
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def plays(facts: Facts, modules: set[Module], uses: list[Use]) -> bool:
@@ -164,7 +163,7 @@ def _name(statement: ast.stmt, made: ast.Call) -> str | None:
 def _is_made_once(facts: Facts, node: ast.AST, start: Unit, seen: frozenset[int]) -> bool:
     """Whether a node runs once for each place that leads to it: several environments need seeds of their own."""
     for above in facts.tree(node).up(node):
-        if isinstance(above, (ast.For, ast.While, ast.Lambda, *_COMPREHENSIONS)):
+        if isinstance(above, (ast.For, ast.While, ast.Lambda, *COMPREHENSIONS)):
             return False
         if isinstance(above, FUNCTIONS):
             break

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import callers
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role
-from migrate.analysis.syntax import FUNCTIONS, own_nodes
+from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, own_nodes
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.processes.sameness import Sameness
 
+    _Ask = Callable[[ast.expr], bool]
     Loop = ast.For | ast.AsyncFor | ast.While
 
 
@@ -59,12 +61,22 @@ def _around(facts: Facts, sameness: Sameness, node: ast.AST, stop: ast.AST | Non
             if not sameness.even(above.iter):
                 yield above
             yield from _leaving(facts, sameness, above)
-        elif isinstance(above, ast.BoolOp) and below is not above.values[0]:
-            if not all(sameness.same(value) for value in above.values[: above.values.index(below)]):  # type: ignore[arg-type]
-                yield above
-        elif isinstance(above, ast.ExceptHandler) and not sameness.trusting and not _is_shared_trouble(above):
+        elif any(not all(map(ask, parts)) for ask, parts in _asked(sameness, above, below)):
             yield above
+        elif isinstance(above, ast.ExceptHandler):
+            yield from () if sameness.trusting or _is_shared_trouble(above) else (above,)
         below = above
+
+
+def _asked(sameness: Sameness, above: ast.AST, below: ast.AST) -> Iterator[tuple[_Ask, list[ast.expr]]]:
+    """What must come out the same for a part of an expression, or for a case, to be run: each with how it is asked."""
+    if isinstance(above, ast.BoolOp):
+        yield sameness.same, list(itertools.takewhile(lambda value: value is not below, above.values))
+    elif isinstance(above, ast.Match) and below is not above.subject:
+        yield sameness.same, [above.subject]
+    elif isinstance(above, COMPREHENSIONS) and not isinstance(below, ast.comprehension):
+        yield sameness.even, [each.iter for each in above.generators]
+        yield sameness.same, [test for each in above.generators for test in each.ifs]
 
 
 def _is_decided_alike(facts: Facts, sameness: Sameness, test: ast.expr) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import callers, output
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import PLACE, Role, origins, roles
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.marker import asks_accelerator, is_of_all
 from migrate.programs.processes.answers import Answers
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _FUNCTIONS = (Role.FUNCTION, Role.METHOD)
 _OBJECTS = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.CRITERION})
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Sameness:
@@ -71,7 +70,7 @@ class Sameness:
             return not roles(self._facts.values(node)) & PLACE and self._named(node, value=True)
         if isinstance(node, ast.Call):
             return self._call(node)
-        if isinstance(node, _COMPREHENSIONS):
+        if isinstance(node, COMPREHENSIONS):
             return all(self.same(g.iter) and all(map(self.same, g.ifs)) for g in node.generators) and all(
                 self.same(part) for part in ast.iter_child_nodes(node) if not isinstance(part, ast.comprehension)
             )
@@ -166,7 +165,7 @@ class Sameness:
             return self._is_even_call(node)
         if isinstance(node, ast.Subscript):
             return self.even(node.value) and self._is_even_index(node.slice)
-        if isinstance(node, _COMPREHENSIONS):
+        if isinstance(node, COMPREHENSIONS):
             return all(self.even(g.iter) and all(map(self.same, g.ifs)) for g in node.generators)
         parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
         return all(self._is_one(part) or self.same(part) or self.even(part) for part in parts)
@@ -256,7 +255,7 @@ class Sameness:
     def _name(self, node: ast.Name, *, value: bool) -> bool:
         facts = self._facts
         for above in facts.tree(node).up(node):
-            if isinstance(above, _COMPREHENSIONS):
+            if isinstance(above, COMPREHENSIONS):
                 for generator in above.generators:
                     if any(isinstance(n, ast.Name) and n.id == node.id for n in ast.walk(generator.target)):
                         return self.same(generator.iter)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import FROM_LOADER, origins
+from migrate.analysis.known import same as known
+from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import walk
+from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -40,6 +42,26 @@ def goes_by_content(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
     if isinstance(node, (ast.Name, ast.Attribute, ast.Call)) and depends_on_batch(facts, loop, node):
         return True
     return any(goes_by_content(facts, loop, inner) for inner in ast.iter_child_nodes(node))
+
+
+def goes_by_values(facts: Facts, loop: LoopFact, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether a number depends on what the batches of one process hold, and not on how large they are."""
+    if _asks_for_form(facts, node) or _asks_for_size(facts, node) or node in seen:
+        return False
+    given = facts.once(Sources).given(node).expressions if isinstance(node, ast.Name) else ()
+    if given and Role.BATCH not in roles(facts.values(node)):
+        return any(goes_by_values(facts, loop, each, seen | {node}) for each in given)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return depends_on_batch(facts, loop, node)
+    return any(goes_by_values(facts, loop, inner, seen) for inner in ast.iter_child_nodes(node))
+
+
+def _asks_for_size(facts: Facts, node: ast.AST) -> bool:
+    """`len(batch)`, `x.size(1)`, `x.shape[1]`."""
+    if isinstance(node, ast.Call):
+        is_method = isinstance(node.func, ast.Attribute) and node.func.attr in known.SIZES
+        return is_method or "builtins.len" in facts.called(node)
+    return isinstance(node, ast.Attribute) and node.attr in known.SIZE_ATTRIBUTES
 
 
 def _asks_for_form(facts: Facts, node: ast.AST) -> bool:

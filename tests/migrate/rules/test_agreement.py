@@ -77,6 +77,37 @@ AGREED = {
             f"if time.time() - start > 60:\n    is_over = True\nif any({OVER}):\n    break",
         ),
     },
+    "the step in an expression": {
+        "step": (
+            "optimizer.step() if loss.item() > 9 else None",
+            f"optimizer.step() if all({AGAIN}) else None",
+        )
+    },
+    "a step behind and": {
+        "backward": (
+            "torch.isfinite(loss) and loss.backward()",
+            "accelerator.gather(torch.isfinite(loss)).all() and accelerator.backward(loss)",
+        )
+    },
+    "a step behind or": {"step": ("torch.isnan(loss) or optimizer.step()", f"{TENSOR} or optimizer.step()")},
+    "a step behind what all have, and what one has": {
+        "step": (
+            "epoch and loss.item() > 9 and optimizer.step()",
+            f"epoch and all({AGAIN}) and optimizer.step()",
+        )
+    },
+    "steps in a comprehension": {
+        "step": (
+            "[each.step() for each in [optimizer] if loss.item() > 9]",
+            f"[each.step() for each in [optimizer] if all({AGAIN})]",
+        )
+    },
+    "an exception that is caught in the step": {
+        "step": (
+            "try:\n    if loss.item() > 9:\n        raise ValueError\n    x = x + 1\nexcept ValueError:\n    pass",
+            f"try:\n    if any({AGAIN}):\n        raise ValueError\n    x = x + 1\nexcept ValueError:\n    pass",
+        )
+    },
     "the step in the else": {
         "backward": (
             "if torch.isnan(loss):\n    pass\nelse:\n    loss.backward()",
@@ -140,6 +171,31 @@ ALIKE = {
             "if epoch and loss.item() < 0.1:\n    for p in model.parameters():\n        p.requires_grad = False",
             f"if epoch and {LOSS} < 0.1:\n    for p in model.parameters():\n        p.requires_grad = False",
         ),
+    },
+    "parameters that are changed by hand": {
+        "step": (
+            "if loss.item() < 0.1:\n    for p in model.parameters():\n        p.data.mul_(0.5)",
+            f"if {LOSS} < 0.1:\n    for p in model.parameters():\n        p.data.mul_(0.5)",
+        ),
+    },
+    "parameters that are drawn anew": {
+        "step": (
+            "nn.init.zeros_(model.weight) if loss.item() > 9 else None",
+            f"nn.init.zeros_({PLAIN}.weight) if {LOSS} > 9 else None",
+        ),
+    },
+    "gradients that are changed by hand": {
+        "backward": (
+            "loss.backward()\nif loss.item() > 9:\n    for p in model.parameters():\n        p.grad *= 0.5",
+            f"accelerator.backward(loss)\nif {LOSS} > 9:\n    for p in model.parameters():\n        p.grad *= 0.5",
+        ),
+    },
+    "a layer's data": {
+        "step": (
+            "if loss.item() > 9:\n    model.weight.data = last",
+            f"if {LOSS} > 9:\n    {PLAIN}.weight.data = last",
+        ),
+        "setup": "last = None",
     },
     "gradients": {
         "backward": (
@@ -261,6 +317,11 @@ LEFT_ALONE = {
     "by what all have": "if epoch > 1:\n    break",
     "by how batches are built": "if x.dim() == 2 and isinstance(y, torch.Tensor):\n    optimizer.zero_grad()",
     "without leaving": "if loss.item() > 9:\n    worst = epoch",
+    "what is chosen for all, and not whether": "optimizer.step(None if loss.item() > 9 else None)",
+    "as many rounds as a batch has columns": "for i in range(x.size(1)):\n    optimizer.step()",
+    "each row": "for row in x:\n    optimizer.step()",
+    "an exception that ends the program": "if loss.item() > 9:\n    raise ValueError",
+    "what is only looked at": "if loss.item() > 9:\n    kept = optimizer.defaults",
     "what is said by a clock": "import time\nif time.time() > 9:\n    worst = epoch",
 }
 
@@ -277,8 +338,28 @@ def test_a_decision_that_not_all_come_to(refused):
     refused("MIG122", "if torch.isnan", step=NESTED)
 
 
-def test_refused(refused):
-    refused("MIG122", "if torch.isnan", step="for row in x:\n    if torch.isnan(row).any():\n        loss.backward()")
+REFUSED = {
+    "in each row": "for row in x:\n    if torch.isnan(row).any():\n        loss.backward()",
+    "in each row of a comprehension": "[optimizer.step() for row in x if torch.isnan(row).any()]",
+    "as many steps as the loss says": "for _ in range(int(loss.item())):\n    optimizer.step()",
+    "as many steps as a name says": "n = int(y.max())\nfor _ in range(n):\n    optimizer.step()",
+    "as many steps in a comprehension": "[optimizer.step() for _ in range(int(loss.item()))]",
+    "cases": "match int(loss.item()):\n    case 0:\n        pass\n    case _:\n        optimizer.step()",
+    "a value that is used": "done = loss.item() and optimizer.step()",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(refused, name):
+    (at,) = [
+        line for line in REFUSED[name].splitlines() if line.lstrip().startswith(("if", "[", "for _", "match", "done"))
+    ]
+    refused("MIG122", at.strip(), step=REFUSED[name])
+
+
+def test_a_model_with_statistics_that_an_expression_runs(refused):
+    loss = "loss = loss + (model(2 * x).mean() if x.sum() > 0 else 0)\nloss.backward()"
+    refused("MIG122", "model(2 * x)", model=STATISTICS, backward=loss)
 
 
 # --- closures ---------------------------------------------------------------------------------------------------------

@@ -36,6 +36,13 @@ LAST = {
         )
     },
     "stopping early": {"epoch": ("if loss.item() < 0.3:\n    break", MEAN + "if loss.item() < 0.3:\n    break")},
+    "a schedule that an expression steps": {
+        **PLATEAU,
+        "epoch": (
+            "schedule.step(epoch) if loss.item() < 0.3 else None",
+            MEAN + "schedule.step(epoch) if loss.item() < 0.3 else None",
+        ),
+    },
     "saving the best": {
         "made": "best = 9.0",
         "epoch": (
@@ -104,6 +111,14 @@ LONE = {
             "made": "found = [1.0]",
             "step": "if loss.item() > 0.1:\n    found.append(loss.item())",
             "epoch": "if found[-1] < 0.3:\n    break",
+        },
+    ),
+    "a count of the last batch, in an expression": (
+        "hits > 3",
+        {
+            **PLATEAU,
+            "step": "hits = (output > 0).sum().item()",
+            "epoch": "schedule.step(epoch) if hits > 3 else None",
         },
     ),
     "numbers that a comprehension puts together": (

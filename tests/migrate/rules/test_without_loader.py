@@ -152,6 +152,24 @@ REFUSED = {
         SEEDED,
         "numpy and a random generator of its own not seeded)",
     ),
+    "a step in a comprehension": (
+        "for step in range(100):\n    x = rows\n    STEP\n    [optimizer.step() for _ in [0] if random.random() < 0.5]",
+        "",
+        "decided here by [optimizer.step()",
+    ),
+    "a number of steps in a comprehension": (
+        "for step in range(100):\n    x = rows\n    STEP\n    [optimizer.step() for _ in range(random.randint(1, 9))]",
+        "",
+        "decided here by [optimizer.step()",
+    ),
+    "steps in cases": (
+        (
+            "for step in range(100):\n    match random.random() < 0.5:\n        case True:\n            x = rows\n"
+            "            STEP"
+        ),
+        "",
+        "decided here by match",
+    ),
     "a seed that is drawn itself": (
         STOP_BY_LOSS,
         "torch.manual_seed(random.randint(1, 10000))",
