@@ -87,7 +87,7 @@ def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If) -> 
 
     Where there is another branch, the same condition must guard a place that uses the object.
     """
-    if isinstance(made.test, ast.Constant) or any(_is_given(facts, named, each) for each in named.statements):
+    if isinstance(made.test, ast.Constant) or _is_given(facts, named, named.statements[0]):
         return False
     names = {named.target, _holder(named)}
     if any(names & _named(block, ast.Store) for block in blocks(made) if not _holds(block, named.statements[0])):

@@ -276,11 +276,24 @@ main(len(sys.argv) < 2)
 """
 
 
-def test_an_optimizer_of_a_branch_is_prepared_below_its_model(convert_text):
-    _, result = convert_text(RESUMED)
+LOADS = 'optimizer.load_state_dict(torch.load("optimizer.pt", map_location="cpu"))'
+
+
+@pytest.mark.parametrize("load", [LOADS, "optimizer = restored(optimizer)"])
+def test_an_optimizer_of_a_branch_is_prepared_below_its_model(convert_text, load):
+    restored = f"def restored(optimizer):\n    {LOADS}\n    return optimizer\n\ndef main"
+    _, result = convert_text(RESUMED.replace(LOADS, load).replace("def main", restored))
     model = "    model = accelerator.prepare(model)\n"
     rest = "    if trains:\n        loader, optimizer = accelerator.prepare(loader, optimizer)\n"
     assert f"{model}\n{rest}" in result
+
+
+def test_a_loader_that_some_runs_only_cut_is_prepared_with_the_others(convert_text):
+    source = RESUMED.replace("    if trains:\n        loader", "    if True:\n        loader")
+    cut = "    if trains:\n        loader = shortened(loader)\n    for epoch"
+    shortened = "def shortened(loader):\n    return loader\n\ndef main"
+    _, result = convert_text(source.replace("    for epoch", cut).replace("def main", shortened))
+    assert "\n    loader, model, optimizer = accelerator.prepare(loader, model, optimizer)\n" in result
 
 
 AT_TIMES = """
