@@ -28,6 +28,7 @@ from migrate.programs.training.in_step import in_step
 from migrate.programs.training.updates import How, Updates
 from migrate.programs.values.accumulators import Accumulator, accumulators
 from migrate.programs.values.frameworks import Frameworks
+from migrate.programs.values.takes import nexts, taken, taken_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -224,15 +225,19 @@ class Loops:
 
     def fetched(self, loop: Loop) -> set[ast.AST]:
         """Where the loaders were made whose batches a loop takes one by one, with `next()`, to train on them."""
-        nodes = [node for root in self._entered(loop) for node in walk(root)]
-        calls = {node: taken(self._facts, node) for node in nodes if isinstance(node, ast.Call)}
         trained = {
             n: found
-            for n, found in calls.items()
-            if found and not without_gradients(self._facts, n) and not self._is_kept(n, found, loop)
+            for n, found in self.takes(loop).items()
+            if not without_gradients(self._facts, n) and not self._is_kept(n, found, loop)
         }
         always = {o for node, found in trained.items() if not self._is_conditional(node, loop) for o in found}
         return always or {origin for found in trained.values() for origin in found}
+
+    def takes(self, loop: Loop) -> dict[ast.Call, set[ast.AST]]:
+        """The calls that take one batch, in a loop and the functions that it enters, with where loaders were made."""
+        entered = self._entered(loop)
+        calls = (node for root in entered for node in walk(root) if isinstance(node, ast.Call))
+        return {call: found for call in calls if (found := taken_for(self._facts, call, entered))}
 
     def _entered(self, loop: Loop) -> list[ast.AST]:
         """A loop and the functions that it enters, also by `next(batches)` of an object of the project."""
@@ -243,7 +248,7 @@ class Loops:
             if root not in found:
                 found[root] = None
                 waiting += [unit.node for unit in self.updates.functions(root)]
-                waiting += [unit.node for node in walk(root) for unit in _nexts(self._facts, node)]
+                waiting += [unit.node for node in walk(root) for unit in nexts(self._facts, node)]
         return list(found)
 
     def _is_kept(self, call: ast.Call, loaders: set[ast.AST], loop: Loop) -> bool:
@@ -361,24 +366,6 @@ class Loops:
             proven = [found for found in around if any(update.how is How.OPTIMIZER for update in found)]
             self._stepped[loop.node] = next((found for found in (*proven, *around) if found), ())
         return self._stepped[loop.node]
-
-
-def taken(facts: Facts, call: ast.Call) -> set[ast.AST]:
-    """Where the loaders were made from which a call takes one batch: `next(batches)`, `batches.__next__()`."""
-    if "builtins.next" in facts.called(call) and call.args:
-        return facts.loaders(facts.values(call.args[0]))
-    if isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__"):
-        return facts.loaders(facts.receiver(call))
-    return set()
-
-
-def _nexts(facts: Facts, node: ast.AST) -> Iterator[Function]:
-    """The `__next__` of the project's that `next(x)` enters."""
-    if isinstance(node, ast.Call) and "builtins.next" in facts.called(node) and node.args:
-        for value in facts.values(node.args[0]):
-            for member in value.unit.lookup("__next__") if isinstance(value.unit, Class) else ():
-                if isinstance(member.unit, Function):
-                    yield member.unit
 
 
 def is_scaling(facts: Facts, call: ast.Call) -> bool:

@@ -18,7 +18,7 @@ from migrate.analysis.units import Class, Function
 from migrate.programs.device.devices import is_move, names_cpu
 from migrate.programs.device.tensor_types import casts_to_cpu
 from migrate.programs.device.whereabouts import Need, Reason, Where, elements, joined, names_device, outside, passed
-from migrate.programs.loops import taken
+from migrate.programs.values.takes import taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

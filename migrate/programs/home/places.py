@@ -10,11 +10,11 @@ from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.home.around import around
 from migrate.programs.home.naming import is_local
-from migrate.programs.loops import taken
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.reach.reached import reached
 from migrate.programs.training.gradients_off import without_gradients
+from migrate.programs.values.takes import taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

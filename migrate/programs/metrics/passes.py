@@ -10,14 +10,16 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Function
 from migrate.programs.home.places import evaluated_beside
-from migrate.programs.loops import taken
 from migrate.programs.metrics.evaluation import InFull, Shared, decide, gathered_first
 from migrate.programs.metrics.gradients import needed
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import raw_units
+from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.training.modes import Mode, Modes
+from migrate.programs.values.takes import taken
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -139,7 +141,12 @@ def handed_out_loaders(facts: Facts) -> set[ast.AST]:
 
 
 def evaluated_in_full(
-    facts: Facts, program: Program, prepared: tuple[Named, ...], in_full: list[InFull], handed_out: set[ast.AST]
+    facts: Facts,
+    loops: Loops,
+    program: Program,
+    prepared: tuple[Named, ...],
+    in_full: list[InFull],
+    handed_out: set[ast.AST],
 ) -> list[Refusal]:
     """A loader that is trained on is prepared, so evaluating on it must be shared out, and training told from that."""
     return [
@@ -155,7 +162,37 @@ def evaluated_in_full(
         ),
         *evaluated_beside(facts, program, prepared, in_full, handed_out),
         *_begun_too_early(facts, program),
+        *_taken_by_hand(facts, loops, program),
     ]
+
+
+def _taken_by_hand(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """An evaluation that takes batches one by one from what may be a loader that is trained on: they would be shared.
+
+    Inside of a training loop it is a part of a step.
+    """
+    modes = Modes(facts, program)
+    evaluating, training = ({each.node for each in found} for found in (program.evaluation, program.training))
+    for loop, _ in facts.loops:
+        if loop in evaluating or loops.trains(loop) or not training.isdisjoint(facts.tree(loop).loops(loop)):
+            continue
+        run = [node for node in ast.walk(loop) if isinstance(node, ast.Call) and _runs_model(facts, program, node)]
+        if not run or not (all(without_gradients(facts, c) for c in run) or modes.at(loop) is not Mode.UNKNOWN):
+            continue
+        for call, made in loops.takes(loop).items():
+            if made & program.training_loaders:
+                yield Refusal(
+                    loop,
+                    "MIG114",
+                    f"this loop evaluates on batches that are taken one by one (line {call.lineno}), and the loader "
+                    "may be one that is trained on: each process would see its share",
+                    "loop over a DataLoader of its own here: for batch in loader",
+                )
+                break
+
+
+def _runs_model(facts: Facts, program: Program, call: ast.Call) -> bool:
+    return bool(origins(facts.values(call.func), Role.MODEL) & program.model_origins)
 
 
 def _begun_too_early(facts: Facts, program: Program) -> Iterator[Refusal]:
