@@ -15,6 +15,7 @@ from migrate.programs.program import Refusal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from migrate.alone.dealing import Dealing
     from migrate.alone.sums import Sums
     from migrate.alone.world import World
 
@@ -35,9 +36,10 @@ _OTHERS = {
 }
 
 
-def obstacles(world: World, sums: Sums) -> Iterator[Refusal]:
+def obstacles(world: World, sums: Sums, dealing: Dealing) -> Iterator[Refusal]:
     """Why the modules cannot be made ready."""
-    yield from _shares(world)
+    yield from _shares(world, dealing)
+    yield from dealing.obstacles()
     yield from sums.inside()
     yield from _with_gradients(world)
     if not sums.stay:
@@ -75,7 +77,7 @@ def _with_gradients(world: World) -> Iterator[Refusal]:
             yield _talks(use.node, f"{name} is a part of what {owner.name} computes, with gradients of its own")
 
 
-def _shares(world: World) -> Iterator[Refusal]:
+def _shares(world: World, dealing: Dealing) -> Iterator[Refusal]:
     """`Data(rank, world_size)`, `files[rank::world_size]`: the program shares its data out by hand."""
     for module in world.modules:
         tree = world.facts.tree(module.tree)
@@ -86,6 +88,8 @@ def _shares(world: World) -> Iterator[Refusal]:
                 continue
             parent = tree.parents.get(node)
             call = tree.parents.get(parent) if isinstance(parent, ast.keyword) else parent
+            if call in dealing.calls or dealing.holds(node):
+                continue
             names = world.facts.called(call) if isinstance(call, ast.Call) else set()
             made = roles(world.facts.values(call)) if isinstance(call, ast.Call) else set()
             by_hand = isinstance(parent, (ast.Slice, ast.Subscript)) or bool(made & {Role.DATASET, Role.SAMPLER})

@@ -19,6 +19,7 @@ from migrate.analysis.roles import Role, roles
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from migrate.alone.dealing import Dealing
     from migrate.alone.pen import Pen
     from migrate.alone.setup import Setups
     from migrate.alone.sums import Sums
@@ -32,12 +33,15 @@ _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 class Rewriting:
     """One walk over the statements of the modules."""
 
-    def __init__(self, world: World, pen: Pen, setups: Setups, sums: Sums, done: Collection[int]) -> None:
+    def __init__(
+        self, world: World, pen: Pen, setups: Setups, sums: Sums, dealing: Dealing, done: Collection[int]
+    ) -> None:
         self._world = world
         self._pen = pen
         self._setups = setups
         self._done = done  # ids of nodes that another pass has taken away
-        self._samplers = samplers.Samplers(world)
+        self._samplers = samplers.Samplers(world, dealing)
+        self._dealing = dealing
         self._sums = sums
         self._scales = Scales(world, sums)
 
@@ -83,7 +87,7 @@ class Rewriting:
             return
         if isinstance(statement, _NESTED) and self._world.is_left(statement):
             return
-        if isinstance(statement, ast.ClassDef) and self._sums.insides.is_unused(statement):
+        if isinstance(statement, ast.ClassDef) and self._stays(statement):
             return
         if isinstance(statement, _NESTED) and self._setups.is_gone(statement):
             self._pen.remove(statement)
@@ -102,6 +106,9 @@ class Rewriting:
         else:
             self._inside(statement)
 
+    def _stays(self, statement: ast.ClassDef) -> bool:
+        return self._sums.insides.is_unused(statement) or self._dealing.holds(statement)
+
     def _asking(self, statement: ast.If | ast.Assert) -> None:
         if isinstance(statement, ast.If):
             self._if(statement)
@@ -118,7 +125,7 @@ class Rewriting:
                 self._pen.before(statement, text)
             self._block(kept)
             return
-        if (asked := self._sums.asks(statement)) is not None:
+        if (asked := self._dealing.asks(statement) or self._sums.asks(statement)) is not None:
             self._pen.rewrite(statement.test, asked)
         else:
             for left in tests.ask(self._world, self._pen, statement.test):
@@ -173,6 +180,8 @@ class Rewriting:
     def _rewritten(self, node: ast.expr) -> list[ast.AST]:
         """Rewrite an expression itself; what of it is to be looked at is given back."""
         world, pen = self._world, self._pen
+        if (left := self._dealing.rewrite(pen, node)) is not None:
+            return left
         for make in (self._samplers.rewrite, calls.rewrite, devices.rewrite):
             left = make(world, pen, node)
             if left is not None:

@@ -16,6 +16,7 @@ from migrate.programs.program import Refusal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from migrate.alone.dealing import Dealing
     from migrate.alone.pen import Pen
     from migrate.alone.world import World
     from migrate.analysis.units import Unit
@@ -47,8 +48,9 @@ class Order:
 class Samplers:
     """What becomes of the samplers of a project."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, dealing: Dealing) -> None:
         self._world = world
+        self._dealing = dealing
         orders = {loader: order for loader in self._loaders() if (order := self._order_of(loader))}
         self._orders = orders
         self._fixed = {order.call for loader, order in orders.items() if self._is_never_told(loader, order)}
@@ -114,6 +116,8 @@ class Samplers:
         calls = [call for call in behind if isinstance(call, ast.Call) and self._is_distributed(call)]
         if len(behind) < 2 or any(not isinstance(e, (ast.Call, ast.Constant)) for e in behind):
             return set()
+        if not self._dealing.calls.keys().isdisjoint(behind):
+            return set(calls)  # in a branch that stays, with what tells it the epoch
         return set() if loader in self._told() or self._told_samplers() & set(calls) else set(calls)
 
     def _is_distributed(self, call: ast.Call) -> bool:

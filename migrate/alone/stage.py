@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from migrate.alone import apex, losses
 from migrate.alone.bystanders import Bystanders, bystanders
 from migrate.alone.clearing import Clearing
+from migrate.alone.dealing import Dealing
 from migrate.alone.foreign import foreign
 from migrate.alone.half import Half
 from migrate.alone.handed import Said, entrances, handed, merged
@@ -85,11 +86,12 @@ def stage(
     if not has_processes and not apex.is_used(facts, modules) and not plain.forms and not scalers.made:
         return None
     world = World(facts, modules, beside)
+    dealing = Dealing(world)
     sums, setups = Sums(world, joining=joining), Setups(world)
     paths = frozenset(module.file.path for module in modules)
     told = tuple(dict.fromkeys(Said(Handed(), entrances(facts, use.unit)) for use in starting))
     half = Half(apex.Apex(world, modules, world.dead if has_processes else (), Presence(facts, modules)))
-    if found := (*(_in_the_way(world, sums, setups) if has_processes else ()), *half.obstacles()):
+    if found := (*(_in_the_way(world, sums, setups, dealing) if has_processes else ()), *half.obstacles()):
         if beside is None and (left := bystanders(facts, modules, found)) is not None:
             rest = tuple(module for module in modules if module not in left.modules)
             return stage(facts, rest, left, joining=joining)
@@ -102,7 +104,7 @@ def stage(
     plain.run(Pen(plan))
     scalers.run(Pen(plan))
     if has_processes:
-        rewriting = Rewriting(world, Pen(plan), setups, sums, half.gone)
+        rewriting = Rewriting(world, Pen(plan), setups, sums, dealing, half.gone)
         rewriting.run()
         told += tuple(handed(world, rewriting.samplers, rewriting.scales))
     notes = tuple(lost_sums(world, sums)) if has_processes else ()
@@ -121,11 +123,11 @@ def stage(
     return Stage(paths, made.contents, made.comments, told, half.said, notes, otherwise=without)
 
 
-def _in_the_way(world: World, sums: Sums, setups: Setups) -> tuple[Refusal, ...]:
-    found = tuple(obstacles(world, sums))
+def _in_the_way(world: World, sums: Sums, setups: Setups, dealing: Dealing) -> tuple[Refusal, ...]:
+    found = tuple(obstacles(world, sums, dealing))
     if world.beside is not None:
         found += tuple(world.beside.obstacles(world.facts, setups.idle))
-    return found or (*Samplers(world).obstacles(), *Scales(world, sums).obstacles(), *sums.obstacles())
+    return found or (*Samplers(world, dealing).obstacles(), *Scales(world, sums).obstacles(), *sums.obstacles())
 
 
 def _around(facts: Facts, group: set[Module]) -> Iterator[Module]:

@@ -1,0 +1,248 @@
+"""Samplers of the project's own that take every n-th index from the r-th on: prepare deals out what they give."""
+
+import pytest
+
+PROGRAM = '''
+import argparse
+import itertools
+import math
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn, optim
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, Sampler, TensorDataset
+
+
+class Repeated(Sampler):
+    """Every sample three times."""
+
+    def __init__(self, dataset, num_replicas=None, rank=None, repeats=3):
+        if num_replicas is None:
+            num_replicas = dist.get_world_size()
+        if rank is None:
+            rank = dist.get_rank()
+        if rank >= num_replicas:
+            raise ValueError(f"there is no process {rank}")
+        self.dataset = dataset
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.repeats = repeats
+        self.epoch = 0
+        self.num_samples = int(math.ceil(len(self.dataset) * self.repeats / self.num_replicas))
+        self.total_size = self.num_samples * self.num_replicas
+
+    def __iter__(self):
+        generator = torch.Generator()
+        generator.manual_seed(self.epoch)
+        indices = torch.randperm(len(self.dataset), generator=generator)
+        indices = torch.repeat_interleave(indices, self.repeats).tolist()
+        indices += indices[: self.total_size - len(indices)]
+        indices = indices[self.rank : self.total_size : self.num_replicas]
+        return iter(indices)
+
+    def __len__(self):
+        return self.num_samples
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+
+class Weighted(DistributedSampler):
+    def __iter__(self):
+        generator = torch.Generator()
+        generator.manual_seed(self.epoch)
+        indices = torch.multinomial(torch.ones(self.total_size), self.total_size, generator=generator).tolist()
+        return itertools.islice(indices, self.rank, None, self.num_replicas)
+
+
+def init(args):
+    if "RANK" in os.environ:
+        args.rank = int(os.environ["RANK"])
+        args.world_size = int(os.environ["WORLD_SIZE"])
+    else:
+        args.distributed = False
+        return
+    args.distributed = True
+    dist.init_process_group("gloo", rank=args.rank, world_size=args.world_size)
+
+
+def main(args):
+    init(args)
+    data = TensorDataset(torch.randn(24, 2), torch.randn(24, 1))
+    if args.distributed:
+        count, rank = dist.get_world_size(), dist.get_rank()
+        if args.repeated:
+            sampler = Repeated(data, num_replicas=count, rank=rank)
+        else:
+            sampler = DistributedSampler(data, num_replicas=count, rank=rank)
+    else:
+        sampler = RandomSampler(data)
+    loader = DataLoader(data, sampler=sampler, batch_size=4)
+    model = nn.Linear(2, 1)
+    if args.distributed:
+        model = nn.parallel.DistributedDataParallel(model)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        if args.distributed:
+            loader.sampler.set_epoch(epoch)
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeated", action="store_true")
+    main(parser.parse_args())
+'''
+_BRANCH = PROGRAM[PROGRAM.index("    if args.distributed:\n        count") : PROGRAM.index("    loader = DataLoader")]
+
+
+def _only(name: str) -> str:
+    """The program without the other class."""
+    first, second, rest = (PROGRAM.index(word) for word in ("class Repeated", "class Weighted", "def init"))
+    return PROGRAM[:second] + PROGRAM[rest:] if name == "Repeated" else PROGRAM[:first] + PROGRAM[second:]
+
+
+def _always(sampler: str) -> str:
+    """The program with one sampler on any number of processes."""
+    made = f"    count, rank = dist.get_world_size(), dist.get_rank()\n    sampler = {sampler}\n"
+    return (
+        _only(sampler.partition("(")[0])
+        .replace(_BRANCH, made)
+        .replace(
+            "        if args.distributed:\n            loader.sampler.set_epoch", "        loader.sampler.set_epoch"
+        )
+        .replace("            loader.sampler", "        loader.sampler")
+    )
+
+
+def test_a_sampler_of_several_processes_gives_the_whole_order_there(convert_text):
+    _, result = convert_text(PROGRAM)
+
+    assert (
+        """\
+    if accelerator.num_processes > 1:
+        if args.repeated:
+            sampler = Repeated(data, num_replicas=1, rank=0)
+        else:
+            sampler = DistributedSampler(data, num_replicas=1, rank=0)
+    else:
+        sampler = RandomSampler(data)
+"""
+        in result
+    )
+    assert "        if accelerator.num_processes > 1:\n            sampler.set_epoch(epoch)\n" in result
+    before, after = (text[text.index("class Repeated") : text.index("class Weighted")] for text in (PROGRAM, result))
+    assert after == before
+
+
+MADE = {
+    "keywords": ("Repeated(data, num_replicas=count, rank=rank)", "Repeated(data, num_replicas=1, rank=0)"),
+    "positions": ("Repeated(data, count, rank, 2)", "Repeated(data, 1, 0, 2)"),
+    "what the class asks itself": ("Repeated(data, repeats=2)", "Repeated(data, repeats=2, num_replicas=1, rank=0)"),
+    "derived": ("Weighted(data, count, rank)", "Weighted(data, 1, 0)"),
+    "derived, without a number": ("Weighted(data)", "Weighted(data, num_replicas=1, rank=0)"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_sampler_of_any_number_of_processes(convert_text, name):
+    before, after = MADE[name]
+    _, result = convert_text(_always(before))
+
+    assert f"    sampler = {after}\n" in result
+    assert "        sampler.set_epoch(epoch)\n" in result
+
+
+INDICES = "indices = indices[self.rank : self.total_size : self.num_replicas]"
+WRONG = {
+    "blocks": (INDICES, "indices = indices[self.rank * self.num_samples : (self.rank + 1) * self.num_samples]"),
+    "an order of its own on each process": ("manual_seed(self.epoch)", "manual_seed(self.epoch + self.rank)"),
+    "a step of something else": (INDICES, "indices = indices[self.rank : self.total_size : self.num_replicas + 1]"),
+    "as many on any number of processes": (
+        "self.num_samples = int(math.ceil(len(self.dataset) * self.repeats / self.num_replicas))",
+        "self.num_samples = 1000",
+    ),
+    "as many, if wanted": (
+        "        self.total_size =",
+        "        if repeats > 3:\n            self.num_samples = 1000\n        self.total_size =",
+    ),
+    "a length that is no share": ("return self.num_samples", "return len(self.dataset)"),
+    "no share at all": (INDICES, "indices = indices[: self.num_samples]"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_class_that_deals_otherwise_is_refused(convert_text, name):
+    old, new = WRONG[name]
+    assert old in PROGRAM
+    report, result = convert_text(PROGRAM.replace(old, new, 1))
+
+    assert "Accelerator" not in result
+    assert "shares its data out over the processes by hand" in str(report.findings)
+
+
+ASKED = {
+    "its length": (
+        "    model = nn.Linear",
+        "    print(len(sampler))\n    model = nn.Linear",
+        "asked for something else",
+    ),
+    "its length, by the loader": (
+        "    model = nn.Linear",
+        "    print(len(loader.sampler))\n    model = nn.Linear",
+        "asked for something else",
+    ),
+    "a share": (
+        "    model = nn.Linear",
+        "    print(sampler.num_samples)\n    model = nn.Linear",
+        "asked for something",
+    ),
+    "a branch that does more": (
+        "        if args.repeated:",
+        "        args.lr = 1\n        if args.repeated:",
+        "more than",
+    ),
+    "a test of more": (
+        "    if args.distributed:\n        count",
+        "    if args.distributed and args.repeated:\n        count",
+        "more",
+    ),
+    "another way to the end": (
+        _BRANCH,
+        "    if not args.distributed:\n        return\n    sampler = Repeated(data)\n",
+        "only several processes come here",
+    ),
+    "an expression": (
+        _BRANCH,
+        "    sampler = Repeated(data) if args.distributed else RandomSampler(data)\n",
+        "only several processes come here",
+    ),
+    "a loader that others tell": ("    model = nn.Linear", "    sampler = None\n    model = nn.Linear", "has no name"),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_sampler_that_is_asked_for_its_share_is_refused(convert_text, name):
+    old, new, why = ASKED[name]
+    assert old in PROGRAM
+    report, result = convert_text(PROGRAM.replace(old, new, 1))
+
+    assert "Accelerator" not in result
+    assert why in str(report.findings)
+
+
+def test_a_trainer_tells_the_sampler_that_it_holds(convert_text):
+    source = PROGRAM.replace(
+        "def init(", "class Clock:\n    def __init__(self, sampler):\n        self.sampler = sampler\n\n\ndef init("
+    )
+    source = source.replace(
+        "    model = nn.Linear(2, 1)\n", "    model = nn.Linear(2, 1)\n    clock = Clock(sampler)\n"
+    )
+    _, result = convert_text(source.replace("loader.sampler.set_epoch", "clock.sampler.set_epoch"))
+
+    assert "        if accelerator.num_processes > 1:\n            clock.sampler.set_epoch(epoch)\n" in result
