@@ -151,6 +151,13 @@ class Function:
         return [*self.node.args.posonlyargs, *self.node.args.args]
 
     @property
+    def itself(self) -> ast.arg | None:
+        """The parameter by which a method has its object, or its class; None for functions and static methods."""
+        decorators = {ast.unparse(decorator) for decorator in getattr(self.node, "decorator_list", ())}
+        is_method = self.owner is not None and "staticmethod" not in decorators
+        return next(iter(self.positional), None) if is_method else None
+
+    @property
     def parameter_names(self) -> list[str]:
         """Every name that the signature binds."""
         arguments = self.node.args
@@ -160,9 +167,9 @@ class Function:
     @property
     def builds_model(self) -> bool:
         """Whether it is a method of a model: the models that it makes are parts of that one."""
-        if self.owner is None or not self.positional:
+        if (itself := self.itself) is None:
             return False
-        selves = self.parameters.get(self.positional[0].arg, NOTHING)
+        selves = self.parameters.get(itself.arg, NOTHING)
         return bool(selves) and all(value.role is Role.MODEL for value in selves)
 
     @property

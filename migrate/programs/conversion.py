@@ -36,7 +36,7 @@ from migrate.programs.metrics.passes import (
 from migrate.programs.output.lent import asked_and_run
 from migrate.programs.prepare.by_hand import ByHand, unscaled_twice
 from migrate.programs.prepare.by_hand import decide as decide_by_hand
-from migrate.programs.prepare.captures import called_around, kept_raw
+from migrate.programs.prepare.captures import called_around, kept_loader, kept_raw
 from migrate.programs.prepare.irregular import averages_after_backward, out_of_step
 from migrate.programs.prepare.later import after_the_first
 from migrate.programs.prepare.placement import Placement, place
@@ -175,11 +175,11 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         by_hand = decide_by_hand(facts, loops, program)
         try:
             own = (*by_hand.arguments, *_staying(on_cpu))
-            placement, with_schedulers = _place(facts, loops, program, loaders, planned, units, own)
+            placement, with_schedulers = _placed(facts, loops, program, loaders, planned, units, own)
             by_hand.check(facts, program, placement)
         except NoPlace as error:
             by_hand = by_hand.kept(error)
-            placement, with_schedulers = _place(facts, loops, program, loaders, planned, units, _staying(on_cpu))
+            placement, with_schedulers = _placed(facts, loops, program, loaders, planned, units, _staying(on_cpu))
     except NoPlace as error:
         program.refusals.append(error.refusal)
         return None
@@ -258,6 +258,25 @@ def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list
     ]
 
 
+def _placed(
+    facts: Facts,
+    loops: Loops,
+    program: Program,
+    loaders: tuple[Named, ...],
+    planned: tuple[Schedule, ...],
+    units: set[Unit],
+    own: tuple[Argument, ...],
+) -> tuple[Placement, tuple[Named, ...]]:
+    """The places, and the schedulers that are prepared; a loader that is kept somewhere is prepared above that."""
+    above: tuple[ast.AST, ...] = ()
+    while True:
+        placement, schedulers = _place(facts, loops, program, loaders, planned, units, own, above)
+        kept = None if program.unready else kept_loader(facts, program, loaders, units, placement.stages)
+        if kept is None or kept in above:
+            return placement, schedulers
+        above = (*above, kept)
+
+
 def _place(
     facts: Facts,
     loops: Loops,
@@ -266,29 +285,27 @@ def _place(
     planned: tuple[Schedule, ...],
     units: set[Unit],
     own: tuple[Argument, ...],
-    measured: Collection[ast.AST] = (),
+    above: Collection[ast.AST] = (),
 ) -> tuple[Placement, tuple[Named, ...]]:
     """The places, and the schedulers that are prepared: stepped per batch, with a horizon in one process's batches.
 
     A horizon measured with len(loader) after prepare already counts the batches of N processes: that scheduler stays.
     One that is stepped per epoch is made before prepare, which divides that length. Where a length is set against
-    steps, the loader is prepared before it is `measured`.
+    steps, the loader is prepared before it is measured; `above` is what else it is prepared before.
     """
     objects = [*loaders, *program.models, *program.optimizers]
     asked = (*arguments(facts, loops, program), *own)
-    first = place(facts, loops, program, objects, units, asked, measured)
+    first = place(facts, loops, program, objects, units, asked, above)
     try:
         taken = counted_in_batches(facts, loops, program, planned, first.stages)
     except EitherWay as error:
-        if measured:
+        if {*error.measured} <= {*above}:
             raise
-        return _place(facts, loops, program, loaders, planned, units, own, error.measured)
-    above = [*taken, *measured_for_epochs(facts, program, planned, first.stages)]
-    if not above:
+        return _place(facts, loops, program, loaders, planned, units, own, (*above, *error.measured))
+    early = [*taken, *measured_for_epochs(facts, program, planned, first.stages)]
+    if not early:
         return first, ()
-    placement = place(
-        facts, loops, program, [*objects, *(schedule.named for schedule in above)], units, asked, measured
-    )
+    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in early)], units, asked, above)
     for schedule in measured_for_epochs(facts, program, planned, placement.stages):
         raise NoPlace(shortened(schedule.named.place(facts)))
     taken = counted_in_batches(facts, loops, program, planned, placement.stages)

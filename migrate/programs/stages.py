@@ -108,7 +108,7 @@ def tree_of(facts: Facts, unit: Unit) -> Tree:
 def staged(
     facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named], measured: Collection[ast.AST] = ()
 ) -> Stages:
-    """The stages of what is prepared; loaders before the home asks for their lengths where these are `measured`.
+    """The stages of what is prepared; loaders above what needs them prepared, such as what is `measured`.
 
     Raises:
         NoPlace: something is used before it can be prepared, or made anew where it is prepared.
@@ -273,7 +273,7 @@ class _Walk:
             if not new:
                 continue
             if not is_used:
-                pending = pending + new
+                pending = pending + self._without_early(tree, statement, block, new)
             elif any(making is statement for making in made):
                 self.refused.append(_too_early(statement, max(self.making, key=lambda s: s.lineno)))
             else:
@@ -283,6 +283,23 @@ class _Walk:
 
     def _is_measured(self, tree: Tree, statement: ast.stmt, block: Sequence[ast.stmt]) -> bool:
         return any(tree.in_block(length, block) is statement for length in self.measured)
+
+    def _without_early(
+        self, tree: Tree, statement: ast.stmt, block: Sequence[ast.stmt], new: list[Named]
+    ) -> list[Named]:
+        """What a statement makes, but for the loaders that are prepared inside of it, above what is measured there."""
+        if not self._is_measured(tree, statement, block):
+            return new
+        for inside in blocks(statement):
+            loaders: list[Named] = []
+            for each in inside:
+                if self._is_measured(tree, each, inside):
+                    self._end(loaders)
+                    new = self._without_early(tree, each, inside, [named for named in new if named not in loaders])
+                    loaders = []
+                made = (named for named in new if all(tree.in_block(s, inside) is each for s in named.statements))
+                loaders += [named for named in made if named.role is Role.LOADER]
+        return new
 
     def _inner(self, tree: Tree, statement: ast.stmt, made: list[ast.stmt], pending: list[Named]) -> None:
         for block in blocks(statement):

@@ -14,17 +14,22 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import HOST_PREFIXES
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, Value, roles
+from migrate.analysis.syntax import last_line
+from migrate.analysis.units import Function
 from migrate.programs.device.devices import only_cpu
 from migrate.programs.device.tour import shown
 from migrate.programs.values.sources import Sources
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
 _TENSORS = ROWS | {Role.TENSOR}
+_TO_HOST = frozenset({"cpu", "numpy"})
 
 
 @rule("MIG121", "to-the-host")
@@ -54,11 +59,43 @@ def _is_on_device(conversion: Conversion, node: ast.expr, computed: frozenset[Ro
     values = shown(conversion.facts, node)
     if not values or not roles(values) <= {*computed, Role.TENSOR}:
         return False
-    if any(isinstance(n, ast.Attribute) and n.attr in ("cpu", "numpy") for n in ast.walk(node)):
+    if any(isinstance(n, ast.Attribute) and n.attr in _TO_HOST for n in ast.walk(node)):
+        return False
+    if _comes_from_host(conversion.facts, node):
         return False
     if isinstance(node, ast.Call) and any(only_cpu(conversion.facts, argument) for argument in node.args):
         return False  # x.to("cpu")
     return any(_is_placed(conversion, value) for value in values)
+
+
+def _comes_from_host(facts: Facts, node: ast.expr) -> bool:
+    """Whether what a name was given above may be on the CPU already: `scores = model(x).cpu().numpy()`."""
+    seen: set[ast.expr] = set()
+    waiting: list[ast.expr] = [node]
+    while waiting:
+        inner = waiting.pop()
+        while isinstance(inner, (ast.Attribute, ast.Subscript, ast.Call)):
+            if isinstance(inner, ast.Attribute) and inner.attr in _TO_HOST:
+                return True
+            inner = inner.func if isinstance(inner, ast.Call) else inner.value
+        if isinstance(inner, ast.Name) and inner not in seen:
+            seen.add(inner)
+            waiting += _given_above(facts, inner)
+    return False
+
+
+def _given_above(facts: Facts, name: ast.Name) -> Iterator[ast.expr]:
+    """What a name may have at a place, from there up to a statement that gives it something in any case."""
+    tree, unit = facts.tree(name), facts.unit(name)
+    blocks = [tree.block(above) for above in (name, *tree.up(name)) if isinstance(above, ast.stmt)]
+    above = [b for b in facts.bindings_in(unit) if b.target == name.id and last_line(b.statement) < name.lineno]
+    for binding in sorted(above, key=lambda each: each.statement.lineno, reverse=True):
+        if isinstance(binding.statement, ast.Assign):
+            yield binding.statement.value
+        if any(tree.block(binding.statement) is block for block in blocks):
+            return
+    if isinstance(unit, Function) and name.id in unit.parameter_names:
+        yield from facts.once(Sources).argument(unit, name.id).expressions
 
 
 def _is_tensor(facts: Facts, node: ast.expr) -> bool:

@@ -14,7 +14,8 @@ name, prepare stands around its constructor:
 
     return self.accelerator.prepare(DataLoader(self.data, batch_size=64))
 
-A loader whose length is set against a number of steps before the model is there is prepared before that.
+A loader that something keeps before the model is there (an iterator, another name, an object), or whose length is set
+against a number of steps by then, is prepared before that.
 What is made and used only under a condition is prepared under it, an optimizer below its model. A loader that a
 function finds in its module is prepared for all who read it there: `global train_loader` stands at the top of that
 function.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Function
+from migrate.programs.reach.reached import reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ def needs_device(facts: Facts, move: ast.Call, mine: set[ast.AST], program: Prog
     assert program.home is not None
     unit = facts.unit(move)
     return any(
-        _runs(facts, use.node, mine, _DEEPEST)
+        _runs(facts, use.node, mine, _DEEPEST) or _runs_by_itself(facts, use.node, mine, program.home)
         for use in _between(facts, unit, program.home, prepare)
         if (use.unit is not unit or use.node.lineno >= move.lineno) and program.home not in facts.targets(use.node)
     )
@@ -99,6 +100,16 @@ def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
     if any(isinstance(unit, Function) and _draws_inside(facts, unit, depth) for unit in handed):
         return True
     return depth > 0 and any(_enters(facts, target, mine, depth - 1) for target in facts.targets(call))
+
+
+def _runs_by_itself(facts: Facts, call: ast.Call, mine: set[ast.AST], home: Unit) -> bool:
+    """`show()`, `self.show()`: whether what a call enters runs one of the models though it is handed none."""
+    entered = reached(facts, facts.targets(call))
+    return home not in entered and any(
+        isinstance(inner, ast.Call) and origins(facts.values(inner.func), Role.MODEL) & mine
+        for unit in entered
+        for inner in facts.own(unit)
+    )
 
 
 def _is_foreign(facts: Facts, call: ast.Call) -> bool:

@@ -55,7 +55,7 @@ def joined(places: Iterable[Where]) -> Where:
 def passed(call: ast.Call, target: Function, places: Sequence[Where]) -> Mapping[str, Where]:
     """The places of what a call gives to the parameters of a function."""
     names = [parameter.arg for parameter in target.positional]
-    if target.owner is not None and names and not _is_static(target):
+    if target.itself is not None:
         names = names[1:]
     found: dict[str, Where] = {}
     for position, place in enumerate(places[: len(call.args)]):
@@ -69,10 +69,6 @@ def passed(call: ast.Call, target: Function, places: Sequence[Where]) -> Mapping
         if keyword.arg is not None:
             found[keyword.arg] = place
     return found
-
-
-def _is_static(target: Function) -> bool:
-    return any(ast.unparse(d) == "staticmethod" for d in getattr(target.node, "decorator_list", ()))
 
 
 def elements(given: Iterable[ast.expr]) -> Iterator[ast.expr]:

@@ -158,7 +158,7 @@ def _started(facts: Facts, unit: Unit, given: list[Named], keys: Mapping[ast.AST
 
 def _is_handed(facts: Facts, unit: Function, mine: set[ast.AST]) -> bool:
     """Whether a function gets one of the objects by a parameter, or what holds one."""
-    own = unit.positional[0].arg if unit.owner is not None and unit.positional else None
+    own = unit.itself.arg if unit.itself is not None else None
     return any(holding(facts, values, *_OBJECTS) & mine for name, values in unit.parameters.items() if name != own)
 
 
@@ -167,11 +167,11 @@ _OBJECTS = (Role.MODEL, Role.OPTIMIZER, Role.LOADER)
 
 def _is_held(facts: Facts, unit: Function, mine: set[ast.AST]) -> bool:
     """Whether a method finds one of the objects in its own object."""
-    if unit.owner is None or not unit.positional or unit.name == "__init__":
+    if (itself := unit.itself) is None or unit.name == "__init__":
         return False
     return any(
         origins(held, *_OBJECTS) & mine
-        for value in unit.parameters.get(unit.positional[0].arg, ())
+        for value in unit.parameters.get(itself.arg, ())
         if value.role is Role.INSTANCE and value.origin is not None
         for held in facts.holding(value.origin).values()
     )

@@ -11,7 +11,6 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis.members import decorators
 from migrate.analysis.roles import Role, Value, Values, origins
 from migrate.analysis.state import ELEMENT, MAPPING
 from migrate.analysis.units import Class, Function, Module, Unit
@@ -221,9 +220,8 @@ def _parameters(unit: Unit, role: Role) -> Iterator[Named]:
     """What a function is handed; not the object of a method, whose `self` would be another than all others have."""
     if not isinstance(unit, Function) or isinstance(unit.node, ast.Lambda):
         return
-    own = unit.positional[:1] if unit.owner is not None and "staticmethod" not in decorators(unit) else []
-    for parameter in (*unit.positional[len(own) :], *unit.node.args.kwonlyargs):
-        if found := origins(unit.parameters.get(parameter.arg, frozenset()), role):
+    for parameter in (*unit.positional, *unit.node.args.kwonlyargs):
+        if parameter is not unit.itself and (found := origins(unit.parameters.get(parameter.arg, frozenset()), role)):
             yield Named(parameter.arg, role, frozenset(found), ())
 
 
@@ -374,7 +372,7 @@ def _owners(facts: Facts, unit: Unit) -> Iterator[tuple[str, Values, tuple[ast.s
         yield target, values, tuple(binding.statement for binding in bindings), None
     if not isinstance(unit, Function) or isinstance(unit.node, ast.Lambda):
         return
-    own = unit.positional[0].arg if unit.owner is not None and unit.positional else None
+    own = unit.itself.arg if unit.itself is not None else None
     for parameter in (*unit.positional, *unit.node.args.kwonlyargs):
         if parameter.arg != own:
             yield parameter.arg, unit.parameters.get(parameter.arg, frozenset()), (), None

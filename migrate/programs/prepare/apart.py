@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import origins
-from migrate.analysis.syntax import blocks, writes
+from migrate.analysis.syntax import blocks, last_line, writes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def apart(facts: Facts, program: Program, prepared: Sequence[Named], prepare: as
     block = tree.block(prepare)
     for named in prepared:
         around = _common([_branches(tree, statement, block) for statement in named.statements])
-        asked = (i for i, (made, _) in enumerate(around) if _is_for_some(facts, program, named, made))
+        asked = (i for i, (made, _) in enumerate(around) if _is_for_some(facts, program, named, made, prepare))
         depth = next(asked, None)
         if depth is not None:
             found.setdefault(around[: depth + 1], []).append(named)
@@ -82,7 +82,7 @@ def _test(branches: _Branches) -> ast.expr:
     return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
 
 
-def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If) -> bool:
+def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If, prepare: ast.stmt) -> bool:
     """Whether some runs are without the object: nothing gives it, and nothing ends them, where the condition fails.
 
     Where there is another branch, the same condition must guard a place that uses the object.
@@ -93,7 +93,7 @@ def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If) -> 
     if any(names & _named(block, ast.Store) for block in blocks(made) if not _holds(block, named.statements[0])):
         return False
     if not made.orelse:
-        return not names & _named_around(facts, made)
+        return not names & _named_around(facts, made, prepare)
     test = _text(made.test)
     modules = {program.module, *(loop.unit.module for loop in program.training)}
     return any(
@@ -120,9 +120,11 @@ def _is_given(facts: Facts, named: Named, statement: ast.stmt) -> bool:
     return any(origins(facts.values(node), named.role) & named.origins for node in read)
 
 
-def _named_around(facts: Facts, made: ast.If) -> set[str]:
-    """What the unit of an `if` binds beside it: `scheduler = None`."""
+def _named_around(facts: Facts, made: ast.If, prepare: ast.stmt) -> set[str]:
+    """What the unit of an `if` binds beside it, before prepare: `scheduler = None`."""
     inside = set(ast.walk(made))
+    if not any(True for _ in facts.tree(prepare).loops(prepare)):
+        inside |= {n for n in facts.own(facts.unit(made)) if getattr(n, "lineno", 0) > last_line(prepare)}
     own = (n for n in facts.own(facts.unit(made)) if isinstance(n, (ast.Name, ast.Attribute)) and n not in inside)
     return {ast.unparse(n) for n in own if isinstance(n.ctx, ast.Store)}
 

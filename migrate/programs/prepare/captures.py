@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, Values, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
-from migrate.analysis.units import Module
+from migrate.analysis.units import Class, Function, Module
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.reached import reached
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -34,6 +35,10 @@ _OF_PARAMETERS = frozenset({"parameters", "zero_grad"})
 _HANDING = frozenset(
     f"builtins.{name}" for name in "zip enumerate list tuple iter next reversed sorted map filter dict set".split()
 )
+
+
+#: What Python asks an object for that something runs over.
+_ASKED = ("__iter__", "__next__", "__getitem__", "__len__")
 
 
 def kept_raw(
@@ -69,6 +74,13 @@ def kept_raw(
             return
 
 
+def kept_loader(
+    facts: Facts, program: Program, loaders: Iterable[Named], units: Collection[Unit], stages: Stages
+) -> ast.AST | None:
+    """Where a loader is kept that is prepared later, and asked for then; None if none is."""
+    return next((r.node for r in kept_raw(facts, program, loaders, units, stages, in_methods=False)), None)
+
+
 def _in_objects(
     facts: Facts,
     program: Program,
@@ -87,7 +99,8 @@ def _in_objects(
         kept = {origin for origin in mine if node not in holders[origin]}  # what it holds itself, prepare gives it
         if not (held := _holds(facts, node, kept, names)):
             continue
-        taken = (each for unit in units for each in _taken(facts, unit, held, names, program, end))
+        readers = {*units, *_run_over(facts, node)}
+        taken = (each for unit in readers for each in _taken(facts, unit, held, names, program, end))
         if isinstance(node, FUNCTIONS) or any(not (in_methods and _is_asked(facts, each)) for each in taken):
             return node
     return None
@@ -108,6 +121,14 @@ def _holds(facts: Facts, node: ast.AST, mine: set[ast.AST], names: set[str]) -> 
         )
         given = [node.value] if is_new or is_from else []
     return {origin for each in given for origin in origins(facts.values(each), *_KEPT) & mine}
+
+
+def _run_over(facts: Facts, node: ast.AST) -> set[Unit]:
+    """What runs where `for x in turns`, `next(turns)` or `len(turns)` ask an object: no call names these methods."""
+    made = facts.values(node) if isinstance(node, ast.Call) else ()
+    classes = [value.unit for value in made if value.role is Role.INSTANCE and isinstance(value.unit, Class)]
+    asked = [value.unit for each in classes for name in _ASKED for value in each.lookup(name)]
+    return reached(facts, (unit for unit in asked if isinstance(unit, Function)))
 
 
 def _taken(

@@ -54,9 +54,9 @@ def is_itself(facts: Facts, node: ast.expr) -> bool:
     unit = facts.unit(node)
     while isinstance(unit, Function) and unit.parent is not None:
         unit = unit.parent
-    if not isinstance(node, ast.Name) or not isinstance(unit, Function) or unit.owner is None or not unit.positional:
+    if not isinstance(node, ast.Name) or not isinstance(unit, Function) or (itself := unit.itself) is None:
         return False
-    return node.id == unit.positional[0].arg and _is_method(facts, unit)
+    return node.id == itself.arg and _is_method(facts, unit)
 
 
 def wholes(facts: Facts, models: set[ast.AST]) -> set[ast.AST]:
@@ -64,8 +64,8 @@ def wholes(facts: Facts, models: set[ast.AST]) -> set[ast.AST]:
     training: set[ast.AST] = set()
     unreached: set[ast.AST] = set()  # by an accelerator of their callers: torch calls `forward` with what it was given
     for step in steps(facts):
-        if step.positional:
-            mine = origins(step.parameters.get(step.positional[0].arg, frozenset()), Role.MODEL)
+        if (itself := step.itself) is not None:
+            mine = origins(step.parameters.get(itself.arg, frozenset()), Role.MODEL)
             training |= mine
             unreached |= mine if step.name == "forward" else set()
     training -= unreached

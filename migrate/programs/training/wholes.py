@@ -104,9 +104,9 @@ def _owners_in_sight(facts: Facts, optimizer: ast.AST, part: ast.AST) -> set[ast
 def _is_itself(facts: Facts, node: ast.AST, models: set[ast.AST]) -> bool:
     """Whether code is that of a method of a model: there it is `self`."""
     unit = facts.unit(node)
-    if not isinstance(unit, Function) or unit.owner is None or not unit.positional:
+    if not isinstance(unit, Function) or (itself := unit.itself) is None:
         return False
-    return bool(origins(unit.parameters.get(unit.positional[0].arg, frozenset()), Role.MODEL) & models)
+    return bool(origins(unit.parameters.get(itself.arg, frozenset()), Role.MODEL) & models)
 
 
 def _listed(optimizer: ast.AST) -> Iterator[ast.expr]:

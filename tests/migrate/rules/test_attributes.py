@@ -325,3 +325,45 @@ def test_an_import_that_a_function_reads_before_a_model_has_its_name(convert_tex
     _, result = convert_text(NAMESAKE.format(named="net", imports="import json as net", between="print(width())"))
 
     assert "    return net.size()\n" in result
+
+
+OWN_STEP = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.ones(2, 1))
+
+    def forward(self, x):
+        return x @ self.table
+
+    {decorator}
+    def step({first}, optimizer, x, y):
+        optimizer.zero_grad()
+        loss = ({first}(x) - y).pow(2).mean() + {first}.table.norm()
+        loss.backward()
+        optimizer.step()
+
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+net = Net()
+optimizer = optim.SGD(net.parameters(), lr=0.1)
+for x, y in loader:
+    net.step({given}optimizer, x, y)
+"""
+
+
+def test_a_static_method_of_the_model_is_handed_the_prepared_one(convert_text):
+    _, result = convert_text(OWN_STEP.format(decorator="@staticmethod", first="model", given="net, "))
+
+    assert "+ accelerator.unwrap_model(model).table.norm()" in result
+
+
+def test_a_method_of_the_model_knows_itself_without_a_wrapper(convert_text):
+    _, result = convert_text(OWN_STEP.format(decorator="", first="self", given=""))
+
+    assert "+ self.table.norm()" in result

@@ -83,3 +83,41 @@ def test_the_cpu_by_name_beside_the_device(changed):
 
 def test_a_loss_shown_by_numpy(changed):
     changed(step=("shown = loss.data.numpy()", "shown = loss.data.cpu().numpy()"))
+
+
+EVALUATED = """
+import numpy as np
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def score(model, rows):
+    {host}
+    return np.mean(ranked)
+
+
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4):
+    optimizer.zero_grad()
+    (model(x.cuda()) - y.cuda()).pow(2).mean().backward()
+    optimizer.step()
+print(score(model, torch.ones(3, 2).cuda()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("host", "is_there"),
+    [
+        ("ranked = model(rows).squeeze(1).cpu().numpy()", True),
+        ("found = model(rows).detach().cpu()\n    ranked = found[:, 0]", True),
+        ("ranked = model(rows)\n    ranked = ranked.cpu()", True),
+        ("ranked = model(rows).cpu()\n    ranked = model(rows)", False),
+        ("ranked = model(rows)\n    if ranked.sum() > 0:\n        ranked = model(rows).cpu()", True),
+    ],
+)
+def test_what_a_name_has_on_the_host_is_not_brought_there_again(convert_text, host, is_there):
+    _, result = convert_text(EVALUATED.format(host=host))
+
+    assert ("np.mean(ranked)" if is_there else "np.mean(ranked.cpu())") in result

@@ -164,3 +164,59 @@ def test_a_model_that_also_runs_where_nothing_has_prepared_it_is_moved(convert_t
 
     assert "self.accelerator.prepare(" in result
     assert ("nn.Linear(2, 1).to(self.device)" in result) is (name in AROUND_TRAINING)
+
+
+SHOWN = """
+import argparse
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self, device):
+        self.device = torch.device(device)
+        self.net = nn.Linear(2, 1).to(self.device)
+        {above}
+        self.loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
+        {below}
+
+    def show(self):
+        with torch.no_grad():
+            print(self.net(torch.ones(1, 2).to(self.device)))
+
+    def describe(self):
+        print(sum(p.numel() for p in self.net.parameters()))
+
+    def train(self):
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            loss = (self.net(x.to(self.device)) - y.to(self.device)).pow(2).mean()
+            loss.backward()
+            self.optimizer.step()
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", default="cuda")
+Trainer(parser.parse_args().device).train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "stays"),
+    [("self.show()", "", True), ("self.describe()", "", False), ("", "self.show()", False)],
+)
+def test_a_method_that_runs_the_model_before_it_is_prepared_needs_it_on_its_device(convert_text, above, below, stays):
+    _, result = convert_text(SHOWN.format(above=above, below=below))
+
+    assert "self.accelerator.prepare(" in result
+    assert ("nn.Linear(2, 1).to(self.device)" in result) is stays
+
+
+def test_a_function_that_runs_the_model_of_its_module_before_it_is_prepared_needs_it_on_its_device(changed):
+    changed(
+        setup="def show():\n    return model(torch.ones(1, 2))",
+        model=("model = nn.Linear(2, 1).cuda()", "model = nn.Linear(2, 1).to(accelerator.device)"),
+        made="show()",
+    )

@@ -377,3 +377,54 @@ def test_a_batch_of_a_plain_size_is_not(convert_text):
     report, _ = convert_text(COUNTED.lstrip().replace("BATCH", "4"))
 
     assert not [finding for finding in report.of(Kind.NOTE) if finding.code == "MIG104"]
+
+
+FOR_SOME_RUNS = """
+import argparse
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def forever(loader):
+    while True:
+        yield from loader
+
+
+def main(args):
+    model = nn.Linear(2, 1)
+    if args.train:
+        loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+        batches = forever(loader)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+    if args.train:
+        for step in range(9):
+            x, y = next(batches)
+            optimizer.zero_grad()
+            loss = (model(x) - y).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            if step == 4:
+                optimizer = optim.SGD(model.parameters(), lr=0.01)
+    print(model(torch.ones(1, 2)))
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--train", action="store_true")
+main(parser.parse_args())
+"""
+
+
+def test_an_optimizer_that_is_made_anew_later_is_prepared_where_there_is_one(convert_text):
+    _, result = convert_text(FOR_SOME_RUNS)
+
+    assert "    if args.train:\n        optimizer = accelerator.prepare(optimizer)\n" in result
+    assert "lr=0.01)\n\n                optimizer = accelerator.prepare(optimizer)\n" in result
+
+
+def test_a_loader_that_only_some_runs_make_is_prepared_there_above_what_keeps_it(convert_text):
+    _, result = convert_text(FOR_SOME_RUNS)
+
+    prepared = "        loader = accelerator.prepare(loader)\n\n        batches = forever(loader)"
+    assert prepared in result
+    assert "    model = accelerator.prepare(model)\n" in result

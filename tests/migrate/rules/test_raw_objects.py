@@ -61,6 +61,19 @@ class Task(nn.Module):
     def forward(self, x):
         return self.inner(x)
 """
+TURNS = """\
+class Turns:
+    def __init__(self, loader):
+        self.batches = self.forever(loader)
+    def __iter__(self):
+        return self
+    def __next__(self):
+        return next(self.batches)
+    def forever(self, loader):
+        while True:
+            for batch in loader:
+                yield batch
+"""
 REFUSED = {
     "a comprehension": ("MIG104", {"make": "loaders = [DataLoader(s) for s in sets]\nloader = loaders[0]"}),
     "a factory with a loop, called twice": ("MIG104", {"make": FACTORY + "loader = make(64)\ntest_loader = make(33)"}),
@@ -79,21 +92,9 @@ REFUSED = {
         },
     ),
     "a function that map() calls": ("MIG104", {"make": "loader, other = map(lambda s: DataLoader(s), sets)"}),
-    "an attribute": (
+    "a model in a dictionary": (
         "MIG104",
-        {
-            "early": "box = Holder(loader)",
-            "epoch": "train(model, box.held, optimizer)\ntrain(model, loader, optimizer)",
-        },
-    ),
-    "a dictionary": ("MIG104", {"early": "box = {'a': loader}", "epoch": "train(model, box['a'], optimizer)"}),
-    "another name": ("MIG104", {"early": "other = loader", "epoch": "train(model, other, optimizer)"}),
-    "a default": (
-        "MIG104",
-        {
-            "early": "def run(it=loader):\n    train(model, it, optimizer)",
-            "epoch": "run()\ntrain(model, loader, optimizer)",
-        },
+        {"early": "box = {'a': model}", "epoch": "train(box['a'], loader, optimizer)\ntrain(model, loader, optimizer)"},
     ),
     "a parameter of no model": (
         "MIG902",
@@ -123,6 +124,53 @@ def test_refused(name):
     report = _report(**holes)
     assert not report.changes
     assert code in {finding.code for finding in report.of(Kind.LEFT)}
+
+
+KEPT = {
+    "an attribute": ("box = Holder(loader)", "train(model, box.held, optimizer)\ntrain(model, loader, optimizer)"),
+    "a dictionary": ("box = {'a': loader}", "train(model, box['a'], optimizer)"),
+    "another name": ("other = loader", "train(model, other, optimizer)"),
+    "a default": ("def run(it=loader):\n    train(model, it, optimizer)", "run()\ntrain(model, loader, optimizer)"),
+    "an iterator": ("rows = iter(loader)", "train(model, rows, optimizer)"),
+    "an object that is run over": (TURNS + "rows = Turns(loader)", "train(model, rows, optimizer)"),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_loader_is_prepared_above_what_keeps_it(name):
+    early, epoch = KEPT[name]
+    (change,) = _report(early=early, epoch=epoch).changes
+    result = change.new.decode()
+
+    assert result.index("loader = accelerator.prepare(loader)") < result.index(early.splitlines()[-1])
+    assert "\nmodel, optimizer = accelerator.prepare(model, optimizer)" in result
+
+
+STEPS = (
+    TURNS
+    + """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+loader = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
+turns = Turns(loader)
+model = nn.Linear(2, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(9):
+    (x,) = next(turns)
+    loss = model(x.cuda()).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+)
+
+
+def test_a_loader_is_prepared_above_an_object_that_is_asked_for_the_next_batch(convert_text):
+    _, result = convert_text(STEPS)
+
+    assert result.index("\nloader = accelerator.prepare(loader)") < result.index("\nturns = Turns(loader)")
+    assert "loss = model(x).mean()" in result
 
 
 def test_a_model_around_the_trained_one_is_prepared():
@@ -181,12 +229,11 @@ def test_a_name_that_is_given_something_else_after_prepare(changed):
     changed(made=look.format("loader"), end=other + look.format("other"))
 
 
-def test_a_name_that_is_given_something_else_under_a_condition(refused):
-    look = "rows = iter(loader)"
-    refused(
-        "MIG104",
-        "rows = iter",
-        made=look,
+def test_a_name_that_is_given_something_else_under_a_condition(changed):
+    changed(
+        model=("model = nn.Linear(2, 1)", "loader = accelerator.prepare(loader)\nmodel = nn.Linear(2, 1)"),
+        made="rows = iter(loader)",
+        prepare="model, optimizer = accelerator.prepare(model, optimizer)",
         end="if len(data) > 3:\n    rows = iter([1])\nx = next(rows)",
     )
 
@@ -280,11 +327,9 @@ RAW_ELSEWHERE = {
     "read through the object": {"end": "for (x,) in solver.loader:\n    print(solver.net(x))"},
     "set up at times": {"build": "if loader:\n            self.build_model()"},
     "read below": {"below": "self.steps = len(loader)"},
-    "iterated above": {"above": "self.batches = iter(loader)", "over": "self.batches"},
     "taken above": {"above": "self.batches = list(loader)", "over": "self.batches"},
     "shown above": {"above": "self.show()"},
     "given by a lambda": {"above": "self.get = lambda: loader", "over": "self.get()"},
-    "under a second name": {"above": "self.again = self.loader", "over": "self.again"},
     "a global": {"over": "loader"},
     "another one later": {"after": "solver.loader = DataLoader(TensorDataset(torch.zeros(8, 2)), batch_size=4)"},
     "set up again": {"end": "solver.build_model()\nsolver.train()"},
@@ -297,6 +342,20 @@ def test_what_an_init_sets_up_and_others_have_raw(convert_text, name):
 
     assert "Accelerator" not in result
     assert any(finding.code == "MIG104" for finding in report.findings)
+
+
+KEPT_BY_THE_OBJECT = {
+    "iterated": {"above": "self.batches = iter(loader)", "over": "self.batches"},
+    "under a second name": {"above": "self.again = self.loader", "over": "self.again"},
+}
+
+
+@pytest.mark.parametrize("name", KEPT_BY_THE_OBJECT)
+def test_a_loader_is_prepared_above_the_object_that_keeps_it(convert_text, name):
+    _, result = convert_text(SOLVER.format(**(SET_UP | KEPT_BY_THE_OBJECT[name])))
+
+    assert result.index("\nloader = accelerator.prepare(loader)") < result.index("\nsolver = Solver(loader)")
+    assert "solver.net, solver.opt = accelerator.prepare(solver.net, solver.opt)" in result
 
 
 ENDLESS = """
