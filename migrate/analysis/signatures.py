@@ -18,6 +18,7 @@ from migrate.analysis.in_hand import are_in_hand
 from migrate.analysis.known import decorators as known
 from migrate.analysis.members import PLAIN, PROPERTIES, decorators
 from migrate.analysis.roles import Role, Value
+from migrate.analysis.syntax import is_only_asked
 from migrate.analysis.units import Call, Class, Function
 
 if TYPE_CHECKING:
@@ -170,9 +171,8 @@ class Signatures:
         """Whether a read leads to no call that is not seen."""
         parents = self._facts.tree(node).parents
         parent = parents.get(node)
-        if node in self._handed_over(unit) or parent in self._handed_over(unit):
-            return True
-        if isinstance(parent, ast.Call) and parent.func is node:
+        handed, is_called = self._handed_over(unit), isinstance(parent, ast.Call) and parent.func is node
+        if is_called or node in handed or parent in handed or is_only_asked(parents, node):
             return True
         if role is Role.CLASS and isinstance(parent, (ast.Attribute, ast.ClassDef, ast.ExceptHandler)):
             return not (isinstance(parent, ast.ClassDef) and node in parent.decorator_list)

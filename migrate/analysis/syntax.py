@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -284,6 +284,18 @@ def is_docstring(statement: ast.stmt) -> bool:
 def is_none(node: ast.expr | None) -> bool:
     """Whether None is written there."""
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_only_asked(parents: Mapping[ast.AST, ast.AST], node: ast.expr) -> bool:
+    """Whether an expression is read for its truth alone, or for whether it is None."""
+    parent = parents.get(node)
+    while isinstance(parent, ast.BoolOp):
+        node, parent = parent, parents.get(parent)
+    if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)):
+        return parent.test is node
+    if isinstance(parent, ast.Compare):
+        return parent.left is node and all(map(is_none, parent.comparators))
+    return isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
 
 
 def same(one: ast.AST, other: ast.AST) -> bool:

@@ -115,7 +115,24 @@ def test_can_change(name, tmp_path):
     assert len(signature.sites) == 1
 
 
+ASKED = {
+    "for its truth": "if not train: ...",
+    "in a part of a test": "while train and other: ...",
+    "in an expression": "x = 1 if train else 2",
+    "whether it is there": "if train is not None: ...",
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_function_that_is_only_asked_for_its_truth_can_change(name, tmp_path):
+    signature = signature_of(tmp_path, "other = 1\ndef train(model): ...\ntrain(1)\n" + ASKED[name])
+
+    assert signature.obstacles == ()
+
+
 CANNOT = {
+    "chosen by its truth": ("other = 1\ndef train(model): ...\ntrain(1)\nrun = train or other", "used as a value"),
+    "one of both": ("def train(model): ...\ntrain(1)\nrun = train if train else None", "used as a value in main.py:4"),
     "never called": ("def train(model): ...", "nothing that was read calls it"),
     "used as a value": ("def train(model): ...\ntrain(1)\nsteps = [train]", "used as a value in main.py:4"),
     "bound in part": (
