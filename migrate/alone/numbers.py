@@ -76,6 +76,16 @@ def rewrite(world: World, scales: Scales, pen: Pen, node: ast.expr) -> list[ast.
     return None
 
 
+def chosen(world: World, node: ast.IfExp) -> str | None:
+    """`get_world_size() if is_initialized() else 1`, where something is made of it.
+
+    Of what is only given a name, or given back, those who read it ask.
+    """
+    kind = world.quantity(node)
+    is_handed_on = isinstance(world.facts.tree(node).parents.get(node), (ast.Assign, ast.AnnAssign, ast.Return))
+    return None if is_handed_on or kind not in VALUES else world.value(kind)
+
+
 def is_written_out(node: ast.expr) -> bool:
     """The `False` of `assert False and "unknown optimizer"`."""
     return isinstance(node, ast.Constant) and isinstance(node.value, bool)

@@ -164,7 +164,7 @@ class Rewriting:
 
     def _expression(self, node: ast.expr) -> None:
         if isinstance(node, ast.IfExp):
-            if (text := self._scales.chosen(node)) is not None:
+            if (text := numbers.chosen(self._world, node) or self._scales.chosen(node)) is not None:
                 self._pen.rewrite(node, text)
                 return
             kept = tests.choose(self._world, self._pen, node)

@@ -82,6 +82,14 @@ KEPT = {
         "if args.distributed:\n        steps = 4 * world_size\n    else:\n        steps = 4",
         f"steps = 4 * {COUNT}",
     ),
+    "asked for in place": (
+        "args.lr = args.lr * (dist.get_world_size() if is_distributed() else 1)",
+        f"args.lr = args.lr * ({COUNT})",
+    ),
+    "asked for in a print": (
+        "print(f'{dist.get_world_size() if args.distributed else 1} processes')",
+        f"accelerator.print(f'{{{COUNT}}} processes')",
+    ),
     "a seed for each": (
         "if args.distributed:\n        torch.manual_seed(3 + dist.get_rank())",
         f"if {COUNT} > 1:\n        torch.manual_seed(3 + accelerator.process_index)",
@@ -101,6 +109,7 @@ def test_numbers_ask_the_accelerator(convert_text, name):
 DIVIDED = {
     "in a branch": "if args.distributed:\n        args.batch_size = int(args.batch_size / world_size)",
     "in place": "if args.distributed:\n        args.batch_size //= world_size",
+    "by what is asked for in place": "args.batch_size //= dist.get_world_size() if args.distributed else 1",
     "always": "args.batch_size = args.batch_size // world_size",
     "always, in place": "args.batch_size //= world_size",
 }
