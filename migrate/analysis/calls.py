@@ -11,7 +11,7 @@ from migrate.analysis.entry import enter, hand, invoke
 from migrate.analysis.factories import twin_of_class
 from migrate.analysis.handing import hand_over, rows_of, waited_for
 from migrate.analysis.iteration import iterate, iterator
-from migrate.analysis.libraries import library
+from migrate.analysis.libraries import inside, library
 from migrate.analysis.members import class_of
 from migrate.analysis.methods import method
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
@@ -280,4 +280,7 @@ def _called(state: State, callee: Value, arguments: Arguments, frame: Frame) -> 
     keeps_rows = callee.role is not Role.CRITERION and any(value.role in ROWS for value in inputs)
     role = Role.SAMPLES if keeps_rows else Role.STATISTIC
     from_loader = {Value(role, value.origin) for value in inputs if value.role in FROM_LOADER}
+    if not from_loader:  # `model([x, y])`: what comes out need not have the rows of what lies in there
+        held = (value for value in inside(state, inputs) if value.role in FROM_LOADER)
+        from_loader = {Value(Role.STATISTIC, value.origin) for value in held}
     return frozenset(from_loader) or tensor(state, arguments)

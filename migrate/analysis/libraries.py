@@ -135,7 +135,7 @@ def _computed(state: State, name: str, arguments: Arguments) -> Values:
     is_tensor = isinstance(state.known.row(name), Computes)
     last = name.rsplit(".", 1)[-1]
     inputs = arguments.all()
-    from_loader = {value for value in _inside(state, inputs) if value.role in FROM_LOADER}
+    from_loader = {value for value in inside(state, inputs) if value.role in FROM_LOADER}
     parameters = handed(inputs)
     if from_loader:
         keeps = is_tensor and not folds(last, arguments)
@@ -151,7 +151,7 @@ def _computed(state: State, name: str, arguments: Arguments) -> Values:
     return frozenset({Value(Role.UNKNOWN, arguments.node, name)}) | parameters
 
 
-def _inside(state: State, values: Values) -> Values:
+def inside(state: State, values: Values) -> Values:
     """The values and, one level deep, what they contain: torch.cat([a, b])."""
     found = values
     for value in values:

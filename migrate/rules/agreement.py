@@ -54,7 +54,7 @@ def agreement(conversion: Conversion, draft: Draft) -> None:
         if each.is_tensor:
             draft.wrap(each.test, f"{accelerator}.gather({{it}}).{each.word}()")
         else:
-            value = "{it}" if _is_bool(each.test) else "bool({it})"
+            value = "{it}" if _is_bool(conversion, each.test) else "bool({it})"
             draft.wrap(each.test, f"{each.word}({accelerator}.gather_for_metrics([{value}]))")
     for loop in conversion.program.training:
         for average in conversion.loops.averaged(loop).edits:
@@ -97,12 +97,19 @@ def _joined(conversion: Conversion, average: Average) -> str:
     return f"sum({accelerator}.gather_for_metrics([{{it}}])){share}"
 
 
-def _is_bool(test: ast.expr) -> bool:
+_IDENTITY = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+
+
+def _is_bool(conversion: Conversion, test: ast.expr) -> bool:
     """Whether a test is True or False as it is written, and neither a tensor nor another value with a truth."""
-    if isinstance(test, ast.BoolOp):
-        return all(_is_bool(value) for value in test.values)
-    if isinstance(test, ast.Compare):
-        return any(_is_number(side) for side in (test.left, *test.comparators))
+    match test:
+        case ast.BoolOp(_, values):
+            return all(_is_bool(conversion, value) for value in values)
+        case ast.Compare(left, operators, comparators):
+            is_identity = all(isinstance(operator, _IDENTITY) for operator in operators)
+            return is_identity or any(_is_number(side) for side in (left, *comparators))
+        case ast.Call():
+            return "builtins.bool" in conversion.facts.called(test)
     return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
 
 

@@ -29,6 +29,16 @@ AGREED = {
             "if any(accelerator.gather_for_metrics([not math.isfinite(loss.item())])):\n    break",
         ),
     },
+    "what is True or False already": {
+        "step": (
+            "if bool(loss == 0):\n    break",
+            "if any(accelerator.gather_for_metrics([bool(loss == 0)])):\n    break",
+        )
+    },
+    "a loss of what the model gives for a list": {
+        "batch": "joint = model([x, y]).mean()",
+        "step": ("if torch.isnan(joint):\n    break", "if accelerator.gather(torch.isnan(joint)).any():\n    break"),
+    },
     "with something that all have": {
         "step": (
             "if epoch and loss.item() > 9:\n    break",

@@ -202,3 +202,11 @@ from torch.utils.data import DataLoader
 for x, y in DataLoader(data):
     index = torch.randperm(8)  #: tensor
     mixed = 0.5 * x + 0.5 * x[index]  #: samples
+
+# === a model that is given parts of a batch in a list
+from torch import nn
+from torch.utils.data import DataLoader
+net = nn.Linear(1, 1)
+for x, y in DataLoader(data):
+    out = net([x.float(), y])  #: statistic
+    rows = net(x, [y])  #: samples
