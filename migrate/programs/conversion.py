@@ -47,6 +47,7 @@ from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.before import earlier
 from migrate.programs.reach.comprehensions import taken_apart
+from migrate.programs.reach.entered import is_of_another_script
 from migrate.programs.reach.outsiders import is_inside_model, units_of
 from migrate.programs.reach.reached import reached
 from migrate.programs.schedule.rates import EitherWay, counted_in_batches, measured_for_epochs, rates, shortened
@@ -244,6 +245,7 @@ def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list
     """
     kept = [use for use in facts.calls_anywhere if use.unit not in units and facts.called(use.node) & DATA_PARALLEL]
     met = reached(facts, units) if kept else ()
+    kept = [use for use in kept if not is_of_another_script(facts, program, use.node)]
     wholes = {use: origins(facts.values(use.node), Role.MODEL) & program.model_origins for use in kept}
     return [
         Refusal(

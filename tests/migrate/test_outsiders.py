@@ -172,6 +172,21 @@ def test_a_wrapper_that_stays_where_others_need_it_refuses_the_program(convert):
     assert "wrapped in DataParallel in common.py:17" in " ".join(output.split())
 
 
+WRAPPED = """
+
+    if __name__ == "__main__":
+        net = nn.DataParallel(get_network(False))
+        net.load_state_dict(torch.load("net.pt"))
+        evaluate(net, [(torch.ones(4, 8), torch.zeros(4))], "cpu")
+"""
+
+
+def test_a_wrapper_that_only_another_script_puts_on_when_it_is_run_stays(convert):
+    _, after = convert(["."], train=TRAIN, common=COMMON + WRAPPED)
+    assert "accelerator.backward(loss)" in after["train"]
+    assert "net = nn.DataParallel(get_network(False))" in after["common"]
+
+
 def test_a_function_whose_callees_alone_speak_is_left(convert):
     common = (
         COMMON

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, is_main_guard, is_none
-from migrate.analysis.units import Function, module_of
-from migrate.programs.reach.entered import entered_from
+from migrate.analysis.syntax import FUNCTIONS, is_none
+from migrate.analysis.units import Function
+from migrate.programs.reach.entered import is_of_another_script
 from migrate.programs.values.always import holds_by_default, is_always_run
 from migrate.programs.values.sources import called_by_name
 
@@ -100,22 +100,13 @@ def _is_after(facts: Facts, program: Program, node: ast.AST, seen: frozenset[int
             return getattr(node, "lineno", 0) > (outermost.end_lineno or 0)
     if not isinstance(unit, Function) or id(unit) in seen:
         return False
-    calls = [call.node for call in facts.callers(unit) if not _is_of_another_script(facts, program, call.node)]
+    calls = [call.node for call in facts.callers(unit) if not is_of_another_script(facts, program, call.node)]
     return bool(calls) and all(_is_after(facts, program, call, seen | {id(unit)}) for call in calls)
-
-
-def _is_of_another_script(facts: Facts, program: Program, node: ast.AST) -> bool:
-    """Whether code runs only when another file is the program."""
-    guards = (above for above in facts.tree(node).up(node) if isinstance(above, ast.If))
-    mains = {program.module}
-    if program.start is not None:
-        mains |= {module_of(program.start), *entered_from(facts, program.start)}
-    return facts.module(node) not in mains and any(map(is_main_guard, guards))
 
 
 def _is_only_in_others(facts: Facts, program: Program, node: ast.AST, seen: frozenset[int]) -> bool:
     """Whether every way to some code begins in another script, which a file of both imports."""
-    if _is_of_another_script(facts, program, node):
+    if is_of_another_script(facts, program, node):
         return True
     unit = facts.unit(node)
     if not isinstance(unit, Function) or id(unit) in seen:
