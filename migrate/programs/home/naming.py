@@ -307,7 +307,21 @@ def _quoted(facts: Facts, node: ast.AST, key: str) -> str:
 def _is_alone(facts: Facts, found: Iterable[ast.AST], holders: Iterable[ast.AST], key: str) -> bool:
     """Whether nothing else holds objects: it would go on with those that are not prepared."""
     known = {(holder, key) for holder in holders}
-    return all(facts.singles.holders(origin) <= known for origin in found)
+    others = (other for origin in found for other, _ in facts.singles.holders(origin) - known)
+    return all(_is_taken_apart(facts, other) for other in others)
+
+
+def _is_taken_apart(facts: Facts, holder: ast.AST) -> bool:
+    """Whether a tuple is only on its way: `return train_loader, test_loader`, to where each has a name of its own."""
+    is_given = isinstance(holder, ast.Tuple) and isinstance(facts.tree(holder).parents[holder], ast.Return)
+    return is_given and holder not in facts.once(_kept)
+
+
+def _kept(facts: Facts) -> frozenset[ast.AST]:
+    """Where the containers were made that have names, or that functions are given."""
+    bound = (binding.values for binding in facts.bindings)
+    given = (values for unit in facts.functions for values in unit.parameters.values())
+    return frozenset(origin for values in (*bound, *given) for origin in origins(values, Role.CONTAINER))
 
 
 def _is_begun(facts: Facts, held: Mapping[str, Values], loaders: set[ast.AST]) -> bool:

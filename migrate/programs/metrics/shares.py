@@ -16,6 +16,7 @@ from migrate.programs.metrics.averages import Averages, Averaging
 from migrate.programs.metrics.joining import joined_below
 from migrate.programs.metrics.joins import apart, fed
 from migrate.programs.metrics.trail import Trail
+from migrate.programs.training.phases import evaluating
 from migrate.programs.values.accumulators import appended, is_own, statements_after
 from migrate.programs.values.kept import FILLING, filled, place_of
 
@@ -242,15 +243,19 @@ def _own_names(
     facts: Facts, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
 ) -> set[str]:
     kept: set[str] = set()
+    whole = evaluating(facts, loop)  # there each process sees all batches
     for node in walk(loop.node):
+        if node in whole:
+            continue
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 kept |= {n.id for n in walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             if any(is_own(facts, loop, n) for n in walk(node.value) if isinstance(n, ast.expr)):
                 kept.add(node.target.id)
-    kept |= {name for name, added in appended(facts, loop).items() if any(is_own(facts, loop, v) for v in added)}
-    kept |= _own_places(facts, loop, loop.node) | apart(facts, loop, joined).keys()
+    shared = {name: [v for v in added if v not in whole] for name, added in appended(facts, loop).items()}
+    kept |= {name for name, added in shared.items() if any(is_own(facts, loop, value) for value in added)}
+    kept |= _own_places(facts, loop, loop.node, whole) | apart(facts, loop, joined).keys()
     return kept - {accumulator.name for accumulator in accumulated if not _is_read_early(accumulator)}
 
 
@@ -277,13 +282,13 @@ def _is_read_early(accumulator: Accumulator) -> bool:
     )
 
 
-def _own_places(facts: Facts, loop: LoopFact, root: ast.AST) -> set[str]:
+def _own_places(facts: Facts, loop: LoopFact, root: ast.AST, whole: frozenset[ast.AST] = frozenset()) -> set[str]:
     """Attributes and items that get something of a loop's batches in code of it, as they are written: `self.losses`.
 
     Of an item whose key is not written out, and of what a name is filled with, it is what holds them.
     """
     found: set[str] = set()
-    for node in walk(root):
+    for node in (node for node in walk(root) if node not in whole):
         if isinstance(node, ast.Assign):
             pairs = [(target, node.value) for target in node.targets if not isinstance(target, ast.Name)]
         elif isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Name):

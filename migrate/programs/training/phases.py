@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, writes
+from migrate.analysis.syntax import FUNCTIONS, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.sources import Given, Sources
 
@@ -207,6 +207,27 @@ class Phases:
                 return []
             parts = [self.constants(expression, depth - 1) for expression in given.expressions]
         return [value for part in parts for value in part] if all(parts) else []
+
+
+def evaluating(facts: Facts, loop: LoopFact) -> frozenset[ast.AST]:
+    """What of a loop that trains and evaluates by turns runs only where it evaluates: `if phase == "val":`."""
+    fact = Phases(facts).of(loop)
+    if fact.phase is not Phase.MIXED or fact.flag is None or not fact.flag.complete:
+        return frozenset()
+    asked = [node for node in walk(loop.node) if isinstance(node, ast.If)]
+    blocks = (block for node in asked for block in _not_trained(fact.flag, node))
+    return frozenset(node for block in blocks for statement in block for node in walk(statement))
+
+
+def _not_trained(flag: Flag, branch: ast.If) -> Iterator[list[ast.stmt]]:
+    """The sides of a branch that are not taken for any value by which the loop trains."""
+    text = ast.unparse(flag.subject)
+    subject = next((n for n in ast.walk(branch.test) if isinstance(n, ast.expr) and ast.unparse(n) == text), None)
+    held = {truth(branch.test, subject, value) for value in flag.trains} if subject is not None else set()
+    if held == {False}:
+        yield branch.body
+    elif held == {True}:
+        yield branch.orelse
 
 
 def _subjects(test: ast.expr) -> Iterator[ast.expr]:

@@ -81,3 +81,65 @@ def test_phases_that_are_not_written_out_are_refused(decide):
     _, conversion = decide(_program(phases="names"))
 
     assert conversion is None
+
+
+MADE = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+def make_loaders():
+    train_loader = DataLoader(data, batch_size=4)
+    held = DataLoader(other, batch_size=4)
+    return train_loader, held
+
+def main():
+    {made}
+    loaders = {{"train": train_loader, "val": held}}
+    net = nn.Linear(1, 1)
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    best = 0.0
+    for epoch in range(3):
+        for phase in ["train", "val"]:
+            found = []
+            for x, y in loaders[phase]:
+                with torch.set_grad_enabled(phase == "train"):
+                    out = net(x)
+                    if phase == {kept}:
+                        found.extend([row for row in out.detach().cpu().numpy()])
+                    if phase == "train":
+                        out.sum().backward()
+                        opt.step()
+            if phase == {kept}:
+                score = score_of(found)
+                if score > best:
+                    best = score
+                    torch.save(net.state_dict(), "best.pt")
+
+main()
+"""
+UNPACKED = "train_loader, held = make_loaders()"
+
+
+def test_loaders_of_a_dictionary_that_a_function_makes_together(decide):
+    program, conversion = decide(MADE.format(made=UNPACKED, kept='"val"'))
+
+    assert not program.refusals
+    assert [named.target for named in conversion.placement.stages.first.objects] == ['loaders["train"]', "net", "opt"]
+
+
+def test_loaders_that_a_tuple_goes_on_holding_are_refused(decide):
+    kept = "both = make_loaders()\n    train_loader, held = both"
+    program, conversion = decide(MADE.format(made=kept, kept='"val"'))
+
+    assert conversion is None
+    assert {refusal.code for refusal in program.refusals} == {"MIG901"}
+
+
+@pytest.mark.parametrize(("kept", "is_share"), [('"val"', False), ('"train"', True)])
+def test_what_the_last_batch_gives_is_a_share_where_that_is_trained_on(decide, kept, is_share):
+    collected = "found.extend([row for row in out.detach().cpu().numpy()])"
+    text = MADE.format(made=UNPACKED, kept=kept).replace(collected, "found = out.detach().cpu().numpy()")
+    program, _ = decide(text)
+
+    assert {refusal.code for refusal in program.refusals} == ({"MIG122"} if is_share else set())
