@@ -6,6 +6,7 @@ counts as the project's own when it lies below the project's top folder and not 
 
 from __future__ import annotations
 
+import ast
 import re
 import tokenize
 from dataclasses import dataclass, field, replace
@@ -21,8 +22,7 @@ from migrate.source.reach import TRAINS, imported_names, leading_to_training
 from migrate.source.search import SearchPath, added_folders, roots_of, script_path, top_of
 
 if TYPE_CHECKING:
-    import ast
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from migrate.source.notebook import Notebook
 
@@ -293,10 +293,24 @@ class Project:
         return self._paths[key]
 
     def _own_path(self, file: SourceFile) -> SearchPath:
-        has_additions = file.real is not None and b"sys.path" in file.content and file.error is None
-        added = added_folders(file.tree, file.real, self.disk) if has_additions and file.real is not None else ()
+        added = (*self._added(file), *(folder for beside in self._set_up_by(file) for folder in self._added(beside)))
         is_script = file.notebook is not None or b"__main__" in file.content
         return script_path(file.folder, self._roots_of(file.folder), added, self.disk, is_script=is_script)
+
+    def _added(self, file: SourceFile) -> tuple[Path, ...]:
+        """What a file adds to `sys.path`."""
+        if file.real is None or file.error is not None or b"sys.path" not in file.content:
+            return ()
+        return added_folders(file.tree, file.real, self.disk)
+
+    def _set_up_by(self, file: SourceFile) -> Iterator[SourceFile]:
+        """The modules beside a file that it imports as a whole, which may add to the path of both: `import _paths`."""
+        names = self._names_in(file.folder) if file.real is not None and file.error is None else frozenset[str]()
+        for node in file.tree.body if names else ():
+            for alias in node.names if isinstance(node, ast.Import) else ():
+                beside = file.folder / f"{alias.name}.py"
+                if beside.name in names and (found := self._load(beside, (file.folder,))) is not None:
+                    yield found
 
     def _find(self, place: Path, parts: tuple[str, ...]) -> Path | None:
         """The path of a module below a folder: a package comes before a module of the same name, as in Python."""

@@ -94,11 +94,12 @@ def added_folders(tree: ast.Module, real: Path, disk: Disk) -> tuple[Path, ...]:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             if (path := _path(node.value, known)) is not None:
                 known[node.targets[0].id] = path
-    paths = (_path(node, known) for added in _additions(tree) for node in added)
+    named = (node for added in (*_additions(tree), *_handed(tree)) for node in added)
+    paths = (_path(node, known) for node in named)
     return _unique(folder for path in paths if path is not None for folder in _folders(path, real.parent, disk))
 
 
-def _additions(tree: ast.Module) -> Iterator[list[ast.expr]]:
+def _additions(tree: ast.AST) -> Iterator[list[ast.expr]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is_sys_path(node.func.value):
             if node.func.attr in ("append", "insert"):
@@ -111,6 +112,20 @@ def _additions(tree: ast.Module) -> Iterator[list[ast.expr]]:
             isinstance(node, ast.Assign) and any(map(_is_sys_path, node.targets)) and isinstance(node.value, ast.BinOp)
         ):
             yield [*getattr(node.value.left, "elts", []), *getattr(node.value.right, "elts", [])]
+
+
+def _handed(tree: ast.Module) -> Iterator[list[ast.expr]]:
+    """What calls hand to a function of the file that puts its only parameter there: `add_path(folder)`."""
+    adding = {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and len(node.args.args) == 1
+        for added in _additions(node)
+        if any(isinstance(each, ast.Name) and each.id == node.args.args[0].arg for each in added)
+    }
+    for node in ast.walk(tree) if adding else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in adding:
+            yield node.args[:1]
 
 
 def _is_sys_path(node: ast.expr) -> bool:

@@ -301,6 +301,42 @@ from torch import nn
 def make():
     return nn.Linear(1, 1)
 
+# === a folder that a module beside the script adds to the path when it is imported
+# --- run/train.py
+import _paths
+from nets import make
+net = make()  #: model@shared/nets.py:3
+# --- run/_paths.py
+import os.path as osp
+import sys
+def add_path(path):
+    if path not in sys.path:
+        sys.path.insert(0, path)
+here = osp.dirname(__file__)
+shared = osp.join(here, "..", "shared")
+add_path(shared)
+# --- shared/nets.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
+# === a folder that another function of that kind is given
+# --- run/train.py
+import _paths
+from nets import make
+net = make()  #: unknown object
+# --- run/_paths.py
+import sys
+def add_path(path, name):
+    sys.path.insert(0, name)
+def told(path):
+    print(path)
+told("../shared")
+# --- shared/nets.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
 # === a module by its name
 # --- main.py
 import importlib, torch
