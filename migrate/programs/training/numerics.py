@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
 
 _LIKE_ANY = ("apex.normalization.", "apex.optimizers.Fused", "apex.mlp.", "apex.contrib.")
+_PRECISION = ("apex.amp.", "apex.fp16_utils.")
 IN_HALF = "the parameters of the model are in float16, and so are what steps and averages do with them"
 WAY_OUT = "leave the parameters in float32 and start the converted script with --mixed_precision fp16"
 _HALF = frozenset({"torch.float16", "torch.half"})
@@ -28,16 +29,20 @@ def numerics(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     modules = {loop.unit.module for loop in program.training} | {program.module}
     for module in modules:
         for node in () if is_told else facts.tree(module.tree).nodes:
-            if isinstance(node, ast.Call) and any(map(_is_apex, facts.called(node) - SYNCHRONIZING)):
-                yield Refusal(
-                    node,
-                    "MIG106",
-                    "the program uses apex",
-                    "take apex out and start the converted script with --mixed_precision fp16",
-                )
+            if isinstance(node, ast.Call):
+                names = sorted(filter(_is_apex, facts.called(node) - SYNCHRONIZING))
+                yield from (_unknown(node, name) for name in names[:1])
     for call in _halved(facts, program):
         if not is_option(facts, call):
             yield Refusal(call, "MIG106", IN_HALF, WAY_OUT)
+
+
+def _unknown(call: ast.Call, name: str) -> Refusal:
+    if name.startswith(_PRECISION):
+        way_out = "take apex out and start the converted script with --mixed_precision fp16"
+        return Refusal(call, "MIG106", "the program uses apex", way_out)
+    why = f"{name}() is not known here: what it does with gradients and steps is not seen"
+    return Refusal(call, "MIG106", why, "use an optimizer of torch.optim, or one that derives from its Optimizer")
 
 
 def halved_by_choice(facts: Facts, program: Program) -> list[ast.Call]:

@@ -275,3 +275,8 @@ def test_refused(refused_text, name):
     start, step, mention = REFUSED[name]
     source = program(start, step).replace(OPTION, OPTION + 'parser.add_argument("--half", default="O3")\n')
     refused_text(source, "MIG106", AT.get(name, start[start.index("amp.") :] if "amp." in start else ""), [mention])
+
+
+def test_what_apex_does_beside_its_precision_is_named(refused_text):
+    start = "from apex.parallel.LARC import LARC\noptimizer = LARC(optimizer)"
+    refused_text(program(start, "loss.backward()"), "MIG106", "LARC(optimizer)", ["apex.parallel.LARC.LARC()"])
