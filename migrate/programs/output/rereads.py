@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.units import Function
+from migrate.analysis.syntax import LOOPS, walk
+from migrate.analysis.units import Function, Module
 from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
 from migrate.programs.reach.reached import uses_reached
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Use
+    from migrate.analysis.syntax import Tree
     from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
 
@@ -58,7 +61,9 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
             trained = is_load or all(unit is not use.unit for _, unit in writes)
             places = _places(voice, use.node, use.unit, _DEEPEST, trained=trained)
             found.update(dict.fromkeys(places if is_own else (_above_loops(conversion, place) for place in places)))
-    return _needed(conversion, found, (write for each in written.values() for write in each))
+    writing = _writing(conversion, [write for each in written.values() for write in each])
+    followed = (place for place in found if _may_follow(conversion, place, writing))
+    return _needed(conversion, followed, writing)
 
 
 def _written(conversion: Conversion) -> Iterator[tuple[str, list[Write]]]:
@@ -175,11 +180,41 @@ def _above_loops(conversion: Conversion, statement: ast.stmt) -> ast.stmt:
     return statement
 
 
-def _needed(conversion: Conversion, found: Iterable[ast.stmt], writes: Iterable[Write]) -> list[ast.stmt]:
+def _may_follow(conversion: Conversion, place: ast.AST, writing: dict[Unit, list[ast.AST]]) -> bool:
+    """Whether something may have been written when the program comes to a place: not in the other branch, nor below."""
+    facts, unit = conversion.facts, conversion.facts.unit(place)
+    tree = facts.tree(place)
+    if any(_may_precede(tree, node, place) for node in writing.get(unit, ()) if node not in walk(place)):
+        return True
+    if isinstance(unit, Module):
+        return False
+    callers = facts.callers(unit) if facts.callers_known(unit) else []
+    if len(callers) != 1 or any(True for _ in facts.tree(callers[0].node).loops(callers[0].node)):
+        return True  # an earlier call has written
+    return _may_follow(conversion, callers[0].node, writing)
+
+
+def _may_precede(tree: Tree, earlier: ast.AST, later: ast.AST) -> bool:
+    """Whether one place of a function may be run before another one."""
+    above = list(tree.up(earlier))
+    for node in itertools.chain([later], tree.up(later)):
+        if node in above:
+            loops = isinstance(node, LOOPS) or any(True for _ in tree.loops(node))
+            return loops or (earlier.lineno < later.lineno and not _parts(tree, node, earlier, later))  # type: ignore[attr-defined]
+    return True
+
+
+def _parts(tree: Tree, above: ast.AST, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two places stand in the two branches of an `if`."""
+    if not isinstance(above, ast.If):
+        return False
+    blocks = (above.body, above.orelse)
+    return all(tree.in_block(node, block) is not None for node, block in zip((one, other), blocks, strict=True))
+
+
+def _needed(conversion: Conversion, found: Iterable[ast.stmt], writing: dict[Unit, list[ast.AST]]) -> list[ast.stmt]:
     """Of several statements in one block the first, and those before which something is written anew."""
-    lines: dict[Unit, list[int]] = {}
-    for unit, line in _writing(conversion, list(writes)):
-        lines.setdefault(unit, []).append(line)
+    lines = {unit: [node.lineno for node in nodes] for unit, nodes in writing.items()}  # type: ignore[attr-defined]
     last: dict[int, ast.stmt] = {}
     needed = []
     for statement in sorted(found, key=lambda s: (conversion.facts.file(s).path, s.lineno)):
@@ -191,14 +226,17 @@ def _needed(conversion: Conversion, found: Iterable[ast.stmt], writes: Iterable[
     return needed
 
 
-def _writing(conversion: Conversion, writes: list[Write]) -> Iterator[tuple[Unit, int]]:
-    """The lines that write, and those that call what does."""
-    yield from ((unit, call.lineno) for call, unit in writes)
-    waiting: list[Unit] = [unit for _, unit in writes]
+def _writing(conversion: Conversion, writes: list[Write]) -> dict[Unit, list[ast.AST]]:
+    """What writes in each unit, and what calls something that does."""
+    found: dict[Unit, list[ast.AST]] = {}
+    for call, unit in writes:
+        found.setdefault(unit, []).append(call)
+    waiting = list(found)
     seen: set[Unit] = set()
     while waiting:
         unit = waiting.pop()
-        for call in conversion.facts.callers(unit) if isinstance(unit, Function) and unit not in seen else ():
-            yield call.caller, call.node.lineno
-            waiting.append(call.caller)
+        for caller in conversion.facts.callers(unit) if isinstance(unit, Function) and unit not in seen else ():
+            found.setdefault(caller.caller, []).append(caller.node)
+            waiting.append(caller.caller)
         seen.add(unit)
+    return found

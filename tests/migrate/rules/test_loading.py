@@ -416,3 +416,48 @@ def test_a_function_that_reads_what_it_has_written_waits_in_between(convert_text
 
     assert "    accelerator.wait_for_everyone()\n    with open(path) as file:\n" in result
     assert '    accelerator = Accelerator()\n    rows = prepared("rows.json", accelerator)\n' in result
+
+
+EITHER_OR = """
+import sys
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main(mode):
+    loader = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    if mode == "train":
+        for (x,) in loader:
+            optimizer.zero_grad()
+            model(x).pow(2).mean().backward()
+            optimizer.step()
+        torch.save(model.state_dict(), "m.pt")
+    else:
+        model.load_state_dict(torch.load("m.pt"))
+        print("loaded")
+
+
+main(sys.argv[1])
+"""
+OTHERWISE = '    else:\n        model.load_state_dict(torch.load("m.pt"))\n        print("loaded")\n'
+BELOW = '    if mode == "test":\n        model.load_state_dict(torch.load("m.pt"))\n        print("loaded")\n'
+IN_TURNS = 'for mode in ("train", "test"):\n    main(mode)\n'
+
+
+@pytest.mark.parametrize(
+    ("source", "waits"),
+    [
+        (EITHER_OR, 0),
+        (EITHER_OR.replace(OTHERWISE, BELOW), 1),
+        (EITHER_OR.replace("main(sys.argv[1])\n", IN_TURNS), 1),
+    ],
+    ids=["in the other branch", "beside it", "in another round"],
+)
+def test_what_only_the_other_branch_writes_is_not_waited_for(convert_text, source, waits):
+    _, result = convert_text(source)
+
+    assert "accelerator.backward(" in result
+    assert result.count("wait_for_everyone") == waits
