@@ -185,7 +185,7 @@ def _turn(conversion: Conversion, loop: LoopFact) -> Turning | Flagged | None:
 
 
 def _join_meters(conversion: Conversion, draft: Draft, after: ast.stmt, joined: list[Join]) -> None:
-    draft.after(after, "\n".join(_meters_joined(conversion, after, joined)))
+    draft.after(after, draft.quoted(after, "\n".join(_meters_joined(conversion, after, joined))))
 
 
 def _meters_joined(conversion: Conversion, after: ast.stmt, joined: list[Join]) -> list[str]:

@@ -51,6 +51,10 @@ def joins(facts: Facts, meters: Meters, loop: LoopFact) -> Iterator[Join]:
         reading = [n for n in _reading(facts, loop, target) if not _feeds(facts, n, meter)]
         inside = [n for n in reading if _is_within(facts, n, anchor)]
         is_read_early = any(not _is_within(facts, n, loop.node) for n in inside)
+        if any(
+            isinstance(n, ast.Name) and not _is(n, target) for n in inside
+        ):  # who goes over all items may reset them
+            continue
         if sums and derived is not None and _is_read_after(facts, reading, anchor, target) and not is_read_early:
             if not any(_resets(facts, n, meter) for n in inside):
                 yield Join(target, anchor, sums, derived, bool(inside))
@@ -128,11 +132,32 @@ def _set_up_before(facts: Facts, loop: LoopFact, target: str, meter: Meter) -> a
 
 def _sets_up(statement: ast.stmt, target: str, meter: Meter) -> bool:
     if isinstance(statement, ast.Assign):
-        return any(ast.unparse(node) == target for to in statement.targets for node in walk(to))
+        is_set = any(ast.unparse(node) == target for to in statement.targets for node in walk(to))
+        return is_set or _makes_item(statement, target)
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         return isinstance(function, ast.Attribute) and function.attr in meter.resets and _is(function.value, target)
     return False
+
+
+def _makes_item(statement: ast.Assign, target: str) -> bool:
+    """`meters = {"loss": Meter()}`, for `meters["loss"]`."""
+    item, made = _item(target), statement.value
+    if (
+        item is None
+        or not isinstance(made, ast.Dict)
+        or not any(_is(to, ast.unparse(item.value)) for to in statement.targets)
+    ):
+        return False
+    pairs = zip(made.keys, made.values, strict=True)
+    return any(key is not None and same(key, item.slice) and isinstance(value, ast.Call) for key, value in pairs)
+
+
+def _item(target: str) -> ast.Subscript | None:
+    """The item of a dictionary that has a name, under a key that is written out."""
+    node = ast.parse(target, mode="eval").body
+    is_item = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)
+    return node if is_item and isinstance(node, ast.Subscript) else None
 
 
 def _is(node: ast.expr, target: str) -> bool:
@@ -140,15 +165,22 @@ def _is(node: ast.expr, target: str) -> bool:
 
 
 def _reading(facts: Facts, loop: LoopFact, target: str) -> Iterator[ast.expr]:
-    """Where the meter is read: in its function; an attribute of the object itself in the whole class."""
-    unit = loop.unit
-    is_attribute = "." in target
+    """Where the meter is read: in its function; an attribute of the object itself in the whole class.
+
+    An item is read, too, where its dictionary is, other than for an item.
+    """
+    unit, item = loop.unit, _item(target)
+    is_attribute = item is None and "." in target
     roots: list[ast.AST] = list(facts.own(unit))
     if is_attribute and isinstance(unit, Function) and unit.owner is not None:
         roots = list(walk(unit.owner.node))
+    kind = ast.Subscript if item is not None else ast.Attribute if is_attribute else ast.Name
     for node in roots:
-        if isinstance(node, ast.Attribute if is_attribute else ast.Name) and isinstance(node.ctx, ast.Load):
-            if _is(node, target):
+        if isinstance(node, kind) and isinstance(node.ctx, ast.Load) and _is(node, target):
+            yield node
+        elif item is not None and isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            above = facts.tree(node).parents[node]
+            if same(node, item.value) and not (isinstance(above, ast.Subscript) and above.value is node):
                 yield node
 
 

@@ -20,7 +20,14 @@ EACH = "for k, v in {'loss': loss, 'mean': output.mean()}.items():\n    "
 KEPT = {
     "meters by key": ("defaultdict(Meter)", EACH + "kept[k].update(v.item())", "[m.average() for m in kept.values()]"),
     "a list of meters": ("[Meter()]", "for k in (0,):\n    kept[k].update(loss.item())", "[m.average() for m in kept]"),
-    "meters by names": ("{'a': Meter()}", "kept['a'].update(loss.item())", "[m.average() for m in kept.values()]"),
+    "meters that a step goes over": (
+        "{'a': Meter()}",
+        "kept['a'].update(loss.item())\nfor m in kept.values():\n    m.average()",
+        "[m.average() for m in kept.values()]",
+    ),
+    "one meter under two names": (
+        "dict.fromkeys('ab', Meter())", "kept['a'].update(loss.item())", "[m.average() for m in kept.values()]"
+    ),
     "sums": ("defaultdict(float)", EACH + "kept[k] += v.item()", "kept"),
     "lists": ("defaultdict(list)", EACH + "kept[k].append(v.item())", "{k: np.mean(v) for k, v in kept.items()}"),
     "an array": ("np.zeros(8)", "kept[step] = loss.item()\nstep += 1", "kept.mean()"),
@@ -63,3 +70,14 @@ def test_what_can_be_averaged_is_averaged_as_it_is_put_there(convert_text, progr
     _, result = convert_text(programs({**given, "epoch": epoch})[0])
 
     assert "kept[epoch].append(accelerator.reduce(loss.item(), reduction='mean'))" in result
+
+
+@pytest.mark.parametrize("shown", ["kept['a'].average()", "[m.average() for m in kept.values()]"])
+def test_meters_that_are_made_under_their_names_are_joined(convert_text, programs, shown):
+    step = "kept['a'].update(loss.item())\nkept['b'].update(output.mean().item())"
+    made = {"imports": METER, "start": "kept = {'a': Meter(), 'b': Meter()}", "step": step}
+    report, result = convert_text(programs({**made, "epoch": f"print({shown})\nprint(kept['b'].average())"})[0])
+
+    joined = "meter.sum, meter.count = accelerator.reduce((meter.sum, meter.count))"
+    assert f"    for meter in (kept['a'], kept['b']):\n        {joined}\n" in result
+    assert not [f for f in report.findings if "read after this loop" in f.message]
