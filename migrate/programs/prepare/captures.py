@@ -17,6 +17,7 @@ from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.reached import reached
+from migrate.programs.training.gradients_off import without_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -219,7 +220,10 @@ def _only_asks(facts: Facts, loop: ast.For | ast.AsyncFor | ast.comprehension) -
 
 
 def called_around(facts: Facts, program: Program, units: Collection[Unit]) -> Iterator[Refusal]:
-    """A model that is not prepared is called, and contains the one that is: that is not called itself."""
+    """A model that is not prepared is called, and contains the one that is: that is not called itself.
+
+    Where no gradients flow, there are none to share: a sampler around the model that another one trains.
+    """
     mine = program.model_origins
     seen: dict[ast.AST, bool] = {}
     for use in facts.calls:
@@ -229,7 +233,7 @@ def called_around(facts: Facts, program: Program, units: Collection[Unit]) -> It
         for origin in origins(values, Role.MODEL) - mine:
             if origin not in seen:
                 seen[origin] = bool((facts.parts([origin]) | _given(facts, origin)) & mine)
-            if seen[origin]:
+            if seen[origin] and not without_gradients(facts, use.node):
                 yield Refusal(
                     use.node,
                     "MIG119",

@@ -14,6 +14,7 @@ from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Function, Module
 from migrate.programs.reach.entered import entered_from
 from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.training.gradients_off import without_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,12 +52,12 @@ def _tried_out(facts: Facts, models: set[ast.AST], training: tuple[LoopFact, ...
 
 
 def _run(facts: Facts, loops: Loops, training: tuple[LoopFact, ...]) -> Iterator[ast.AST]:
-    """Where the models were made that the steps of a program call."""
+    """Where the models were made that the steps of a program call, other than to look at what they give."""
     for loop in training:
         units = [unit for unit in loops.updates.functions(loop.node) if not is_inside_model(facts, unit)]
         for root in (loop.node, *(unit.node for unit in units)):
             for node in ast.walk(root):
-                if isinstance(node, ast.Call):
+                if isinstance(node, ast.Call) and not without_gradients(facts, node):
                     yield from origins(facts.values(node.func), Role.MODEL)
 
 

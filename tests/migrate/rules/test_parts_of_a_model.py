@@ -1,4 +1,4 @@
-"""Optimizers that are given parts of a model by the model's name: the model is prepared, of which only methods run."""
+"""Optimizers that are given parts of a model by its name, or a model that others contain: what runs is prepared."""
 
 AGENT = """
 import torch
@@ -50,3 +50,58 @@ def test_both_models_of_which_an_optimizer_has_parts_are_prepared(convert_text):
         source.replace("        self.policy = ActorCritic()", f"{old}        self.policy = ActorCritic()")
     )
     assert "self.policy_old, self.policy, self.optimizer = self.accelerator.prepare(" in result
+
+
+CONTAINED = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+class Losses(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        return (self.model(x) - x).pow(2)
+
+class Sampler(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        for _ in range(3):
+            x = x - self.model(x)
+        return x
+
+def endless(loader):
+    while True:
+        for (x,) in iter(loader):
+            yield x
+
+batches = endless(DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4))
+net = nn.Linear(2, 2)
+optimizer = optim.SGD(net.parameters(), lr=0.1)
+losses, sampler = Losses(net), Sampler(net)
+for step in range(20):
+    loss = losses(next(batches)).mean()
+    {sample}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_model_that_only_shows_what_the_one_in_it_has_learnt_stays_beside_it(convert_text):
+    sample = "with torch.no_grad():\n        print(sampler(torch.ones(1, 2)))"
+    _, result = convert_text(CONTAINED.format(sample=sample))
+
+    assert "losses, optimizer = accelerator.prepare(losses, optimizer)" in result
+    assert "accelerator.print(sampler(torch.ones(1, 2" in result
+    assert "net.parameters()" in result
+
+
+def test_two_models_that_are_trained_around_one(refused_text):
+    sample = "loss = loss + sampler(torch.ones(1, 2)).mean()"
+    refused_text(CONTAINED.format(sample=sample), "MIG119", "losses(next(batches))", ["contains the one"])
