@@ -81,6 +81,7 @@ def _child(place: tuple[str, str], arguments: tuple[Any, ...], variables: dict[s
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", "Guards may run slower on Python 3.13.0", RuntimeWarning)
             answer = (True, _load(*place)(*arguments))
         sender.send_bytes(pickle.dumps(answer))  # not send(), which shares the memory of tensors with a dead process
     except BaseException:  # noqa: BLE001  whatever it is, the test shows it

@@ -22,10 +22,10 @@ def init(worker):
     random.seed(worker)
 
 
-def drawn(worker_init_fn=None, is_prepared=True):
+def drawn(is_seeding=False, is_prepared=True):
     torch.manual_seed(1)
     random.seed(1)
-    settings = {"num_workers": 1, "multiprocessing_context": "fork", "worker_init_fn": worker_init_fn}
+    settings = {"num_workers": 1, "multiprocessing_context": "fork", "worker_init_fn": init if is_seeding else None}
     loader = DataLoader(Noisy(), batch_size=2, shuffle=True, **settings)
     if is_prepared:
         loader = Accelerator(cpu=True).prepare(loader)
@@ -48,6 +48,6 @@ def test_each_process_draws_its_own():
 
 @pytest.mark.parametrize("size", [2])
 def test_what_the_program_seeds_by_itself_stays(size):
-    first, second = run_ranks(drawn, size, init)
+    first, second = run_ranks(drawn, size, True)
 
     assert [batch[2] for batch in first] == [batch[2] for batch in second]
