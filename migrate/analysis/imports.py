@@ -167,9 +167,12 @@ def anything(state: State, module: Module, frame: Frame) -> Values:
 
 
 def imported_by_name(state: State, arguments: Arguments, frame: Frame) -> Values:
-    """`importlib.import_module(name)`: the module, or every one of the package where the name is not known."""
+    """`importlib.import_module(name)`: the module, or every one of the package where the name is not known.
+
+    Of a name without a package: every one of the folders that the program has added to `sys.path`.
+    """
     found: Values = NOTHING
-    for text in (value.name for value in arguments.at(0, "name") if value.role is Role.TEXT):
+    for text in [value.name for value in arguments.at(0, "name") if value.role is Role.TEXT] or [ANY]:
         before, computed, after = text.partition(ANY)
         package, level = _package(arguments, text)
         name = f"{package}{before.lstrip('.')}"
@@ -190,14 +193,14 @@ def _package(arguments: Arguments, text: str) -> tuple[str, int]:
 def _matching(state: State, before: str, after: str, level: int, frame: Frame) -> Iterator[str]:
     """The names of a package's modules that begin and end so; of its packages' where a part in between is unknown."""
     package, _, start = before.rpartition(".")
-    if not package and not level:
-        return  # any module at all
     file, project = module_of(frame.unit).file, state.project
-    folder = project.resolve(package, level, file) or project.folder(package, level, file)
-    if folder is None:
-        return
     between, computed, rest = after.partition(ANY)
-    listed = project.packages_in(folder) if computed and between.startswith(".") else project.modules_in(folder)
+    if not package and not level:
+        listed = () if computed else project.modules_added(file)
+    elif (folder := project.resolve(package, level, file) or project.folder(package, level, file)) is None:
+        return
+    else:
+        listed = project.packages_in(folder) if computed and between.startswith(".") else project.modules_in(folder)
     names = [f"{package}.{name}" if package else name for name in listed if name.startswith(start)]
     if computed:
         for name in names if between.startswith(".") else ():

@@ -27,6 +27,7 @@ from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Function, Module
+from migrate.programs.home.naming import stays_itself
 from migrate.programs.output.lent import LOOKING, lent, stays
 from migrate.programs.output.wrapped import asked_for_module, is_bare
 from migrate.programs.prepare.bypass import around_forward
@@ -79,8 +80,14 @@ def _attributes(conversion: Conversion) -> Iterator[ast.Attribute | ast.Subscrip
                 continue
             if node.attr in THROUGH_WRAPPER and not (_is_own_step(facts, node) or _is_overridden(facts, node)):
                 continue
-            if _is_prepared_model(conversion, node.value):
+            if _is_prepared_model(conversion, node.value) and not _gives_itself(facts, node):
                 yield node
+
+
+def _gives_itself(facts: Facts, node: ast.Attribute) -> bool:
+    """`net = net.apply(f)`: the name is to go on standing for the wrapper."""
+    tree = facts.tree(node)
+    return stays_itself(tree.statement(node), ast.unparse(node.value)) and not _is_overridden(facts, node)
 
 
 def _is_own_step(facts: Facts, node: ast.Attribute) -> bool:

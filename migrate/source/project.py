@@ -269,8 +269,16 @@ class Project:
 
     def modules_in(self, package: SourceFile) -> tuple[str, ...]:
         """The names of the modules that lie in the folder of a package, in order."""
-        names = self._names_in(package.folder)
-        return tuple(sorted(n[:-3] for n in names if n.endswith(".py") and n[:-3].isidentifier() and n[0] != "_"))
+        return tuple(sorted(self._modules_at(package.folder)))
+
+    def _modules_at(self, folder: Path) -> list[str]:
+        names = self._names_in(folder)
+        return [n[:-3] for n in names if n.endswith(".py") and n[:-3].isidentifier() and n[0] != "_"]
+
+    def modules_added(self, file: SourceFile) -> tuple[str, ...]:
+        """The names of the modules in the folders, other than the file's own, that its program adds to `sys.path`."""
+        folders = [folder for folder in self._path_of(file).added if folder != file.folder]
+        return tuple(sorted({name for folder in folders for name in self._modules_at(folder)}))
 
     def packages_in(self, package: SourceFile) -> tuple[str, ...]:
         """The names of the folders in the folder of a package that may be packages, in order."""

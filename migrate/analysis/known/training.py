@@ -6,6 +6,8 @@ from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_P
 FLUENT = frozenset(
     "to cuda cpu train eval float double half bfloat16 apply requires_grad_ share_memory type xpu".split()
 )
+#: Those of them that never give another object, whatever they are told.
+GIVES_ITSELF = frozenset("train eval apply requires_grad_".split())
 #: Calls on a model that give its parameters, or its layers.
 PARTS = frozenset("parameters named_parameters modules named_modules children named_children".split())
 #: Attributes of a model that mean the same through a DDP wrapper; all others are read from the model itself.
@@ -43,6 +45,7 @@ __all__ = [
     "DATA_PARALLEL",
     "DISTRIBUTED_DATA_PARALLEL",
     "FLUENT",
+    "GIVES_ITSELF",
     "NO_GRAD",
     "PARTS",
     "RUN_ELSEWHERE",

@@ -11,6 +11,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, Value, Values, origins
 from migrate.analysis.state import ELEMENT, MAPPING
 from migrate.analysis.units import Class, Function, Module, Unit
@@ -63,7 +64,7 @@ def bound(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> 
     """The names that a unit binds to objects of a role; of two names for one object the first, or that which is run."""
     by_target: dict[str, list[tuple[Binding, set[ast.AST]]]] = {}
     for binding in facts.bindings_in(unit):
-        if isinstance(binding.statement, (ast.For, ast.AsyncFor)) or only_sets_mode(binding.statement, binding.target):
+        if isinstance(binding.statement, (ast.For, ast.AsyncFor)) or stays_itself(binding.statement, binding.target):
             continue
         found = origins(binding.values, role)
         mine = found if wanted is None else found & wanted
@@ -197,13 +198,13 @@ def covers(named: tuple[Named, ...], wanted: set[ast.AST]) -> bool:
     return wanted <= {origin for name in named for origin in name.origins}
 
 
-def only_sets_mode(statement: ast.AST, target: str) -> bool:
-    """`model = model.eval()`: the object stays what it was."""
+def stays_itself(statement: ast.AST, target: str) -> bool:
+    """`model = model.eval()`, `model = model.apply(f)`: the object stays what it was."""
     made = getattr(statement, "value", None)
     return (
         isinstance(made, ast.Call)
         and isinstance(made.func, ast.Attribute)
-        and made.func.attr in ("train", "eval")
+        and made.func.attr in GIVES_ITSELF
         and ast.unparse(made.func.value) == target
     )
 

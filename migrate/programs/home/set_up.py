@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function
-from migrate.programs.home.naming import only_sets_mode
+from migrate.programs.home.naming import stays_itself
 from migrate.programs.reach.outsiders import units_from
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _is_set_elsewhere(facts: Facts, target: str, *units: Unit) -> bool:
 def _is_set_to_a_mode(facts: Facts, target: ast.Attribute) -> bool:
     """`self.model = self.model.train()`, which is the same object."""
     above = facts.tree(target).parents[target]
-    return isinstance(above, ast.Assign) and only_sets_mode(above, ast.unparse(target))
+    return isinstance(above, ast.Assign) and stays_itself(above, ast.unparse(target))
 
 
 def raw_reads(facts: Facts, program: Program, later: Collection[Unit]) -> Iterator[ast.Name | ast.Attribute]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import THROUGH_WRAPPER
+from migrate.analysis.known.training import GIVES_ITSELF, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.programs.processes.replicas import differs
 from migrate.programs.reach.outsiders import units_of
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
+
+#: What a model has that gives no part of a loss.
+_COMPUTES_NOTHING = THROUGH_WRAPPER | GIVES_ITSELF | {"module", "named_parameters", "state_dict", "load_state_dict"}
 
 
 def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.expr]:
@@ -83,7 +86,7 @@ def _comes_to(facts: Facts, call: ast.Call, models: set[ast.AST] | frozenset[ast
 
 def _is_of_trained(facts: Facts, program: Program, func: ast.expr) -> bool:
     """Whether a method, or a layer, of a trained model is meant."""
-    if not isinstance(func, ast.Attribute) or func.attr in (*THROUGH_WRAPPER, "module"):
+    if not isinstance(func, ast.Attribute) or func.attr in _COMPUTES_NOTHING:
         return False
     return bool(origins(facts.values(func.value), Role.MODEL) & program.model_origins)
 

@@ -368,6 +368,42 @@ from torch import nn
 def make():
     return nn.Linear(9, 9)
 
+# === a module of a name that is not known, in a folder that the program adds to its path
+# --- main.py
+import argparse, importlib, os, sys
+from other import text
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "nets"))
+args = argparse.ArgumentParser().parse_args()
+nets = importlib.import_module(args.model)
+net = nets.make()  #: model@nets/large.py:3, model@nets/small.py:3
+same = importlib.import_module(text()).make()  #: model
+# --- other.py
+from torch import nn
+def make():
+    return nn.Linear(5, 5)
+def text():
+    return input()
+# --- nets/small.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+# --- nets/large.py
+from torch import nn
+def make():
+    return nn.Linear(9, 9)
+
+# === a module of a name that is not known, in no folder that the program names
+# --- main.py
+import argparse, importlib, sys
+sys.path.append(".")
+args = argparse.ArgumentParser().parse_args()
+nets = importlib.import_module(args.model)
+net = nets.make()  #: unknown object
+# --- small.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+
 # === a module of a package that is not known
 # --- main.py
 import argparse, torch
