@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.alone.calls import BROADCAST, GATHERS, SAME
+from migrate.alone.calls import BROADCAST, GATHERS, REDUCTIONS, SAME
 from migrate.alone.world import RANKS
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
+from migrate.programs.reach.reached import reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from migrate.alone.dealing import Dealing
     from migrate.alone.sums import Sums
     from migrate.alone.world import World
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
 
 _MODULES = ("torch.distributed", "torch.distributed.distributed_c10d")
 _OWN_WAYS = frozenset(
@@ -42,6 +45,7 @@ def obstacles(world: World, sums: Sums, dealing: Dealing) -> Iterator[Refusal]:
     yield from dealing.obstacles()
     yield from sums.inside()
     yield from _with_gradients(world)
+    yield from _out_of_reach(world)
     if not sums.stay:
         yield from _turns(world)
     for use in world.facts.calls_anywhere:
@@ -75,6 +79,28 @@ def _with_gradients(world: World) -> Iterator[Refusal]:
         if names := world.facts.called(use.node) & (_OWN_WAYS | SAME | GATHERS):
             name = min(names).rpartition(".")[2]
             yield _talks(use.node, f"{name} is a part of what {owner.name} computes, with gradients of its own")
+
+
+def _out_of_reach(world: World) -> Iterator[Refusal]:
+    """`utils.reduce_sum(loss)`, where utils was not named: it would go on adding up what is added up already."""
+    exchanging: dict[Function, bool] = {}
+    for use in world.facts.calls_anywhere:
+        if use.unit.module not in world.modules or id(use.node) in world.dead or world.is_left(use.node):
+            continue
+        for unit in world.facts.targets(use.node):
+            if world.facts.is_editable(unit):
+                continue
+            if unit not in exchanging:
+                exchanging[unit] = any(_exchanges(world.facts, each) for each in reached(world.facts, [unit]))
+            if exchanging[unit]:
+                path = unit.module.path
+                why = f"{unit.name}() exchanges what the processes have computed, and {path} was not named"
+                yield Refusal(use.node, "MIG904", why, f"name {path} as well", (path,))
+
+
+def _exchanges(facts: Facts, unit: Unit) -> bool:
+    calls = (node for node in facts.own(unit) if isinstance(node, ast.Call))
+    return any(facts.called(call) & (REDUCTIONS | GATHERS | _OWN_WAYS) for call in calls)
 
 
 def _shares(world: World, dealing: Dealing) -> Iterator[Refusal]:

@@ -138,3 +138,64 @@ def test_a_caller_that_was_not_named(folder):
 
     assert commands(result.output) == [WHOLE], result.output
     assert "MIG904" in result.output
+
+
+SHARED = {
+    "group.py": """
+        import torch.distributed as dist
+
+
+        def world_size():
+            return dist.get_world_size() if dist.is_initialized() else 1
+
+
+        def summed(tensor):
+            if dist.is_initialized():
+                dist.all_reduce(tensor)
+            return tensor
+
+
+        def wait():
+            if dist.is_initialized():
+                dist.barrier()
+    """,
+    "train.py": """
+        import torch
+        import torch.distributed as dist
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel
+        from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+        import group
+
+        dist.init_process_group("gloo")
+        data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
+        loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data))
+        model = DistributedDataParallel(nn.Linear(2, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(2):
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss = ((model(x) - y) ** 2).mean()
+                loss.backward()
+                optimizer.step()
+                USE
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("use", "is_left"),
+    [("print(group.summed(loss.detach()).item() / group.world_size())", True), ("group.wait()", False)],
+)
+def test_a_file_that_adds_up_over_the_processes_has_to_be_named(tmp_path, monkeypatch, use, is_left):
+    for path, text in SHARED.items():
+        (tmp_path / path).write_text(textwrap.dedent(text).lstrip().replace("USE", use), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    alone = migrate("train.py")
+
+    reason = "summed() exchanges what the processes have computed, and group.py was not named"
+    assert (reason in alone.output) is is_left
+    assert ("1 loop would be converted" in alone.output) is not is_left
+    assert "1 loop would be converted" in migrate("train.py", "group.py").output

@@ -251,7 +251,6 @@ def test_gathered_is_what_is_prepared(convert_text, make, is_prepared):
 def test_a_name_that_takes_the_model_back_is_no_second_model(changed):
     changed(start="model = model.train()", epoch="model = model.eval()")
     changed(epoch="model = model.apply(lambda layer: None)")  # the wrapper again, not the model in it
-    changed(epoch="model.requires_grad_(True).apply(print)")
 
 
 RESUMED = """
