@@ -16,6 +16,7 @@ from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.device.choices import choices
 from migrate.programs.device.devices import is_move
 from migrate.programs.home.places import Unplaced, placed
+from migrate.programs.prepare.given_back import is_the_same
 from migrate.programs.program import Program, Refusal
 
 if TYPE_CHECKING:
@@ -151,7 +152,8 @@ def first_made(facts: Facts, loops: Loops, program: Program) -> int:
 
 def tell_apart(facts: Facts, loops: Loops, program: Program) -> None:
     """Tell objects of a program apart that have one name one after the other, where the one before is used between."""
-    program.models = tuple(_without_late_moves(facts, loops, program, named) for named in program.models)
+    program.models = tuple(_without_late(facts, loops, program, named) for named in program.models)
+    program.optimizers = tuple(_without_late(facts, loops, program, named) for named in program.optimizers)
     elsewhere = [named for named in program.loaders if named.unit is not None]
     at_home = (named for named in program.loaders if named.unit is None)
     named = (*program.models, *program.optimizers, *at_home, *program.schedulers)
@@ -162,22 +164,14 @@ def tell_apart(facts: Facts, loops: Loops, program: Program) -> None:
     program.schedulers = tuple(one for one in each if one.role is Role.SCHEDULER)
 
 
-def _without_late_moves(facts: Facts, loops: Loops, program: Program, named: Named) -> Named:
-    """A model without `model = model.to("cuda:0")` after its use, which makes no other one: it stays where it is."""
-    moves = [
-        statement
-        for statement in named.statements[1:]
-        if isinstance(statement, ast.Assign)
-        and is_move(facts, statement.value)
-        and isinstance(call := statement.value, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and [ast.unparse(target) for target in statement.targets] == [named.target] == [ast.unparse(call.func.value)]
-    ]
-    if not moves:
+def _without_late(facts: Facts, loops: Loops, program: Program, named: Named) -> Named:
+    """An object without what gives it its name again after its use, and makes no other one."""
+    again = [each for each in named.statements[1:] if is_the_same(facts, each, named.target)]
+    if not again:
         return named
     walk = _Walk(facts, loops, program, [])
     walk.run()
-    late = [statement for statement in moves if 0 < walk.used < statement.lineno]
+    late = [statement for statement in again if 0 < walk.used < statement.lineno]
     return replace(named, statements=tuple(statement for statement in named.statements if statement not in late))
 
 

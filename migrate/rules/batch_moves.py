@@ -44,6 +44,7 @@ def batch_moves(conversion: Conversion, draft: Draft) -> None:
     for move in kept_moves(conversion):
         if not _stays_in_helper(conversion, move.node):
             _redirect(conversion, draft, move)
+    _other_names(conversion, draft)
     _fixed_devices(conversion, draft)
     if conversion.on_cpu:
         _stays(conversion, draft)
@@ -116,6 +117,17 @@ def _is_chosen_unseen(conversion: Conversion, device: ast.expr) -> bool:
         for inner in ast.walk(statement)
     }
     return not any(id(origin) in chosen for origin in made) and conversion.access.can_reach(device)
+
+
+def _other_names(conversion: Conversion, draft: Draft) -> None:
+    """`device = config.device`, where an object has chosen it that no rule redirects: its name is the accelerator's."""
+    for unit in conversion.ordered_units:
+        for binding in conversion.facts.bindings_in(unit):
+            given = binding.statement
+            if not isinstance(given, ast.Assign) or not binding.target.isidentifier() or len(given.targets) != 1:
+                continue
+            if conversion.has_accelerator_at(given) and _is_chosen_unseen(conversion, given.value):
+                draft.rewrite(given.value, f"{conversion.access.name(given)}.device")
 
 
 def _choice_of_place(conversion: Conversion, call: ast.Call) -> ast.IfExp | None:

@@ -6,7 +6,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import is_main_guard
+from migrate.programs.device.choices import choices
+from migrate.programs.device.chosen_below import choice_below
 from migrate.programs.device.cpu_alone import names_cpu_alone
+from migrate.programs.device.devices import device_argument
 from migrate.programs.device.numbered import VISIBLE, Visible, numbered
 
 if TYPE_CHECKING:
@@ -37,6 +40,27 @@ def say_chosen(conversion: Conversion, draft: Draft) -> None:
         what = "the program names no device but the CPU, so it stays there"
         way_out = "move its tensors to accelerator.device and take cpu=True out"
         draft.note(conversion.placement.accelerator.statement, what, way_out)
+
+
+def say_lost(conversion: Conversion, draft: Draft) -> None:
+    """Say of a flag that decides below the accelerator, or in an object, that nothing asks it any more."""
+    if any(argument.name == "cpu" for argument in conversion.placement.arguments):
+        return
+    below = choice_below(conversion.facts, conversion.program)
+    for choice in [below] if below is not None else list(_of_objects(conversion))[:1]:
+        what = f"{choice.target} is the accelerator's where the program trains, also where {choice.cpu}"
+        draft.note(choice.statement, what, f"choose the device by the launcher: `{conversion.package} launch --cpu`")
+
+
+def _of_objects(conversion: Conversion) -> Iterator[Choice]:
+    """`self.device = torch.device(args.device)` of an object that has no accelerator, where moves go by that device."""
+    facts = conversion.facts
+    given = (device_argument(facts, move.node) for move in conversion.moves if move.unit in conversion.units)
+    made = {id(value.origin) for each in given if each is not None for value in facts.values(each)}
+    for unit in facts.functions:
+        for choice in choices(facts, unit) if unit.owner is not None and not conversion.access.has(unit) else ():
+            if choice.cpu is not None and any(id(node) in made for node in ast.walk(choice.statement)):
+                yield choice
 
 
 def say_kept(conversion: Conversion, draft: Draft, staying: Iterable[Choice]) -> None:

@@ -26,11 +26,10 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.device.choices import Choice, choices
-from migrate.programs.device.chosen_below import choice_below
 from migrate.programs.device.devices import is_move
 from migrate.programs.device.moves import is_in_left_branch
 from migrate.programs.values.conditions import same_name
-from migrate.rules.chosen_gpus import say_chosen, say_kept
+from migrate.rules.chosen_gpus import say_chosen, say_kept, say_lost
 from migrate.rules.first_gpu import follow_in_models, is_first_gpu
 from migrate.rules.idle import drop_idle_flags, drop_idle_functions
 from migrate.rules.own_gpu import name_own
@@ -81,16 +80,8 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     _redirect_parameters(conversion, draft)
     drop_idle_flags(conversion, draft)
     say_chosen(conversion, draft)
-    _lost(conversion, draft)
+    say_lost(conversion, draft)
     _current(conversion, draft, inside)
-
-
-def _lost(conversion: Conversion, draft: Draft) -> None:
-    """A flag that decides in the training function, and cannot be told where the accelerator is made."""
-    choice = choice_below(conversion.facts, conversion.program)
-    if choice is not None and all(argument.name != "cpu" for argument in conversion.placement.arguments):
-        what = f"{choice.target} is the accelerator's here, also where {choice.cpu}"
-        draft.note(choice.statement, what, "choose the device by the launcher: `runtime launch --cpu`")
 
 
 def _current(conversion: Conversion, draft: Draft, inside: set[int]) -> None:

@@ -20,7 +20,7 @@ SAVE = "torch.save"
 WRITES = frozenset(
     """torch.save torch.jit.save os.makedirs os.mkdir os.remove os.removedirs os.rename os.rmdir os.symlink os.unlink
     os.replace os.link shutil.copy shutil.copyfile shutil.copy2 shutil.copytree
-    shutil.rmtree shutil.move json.dump pickle.dump yaml.dump joblib.dump
+    shutil.rmtree shutil.move shutil.make_archive json.dump pickle.dump yaml.dump joblib.dump
     numpy.save numpy.savez numpy.savetxt numpy.savez_compressed scipy.io.savemat scipy.io.wavfile.write
     torchvision.utils.save_image torchvision.utils.save_image_grid torchvision.io.write_png torchvision.io.write_jpeg
     torchvision.io.write_video torchaudio.save imageio.imwrite imageio.imsave imageio.mimsave imageio.mimwrite
@@ -43,11 +43,15 @@ WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "se
 #: What closes or empties a figure.
 CLOSES = frozenset({"matplotlib.pyplot.close", "matplotlib.pyplot.clf", "matplotlib.pyplot.cla", "pylab.close"})
 OPENS = frozenset({"builtins.open", "io.open", "codecs.open"})
+#: Packed files, by a mode that begins as theirs does.
+OPENS_PACKED = frozenset({"tarfile.open", "tarfile.TarFile", "zipfile.ZipFile", "gzip.open", "bz2.open", "lzma.open"})
 WRITE_MODES = frozenset("wax+")
 #: Files in memory, which are each process's own.
 BUFFERS = frozenset({"io.BytesIO", "io.StringIO"})
 #: What is called on a file.
-FILE_METHODS = frozenset("write writelines flush close truncate writerow writerows writeheader".split())
+FILE_METHODS = frozenset(
+    "write writelines flush close truncate writerow writerows writeheader add addfile writestr".split()
+)
 ROW_WRITERS = frozenset({"csv.writer", "csv.DictWriter"})
 #: Methods that write, whatever library made the object.
 WRITING_METHODS = frozenset(

@@ -145,6 +145,28 @@ PRESENCE = frozenset({f"os.path.{name}" for name in "exists lexists isfile isdir
 #: What ends a program, or what it does, after a time.
 ALARMS = frozenset({"signal.alarm", "signal.setitimer"})
 EXITS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit"})
+#: What sets something for its whole process: a seed, a default, where it stands.
+SETTING = (
+    frozenset().union(*SEEDS.values(), SEEDS_ALL, RESEEDING)
+    | frozenset(
+        """torch.use_deterministic_algorithms torch.set_deterministic torch.set_grad_enabled torch.set_rng_state
+        torch.set_float32_matmul_precision torch.set_flush_denormal torch.set_anomaly_enabled torch.hub.set_dir
+        torch.cuda.set_device torch.cuda.set_rng_state torch.cuda.set_rng_state_all torch.random.set_rng_state
+        torch.cuda.set_per_process_memory_fraction torch.cuda.manual_seed torch.cuda.manual_seed_all
+        torch.cuda.random.manual_seed torch.cuda.random.manual_seed_all torch.mps.manual_seed torch.xpu.manual_seed
+        torch.xpu.manual_seed_all numpy.random.set_state random.setstate numpy.seterr os.chdir os.putenv os.unsetenv
+        locale.setlocale sys.setrecursionlimit tensorflow.set_random_seed tensorflow.random.set_seed""".split()
+    )
+    | frozenset(f"torch.set_default_{name}" for name in "dtype device tensor_type".split())
+    | frozenset(f"torch.set_num_{name}threads" for name in ("", "interop_"))
+    | frozenset(
+        f"{library}multiprocessing.set_{name}"
+        for library in ("", "torch.")
+        for name in ("start_method", "sharing_strategy")
+    )
+    | frozenset(f"os.environ.{name}" for name in "setdefault update pop clear".split())
+    | frozenset(f"sys.path.{name}" for name in "append insert extend remove pop".split())
+)
 SIZES = frozenset({"size", "dim", "numel", "nelement", "ndimension", "element_size"})
 SIZE_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size", "T"})
 #: What follows from the code that made a tensor or model, not from what is in it.

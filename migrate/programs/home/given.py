@@ -7,6 +7,7 @@ go on with the raw one, and must not be asked for it while the prepared one is t
 from __future__ import annotations
 
 import ast
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
@@ -40,7 +41,7 @@ def kept_given(facts: Facts, loops: Loops, program: Program, units: Collection[U
     if later:
         yield from (
             _refusal(node, f"{ast.unparse(node)} is read here as it was before prepare")
-            for node in raw_reads(facts, program, later)
+            for node in islice(raw_reads(facts, program, later), 1)
         )
     for loop in program.training:
         if loop.unit not in inside:

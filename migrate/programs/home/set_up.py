@@ -18,6 +18,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function
 from migrate.programs.home.naming import stays_itself
 from migrate.programs.reach.outsiders import units_from
+from migrate.programs.reach.self_training import is_itself
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -89,7 +90,9 @@ def raw_reads(facts: Facts, program: Program, later: Collection[Unit]) -> Iterat
         for node in facts.own(unit):
             if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
                 continue
-            if not origins(facts.values(node), *_KEPT) & mine or _is_handed_over(facts, node, start):
+            if not origins(facts.values(node), *_KEPT) & mine or is_itself(facts, node):
+                continue
+            if _is_handed_over(facts, node, start):
                 continue
             if unit is start:
                 if node.lineno > made or not _only_looks(facts, node, targets):

@@ -1,10 +1,14 @@
-"""What a function changes that others see: objects that it did not make itself, names of others, the random stream."""
+"""What a function changes that others see: objects that it did not make itself, names of others, the random stream.
+
+What it sets for its process, such as a seed, and that it ends it, is seen by all that comes after.
+"""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import same as known
 from migrate.programs.metrics.chance import is_draw
 
 if TYPE_CHECKING:
@@ -58,6 +62,8 @@ class Effects:
             elif isinstance(node, ast.Call):
                 if self._is_mutator(node, fresh) or is_draw(self._facts, node):
                     return True  # a drawn number moves the random stream on
+                if self._facts.called(node) & (known.SETTING | known.EXITS):
+                    return True
                 for target in self._facts.targets(node):
                     inner = own and target.owner is unit.owner
                     if id(target) not in seen and self.changes(target, seen | {id(unit)}, own=inner):

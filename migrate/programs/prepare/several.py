@@ -26,10 +26,13 @@ def several(facts: Facts, program: Program, loaders: tuple[Named, ...], placemen
         for origin in sorted(named.origins - of_one, key=lambda node: getattr(node, "lineno", 0)):
             again = facts.singles.again(origin, *_maker(facts, program, placement, origin))
             if again is not None:
+                source = facts.source(origin)
+                file, line = facts.file(again), getattr(again, "lineno", 0)
+                where = f"line {line}" if file is facts.file(source) else f"{file.path}:{line}"
                 yield Refusal(
-                    facts.source(origin),
+                    source,
                     "MIG104",
-                    f"several objects are made here (line {getattr(again, 'lineno', 0)} makes further ones), and only "
+                    f"several objects are made here ({where} makes further ones), and only "
                     f"{named.target} would be prepared",
                     "make each of them by a call of its own, and give each a name",
                 )

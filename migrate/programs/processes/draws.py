@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts, Use
-    from migrate.analysis.units import Unit
+    from migrate.analysis.units import Call, Unit
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
     from migrate.programs.stages import Spot
@@ -39,11 +39,12 @@ _OTHERWISE = ("torch.nn.", "torch.utils.data.", "random.Random")
 
 
 class Draws:
-    """The answers for one program."""
+    """The answers for one program; what is drawn from streams that are `seeded` already is left out."""
 
-    def __init__(self, facts: Facts, program: Program) -> None:
+    def __init__(self, facts: Facts, program: Program, seeded: frozenset[str] = frozenset()) -> None:
         self._facts = facts
         self._program = program
+        self._seeded = seeded
         self.modules = modules_of(facts, program)
 
     @cached_property
@@ -59,7 +60,7 @@ class Draws:
             return True
         if any(b"ropout" in module.file.content for module in self.modules):
             return True
-        return any(self.draws(use.node) for use in self.uses)
+        return any(self.draws(use.node) or self._makes_model(use) for use in self.uses)
 
     def must_agree(self, loops: Loops) -> bool:
         """Whether what is drawn must be the same on all: it lasts, or gradients go around the wrapper of a model.
@@ -142,7 +143,7 @@ class Draws:
 
     def draws(self, call: ast.Call) -> bool:
         """Whether a call itself draws something else than the weights of a layer."""
-        names = self._facts.called(call)
+        names = self._names(call)
         if split := next((name for name in names if name in SPLITS), None):
             return not any(keyword.arg in (None, SPLITS[split][1]) for keyword in call.keywords)
         if any(name.startswith(_OTHERWISE) for name in names):
@@ -151,7 +152,12 @@ class Draws:
             return False
         if any(known.draws(n) or known.draws_from("random", n) or known.draws_from("numpy", n) for n in names):
             return True
-        return not names and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
+        return not self._facts.called(call) and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
+
+    def _names(self, call: ast.Call) -> frozenset[str]:
+        """What a call may be of a library, without what draws from a stream that is seeded."""
+        names = self._facts.called(call)
+        return frozenset(n for n in names if not any(known.draws_from(each, n) for each in self._seeded))
 
     def _draws_deep(self, call: ast.Call, seen: frozenset[int] = frozenset(), *, weights: bool = False) -> bool:
         """Whether a call draws, itself or in the functions that it enters, other things than weights to be trained.
@@ -160,7 +166,7 @@ class Draws:
         """
         if not weights and self._is_trained(call):
             return False
-        if self.draws(call) or any(n.startswith("torch.nn.") and known.draws(n) for n in self._facts.called(call)):
+        if self.draws(call) or any(n.startswith("torch.nn.") and known.draws(n) for n in self._names(call)):
             return True
         weights = weights or Role.MODEL in roles(self._facts.values(call))
         return any(
@@ -189,8 +195,22 @@ class Draws:
         if not seen:
             yield from self._while_loading(unit)
         seen.add(id(unit))
-        for call in self._facts.callers(unit):
-            yield from self._before(call.caller, call.node.lineno, seen)
+        calls = self._facts.callers(unit)
+        for call in calls:
+            first = min((c.node.lineno for c in calls if self._is_sure(c, call)), default=call.node.lineno)
+            yield from self._before(call.caller, first, seen)
+
+    def _is_sure(self, first: Call, call: Call) -> bool:
+        """Whether a call is made before another one whenever that is: then there is an accelerator by then."""
+        if first.caller is not call.caller or first.node.lineno >= call.node.lineno:
+            return False
+        tree = self._facts.tree(call.node)
+        above = tree.statement(first.node)
+        return (
+            isinstance(above, (ast.Assign, ast.Expr))
+            and above.value is first.node
+            and (tree.in_block(call.node, tree.block(above)) is not None)
+        )
 
     def _while_loading(self, start: Function) -> Iterator[ast.Call]:
         """The calls that are made while the files are imported which do not themselves lead to a function."""

@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import same as known
 from migrate.programs.processes.asked import sameness_of
 from migrate.programs.processes.draws import Draws
 from migrate.programs.processes.environments import environments
@@ -36,6 +37,7 @@ class OneSeed:
     """The seed is set as soon as there is an accelerator, and given to every environment where that is made."""
 
     environments: tuple[Environment, ...]
+    missing: frozenset[str] = frozenset()  # what is not seeded; all that it draws from others is alike already
     splits: tuple[ast.Call, ...] = ()  # all that must be alike, where loaders deal out what these choose
     made_up: tuple[ast.Call, ...] = ()  # the data themselves, which should be
 
@@ -50,7 +52,7 @@ def possible(facts: Facts, program: Program, missing: list[str]) -> OneSeed | No
     if _seeds_itself(facts, program):
         return None
     played = environments(facts, program.start, draws.modules, draws.uses) if ENVIRONMENT in missing else ()
-    return OneSeed(played) if played is not None else None
+    return OneSeed(played, frozenset(missing)) if played is not None else None
 
 
 def seed_of_splits(facts: Facts, program: Program, apart: Mapping[ast.Call, Choice]) -> OneSeed | None:
@@ -58,7 +60,7 @@ def seed_of_splits(facts: Facts, program: Program, apart: Mapping[ast.Call, Choi
     if program.start is None or _seeds_itself(facts, program):
         return None
     splits = tuple(call for call, choice in apart.items() if not choice.is_made_up)
-    return OneSeed((), splits, tuple(call for call in apart if call not in splits))
+    return OneSeed((), splits=splits, made_up=tuple(call for call in apart if call not in splits))
 
 
 def seeding_along(facts: Facts, programs: Sequence[Program], *, among_others: bool) -> list[Program]:
@@ -104,10 +106,10 @@ def drawn_before(facts: Facts, program: Program, placement: Placement) -> Iterat
 def _first_drawn(facts: Facts, program: Program, placement: Placement) -> ast.Call | None:
     if program.one_seed is None:
         return None
-    draws, seed = Draws(facts, program), program.one_seed
+    seed = program.one_seed
     if not seed.splits and not seed.made_up:
-        return draws.before(placement.accelerator)
-    return next((call for call, _ in _before(facts, draws, placement, seed.splits)), None)
+        return Draws(facts, program, frozenset(known.DRAWN) - seed.missing).before(placement.accelerator)
+    return next((call for call, _ in _before(facts, Draws(facts, program), placement, seed.splits)), None)
 
 
 def made_up_before(facts: Facts, program: Program, placement: Placement) -> set[ast.Call]:

@@ -111,13 +111,14 @@ class Outputs:
     def _mode(self, call: ast.Call) -> str | None:
         """The mode with which a call opens a file for writing."""
         names = self._facts.called(call)
-        if names & output.OPENS:
+        if names & (output.OPENS | output.OPENS_PACKED):
             given = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "open" and not names:
             given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
         else:
             return None
         text = next((str(m.value) for m in given if isinstance(m, ast.Constant)), "r")
+        text = text[:1] if names & output.OPENS_PACKED else text  # "r:xz"
         return text if set(text) & output.WRITE_MODES else None
 
     def is_to_file(self, call: ast.Call) -> bool:

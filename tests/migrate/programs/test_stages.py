@@ -147,3 +147,24 @@ def test_the_accelerator_is_made_for_all_stages(decide):
     assert stages(conversion) == [["loader"], ["net", "opt"], ["net", "opt"]]
     assert conversion.placement.accelerator.statement.lineno <= conversion.placement.stages.first.end
     assert conversion.placement.accelerator.statement.col_offset == 0
+
+
+DECAY = """
+def decay(opt, epoch):
+    for group in opt.param_groups:
+        group["lr"] = 0.1 / epoch
+    return opt
+
+def anew(opt, epoch):
+    opt = optim.SGD(opt.param_groups, lr=0.1 / epoch)
+    return opt
+
+"""
+
+
+@pytest.mark.parametrize(("function", "is_the_same"), [("decay", True), ("anew", False)])
+def test_a_function_that_gives_back_the_optimizer_that_it_is_handed_makes_no_other_one(decide, function, is_the_same):
+    body = f"{MAKE}for epoch in range(1, 3):\n    opt = {function}(opt, epoch)\n    fit(net, opt)\n"
+    _, conversion = decide(HEAD + DECAY + body)
+
+    assert (conversion is not None and stages(conversion) == [["loader", "net", "opt"]]) is is_the_same

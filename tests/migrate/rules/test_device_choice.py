@@ -765,3 +765,53 @@ def test_a_model_that_compares_the_name_of_the_first_gpu_keeps_it(convert_text):
     _, result = convert_text(IN_A_MODEL.format(made=made))
 
     assert f"self.last(self.part(x)) + {made}\n" in result
+
+
+CONFIGURED = """
+import argparse
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Settings:
+    def __init__(self, args):
+        self.lr = args.lr
+        self.device = torch.device(args.device)
+
+
+def train(settings, loader):
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=settings.lr)
+    {alias}
+    model.to(settings.device)
+    for x, y in loader:
+        loss = (model(x.to({device})) - y.to({device})).pow(2).mean() + torch.ones(1, device={device}).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--lr", type=float, default=0.1)
+    settings = Settings(parser.parse_args())
+    train(settings, DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4))
+
+
+main()
+"""
+
+
+def test_another_name_for_the_device_of_an_object_is_the_accelerators(convert_text):
+    _, result = convert_text(CONFIGURED.format(alias="dev = settings.device", device="dev"))
+
+    assert "    dev = accelerator.device\n" in result
+    assert "model.to(" not in result
+
+
+def test_a_device_of_an_object_that_the_user_chooses_is_told(convert_text):
+    report, _ = convert_text(CONFIGURED.format(alias="", device="settings.device"))
+
+    assert any("is the accelerator's where the program trains" in finding.message for finding in report.of(Kind.NOTE))

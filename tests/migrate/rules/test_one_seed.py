@@ -136,3 +136,54 @@ def test_methods_beside_one_that_trains_are_of_the_program_though_nobody_is_seen
 
     assert "self.target.load_state_dict(self.accelerator.unwrap_model(self.net).state_dict())" in result
     assert 'self.accelerator.save(self.accelerator.unwrap_model(self.net).state_dict(), "net.pt")' in result
+
+
+CHOSEN = """
+import numpy as np
+import torch
+from torch import nn, optim
+
+{seed}
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Solver:
+    def __init__(self, rows):
+        self.rows = torch.tensor(rows).float().to(device)
+        self.net = nn.Linear(2, 1).to(device)
+        self.start = nn.Linear(2, 1).to(device)
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
+
+    def train(self):
+        for _ in range(9):
+            loss = (self.net(self.rows) - self.start(self.rows)).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+
+{first}
+solver = Solver({rows})
+solver.train()
+{again}
+"""
+DRAWN = "np.random.rand(8, 2)"
+
+
+def test_what_is_drawn_from_a_stream_that_is_seeded_is_alike_already(convert_text):
+    _, result = convert_text(CHOSEN.format(seed="np.random.seed(1)", first=f"rows = {DRAWN}", rows="rows", again=""))
+
+    assert ALIKE in result
+
+
+def test_an_object_that_is_made_once_more_finds_the_seed_of_the_first(convert_text):
+    _, result = convert_text(CHOSEN.format(seed="", first="", rows="[[1, 2]]", again="Solver([[2, 3]]).train()"))
+
+    assert ALIKE in result
+
+
+@pytest.mark.parametrize("seed", ["", "torch.manual_seed(1)"])
+def test_what_is_drawn_from_a_stream_that_is_not_seeded_comes_too_early(refused_text, seed):
+    text = CHOSEN.format(seed=seed, first=f"rows = {DRAWN}", rows="rows", again="").lstrip()
+
+    refused_text(text, "MIG123", "rows = np", ["draws something here"])

@@ -4,6 +4,10 @@ from migrate.options import Target
 from migrate.report.model import Kind
 
 UNCHANGED = {
+    "an archive that is read": {
+        "imports": "import tarfile",
+        "end": "with tarfile.open('rows.tar.xz', 'r:xz') as tar:\n    rows = tar.getnames()",
+    },
     "nothing is said": {"epoch": "best = loss.item()"},
     "a file that is read": {"setup": 'with open("rows.txt") as file:\n    rows = file.read()'},
     "the name alone": {"end": "say = print"},
@@ -63,13 +67,17 @@ FILES = {
     "json": "with open('log.json', 'w') as file:\n    json.dump([], file)",
     "numpy": "np.save('rows.npy', [1])",
     "a service": "wandb.log({'loss': 1})",
+    "an archive": "with tarfile.open('runs.tar.gz', 'w:gz') as tar:\n    tar.add('runs')",
+    "a packed file": "with gzip.open('rows.gz', 'wb') as file:\n    file.write(b'rows')",
+    "a folder in an archive": "shutil.make_archive('runs', 'zip', 'runs')",
     "neighbours": "os.mkdir('out')\nnp.save('out/rows.npy', [1])",
 }
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_files(changed, name):
-    imports = "import json\nimport os\nimport matplotlib.pyplot as plt\nimport numpy as np\nimport wandb"
+    imports = "import gzip\nimport json\nimport os\nimport shutil\nimport tarfile\n"
+    imports += "import matplotlib.pyplot as plt\nimport numpy as np\nimport wandb"
     changed(imports=imports, end=(FILES[name], guarded(FILES[name])))
 
 
@@ -225,6 +233,27 @@ def test_a_function_that_draws_random_numbers_is_entered_by_all(changed):
     changed(
         setup=(function.format("print"), function.format("accelerator.print")),
         epoch="show(loss.item())",
+    )
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        "random.seed(1)",
+        "torch.manual_seed(1)",
+        "torch.cuda.manual_seed_all(1)",
+        "torch.set_num_threads(1)",
+        "sys.path.append('parts')",
+        "os.environ.setdefault('MODE', 'a')",
+        "os.chdir('runs')",
+        "sys.exit()",
+    ],
+)
+def test_what_sets_something_for_its_process_or_ends_it_is_entered_by_all(changed, does):
+    text = "def begin():\n    {0}('begun')\n    " + does + "\nbegin()"
+    changed(
+        imports="import os\nimport random\nimport sys",
+        setup=(text.format("print"), text.format("accelerator.print")),
     )
 
 

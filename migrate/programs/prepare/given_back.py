@@ -1,0 +1,47 @@
+"""Statements that give a name the object which it has: `model = model.to("cuda:0")`, `optimizer = decay(optimizer, n)`.
+
+A function that returns what it was handed, and gives its parameter nothing else, makes no other object and wraps none.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.programs.device.devices import is_move
+from migrate.programs.values.sources import passed
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Call, Function
+
+
+def is_the_same(facts: Facts, statement: ast.stmt, target: str) -> bool:
+    """Whether a statement gives a name what it holds already, where it may be, or set otherwise inside."""
+    if not isinstance(statement, ast.Assign) or [ast.unparse(each) for each in statement.targets] != [target]:
+        return False
+    call = statement.value
+    if not isinstance(call, ast.Call):
+        return False
+    if is_move(facts, call) and isinstance(call.func, ast.Attribute):
+        return ast.unparse(call.func.value) == target
+    units = facts.targets(call)
+    return len(units) == len(facts.values(call.func)) > 0 and all(_gives_back(facts, u, call, target) for u in units)
+
+
+def _gives_back(facts: Facts, unit: Function, call: ast.Call, target: str) -> bool:
+    """Whether a function returns just what a call passes to it under a name."""
+    returned = [node.value for node in facts.own(unit) if isinstance(node, ast.Return)]
+    names = {node.id for node in returned if isinstance(node, ast.Name) and node.id in unit.parameter_names}
+    if len(names) != 1 or not all(isinstance(node, ast.Name) and node.id in names for node in returned):
+        return False
+    (name,) = names
+    given = {binding.target for binding in facts.bindings_in(unit)}
+    return name not in given and any(
+        each.node is call and _is_passed(each, unit, name, target) for each in facts.callers(unit)
+    )
+
+
+def _is_passed(call: Call, unit: Function, name: str, target: str) -> bool:
+    argument = passed(call, unit, name)
+    return argument is not None and ast.unparse(argument) == target
