@@ -12,7 +12,8 @@ but write, and the objects of its classes that do. A writer that is handed on is
 open is the null device there: `open(path if accelerator.is_main_process else os.devnull, "w")`. A folder that is made
 if it is not there gets `exist_ok=True`, so that nothing can come between asking and making. Statements that also run
 the model or a loop over a loader stay outside: all processes must enter those.
-Data sets that download themselves (`download=True`) are made `with accelerator.main_process_first():`. A folder with
+Data sets that download themselves (`download=True`) are made `with accelerator.main_process_first():`, and so is what a
+program makes once and keeps in a file (`if os.path.exists(path):` load it, else make it and save it). A folder with
 the time in its name that all processes use has the main process' name: `broadcast_object_list([name])[0]`. A wandb run
 that the program asks for something (`wandb.config`) is switched off on the others by `mode="disabled"`. Games are
 recorded (`env = RecordVideo(env, folder)`) by the main process, told by RANK where other programs call the function;
@@ -26,9 +27,11 @@ Safe: on one process that process is the main process.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Module
+from migrate.programs.output.caches import caches
 from migrate.programs.output.downloads import downloads
 from migrate.programs.output.speech import speech
 from migrate.programs.values.names import told_names
@@ -96,10 +99,14 @@ def _agree(conversion: Conversion, draft: Draft, said: Speech) -> None:
 
 
 def _download(conversion: Conversion, draft: Draft) -> None:
-    """The main process downloads first, and the others find it done."""
+    """The main process downloads, and makes what is kept in files, first; the others find it done."""
     found = downloads(conversion)
     for run in found.in_turns:
         draft.wrap_block(run, f"with {conversion.access.name(run[0])}.main_process_first()")
+    done = {id(inner) for run in found.in_turns for statement in run for inner in ast.walk(statement)}
+    for kept in caches(conversion).runs:
+        if not any(id(inner) in done for statement in kept for inner in ast.walk(statement)):
+            draft.wrap_block(kept, f"with {conversion.access.name(kept[0])}.main_process_first()")
     for call in found.at_once:
         draft.note(call, "every process downloads this at the same time", "download it once before the first run")
 
@@ -141,8 +148,10 @@ def _report(conversion: Conversion, draft: Draft, said: Speech) -> None:
     for statement in said.early:
         does = "prints" if isinstance(statement, ast.Expr) and "print(" in ast.unparse(statement) else "writes"
         draft.note(statement, f"every process {does} this: it runs before the accelerator exists")
+    kept = caches(conversion).inside  # by one process after the other
     for around in said.outside:
-        _tell(draft, around)
+        if left := [statement for statement in around.written if statement not in kept]:
+            _tell(draft, replace(around, written=left))
     for unit in said.unreached:
         if unit in conversion.access.early:
             why = f"every process prints or writes what {unit.name}() does: it runs before the accelerator is made"

@@ -49,11 +49,11 @@ def downloads(conversion: Conversion) -> Downloads:
             found.in_turns[-1].append(statement)
         else:
             found.in_turns.append([statement])
-    found.in_turns = [run for run in found.in_turns if not _has_turns(conversion, run)]
+    found.in_turns = [run for run in found.in_turns if not has_turns(conversion, run)]
     return found
 
 
-def _has_turns(conversion: Conversion, run: list[ast.stmt]) -> bool:
+def has_turns(conversion: Conversion, run: list[ast.stmt]) -> bool:
     """Whether the program lets the processes in one after the other itself, by a barrier before and one behind."""
     block = conversion.facts.tree(run[0]).block(run[0])
     at = block.index(run[0])

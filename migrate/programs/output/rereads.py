@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.syntax import LOOPS, walk
 from migrate.analysis.units import Function, Module
+from migrate.programs.output.caches import caches
 from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
 from migrate.programs.reach.reached import uses_reached
@@ -45,11 +46,11 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
         speech(conversion)  # which functions are handed the accelerator is settled there
     drawn = [call for writes in written.values() for call, _ in writes if conversion.facts.called(call) & _DRAWS]
     returning = (_LOADS if written else frozenset()) | (output.IMAGE_READERS if drawn else frozenset())
-    voice = Voice(conversion)
+    voice, kept = Voice(conversion), caches(conversion).inside  # which the main process comes to first
     found: dict[ast.stmt, None] = {}
     for use in uses_reached(conversion.facts, conversion.speaking_uses):
         path = _read(conversion, use.node)
-        if path is None:
+        if path is None or use.node in kept:
             continue
         writes = written.get(ast.unparse(path), ())
         if after := _after_calls(conversion, voice, use, {unit for _, unit in writes}):

@@ -33,7 +33,7 @@ _CHOOSING = {
     "random.sample": ("random", ""),
 }
 #: What runs for each sample, or for each batch.
-_EACH = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward", "collate_fn"})
+EACH = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward", "collate_fn"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Choice:
 
 def chosen_data(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, Choice]:
     """The calls that make data up or choose them."""
-    each = reached(facts, (unit for unit in facts.functions if unit.name in _EACH))
+    each = reached(facts, (unit for unit in facts.functions if unit.name in EACH))
     makers = reached(facts, (unit for unit in facts.functions if _makes_data(unit)))  # also for an evaluation in a loop
     training = {loop.node for loop in program.training}
     draws = Draws(facts, program)

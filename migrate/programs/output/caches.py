@@ -1,0 +1,220 @@
+"""What a program makes once and keeps in a file: `if os.path.exists(path): load it, else make it and save it`.
+
+A process that comes late finds the file while another one writes it. So the main process goes first: it makes what is
+not there, and the others find it done. What is made for each sample, or with random numbers, is left as it is: not
+all processes come to it as often, or they would no longer draw alike.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.units import Function
+from migrate.programs.conversion import reaches_model
+from migrate.programs.metrics.chance import is_draw
+from migrate.programs.output.downloads import has_turns
+from migrate.programs.output.speech import speech
+from migrate.programs.output.voice import Voice
+from migrate.programs.processes.splits import EACH
+from migrate.programs.reach.reached import reached, uses_reached
+from migrate.programs.values.lengths import reached as expressions_reached
+from migrate.programs.values.outputs import Outputs
+from migrate.programs.values.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from migrate.analysis.units import Unit
+    from migrate.programs.conversion import Conversion
+
+    Run = tuple[ast.stmt, ...]
+
+_EXISTS = frozenset({"os.path.exists", "os.path.isfile"})
+_EXISTS_METHODS = frozenset({"exists", "is_file"})
+_LISTING = frozenset({"glob.glob", "glob.iglob", "os.listdir", "os.scandir", "os.walk"})
+_LISTING_METHODS = frozenset({"glob", "rglob", "iterdir"})
+_DEEPEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """Neighbouring statements that the main process runs first, and all that stands in what they lead to."""
+
+    runs: tuple[Run, ...]
+    inside: frozenset[ast.AST]
+
+
+def caches(conversion: Conversion) -> Caches:
+    """What a program keeps in files, where all processes can come to it one after the other."""
+    found = list(_kept(conversion))
+    if not found:
+        return Caches((), frozenset())
+    speech(conversion)  # which functions are handed the accelerator is settled there
+    turns = _Turns(conversion)
+    runs: dict[Run, None] = {}
+    inside: set[ast.AST] = set()
+    for run, unit in found:
+        if spots := turns.at(run, unit, _DEEPEST):
+            runs.update(dict.fromkeys(spots))
+            inside.update(node for statement in run for node in ast.walk(statement))
+    return Caches(tuple(runs), frozenset(inside))
+
+
+def _kept(conversion: Conversion) -> Iterator[tuple[Run, Unit]]:
+    """The statements that load what a file holds, or make and save it."""
+    facts = conversion.facts
+    each = reached(facts, (unit for unit in facts.functions if unit.name in EACH))
+    units = {*conversion.units, *(use.unit for use in uses_reached(facts, conversion.speaking_uses))} - each
+    for unit in facts.units:
+        for node in facts.own(unit) if unit in units and facts.is_editable(unit) else ():
+            if isinstance(node, ast.If) and (run := _run(conversion, node)) is not None:
+                yield run, unit
+
+
+def _run(conversion: Conversion, branch: ast.If) -> Run | None:
+    """The branch, with what follows it where that makes and saves what is not there."""
+    path, is_there = _asked(conversion, branch.test)
+    if path is None:
+        return None
+    there, missing = (branch.body, branch.orelse) if is_there else (branch.orelse, branch.body)
+    if not _names(there, path):
+        return None
+    if missing:
+        return (branch,) if _writes(conversion, missing, path) else None
+    block = conversion.facts.tree(branch).block(branch)
+    rest = block[block.index(branch) + 1 :]
+    if not isinstance(there[-1], ast.Return):
+        return None
+    last = next((n for n, statement in enumerate(rest) if _writes(conversion, [statement], path)), None)
+    return (branch, *rest[: last + 1]) if last is not None else None
+
+
+def _asked(conversion: Conversion, test: ast.expr) -> tuple[str | None, bool]:
+    """The path that a test asks for, and whether the body runs only if it is there, or only then does not."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        path = _path_of(conversion, test.operand)
+        return path, False
+    if isinstance(test, ast.BoolOp):
+        wanted = isinstance(test.op, ast.And)
+        asked = (_asked(conversion, value) for value in test.values)
+        return next(((path, is_there) for path, is_there in asked if path and is_there is wanted), (None, wanted))
+    return _path_of(conversion, test), True
+
+
+def _path_of(conversion: Conversion, node: ast.expr) -> str | None:
+    """The path in `os.path.exists(path)`, `path.is_file()`."""
+    if not isinstance(node, ast.Call):
+        return None
+    if conversion.facts.called(node) & _EXISTS and node.args:
+        return ast.unparse(node.args[0])
+    func = node.func
+    is_method = isinstance(func, ast.Attribute) and func.attr in _EXISTS_METHODS and not conversion.facts.targets(node)
+    return ast.unparse(func.value) if is_method else None  # type: ignore[attr-defined]
+
+
+def _names(block: Sequence[ast.stmt], path: str) -> bool:
+    return any(ast.unparse(n) == path for s in block for n in ast.walk(s) if isinstance(n, ast.expr))
+
+
+def _writes(conversion: Conversion, block: Sequence[ast.stmt], path: str) -> bool:
+    """Whether statements write the file, or hand its path to a function of the project that writes."""
+    facts, outputs = conversion.facts, conversion.facts.once(Outputs)
+    for call in (n for s in block for n in ast.walk(s) if isinstance(n, ast.Call)):
+        given = (*call.args, *(keyword.value for keyword in call.keywords))
+        if not any(ast.unparse(n) == path for part in given for n in ast.walk(part) if isinstance(n, ast.expr)):
+            continue
+        inner = (n for unit in reached(facts, facts.targets(call)) for n in facts.own(unit))
+        if any(isinstance(n, ast.Call) and (outputs.writes(n) or outputs.opens(n)) for n in (call, *inner)):
+            return True
+    return False
+
+
+class _Turns:
+    """Where all processes come one after the other."""
+
+    def __init__(self, conversion: Conversion) -> None:
+        self._conversion = conversion
+        self._voice = Voice(conversion)
+
+    def at(self, run: Run, unit: Unit, depth: int) -> list[Run]:
+        """The statements to take turns at: these, or those that call their function; empty: not everywhere."""
+        conversion = self._conversion
+        if not self._is_alike(run):
+            return []
+        if conversion.access.has(unit) and not _is_of_data(conversion, unit):
+            return [run] if conversion.has_accelerator_at(run[0]) else []
+        if not isinstance(unit, Function) or depth == 0:
+            return []
+        calls = [call for call in conversion.facts.callers(unit) if call.caller in conversion.units]
+        above = [self.at((conversion.facts.tree(c.node).statement(c.node),), c.caller, depth - 1) for c in calls]
+        if above and all(above):
+            return [spot for spots in above for spot in spots]
+        can_reach = unit.owner is None and conversion.access.can_reach(run[0])
+        return [run] if can_reach else []
+
+    def _is_alike(self, run: Run) -> bool:
+        """Whether all processes come to statements as often, and do nothing together in them."""
+        conversion, first = self._conversion, run[0]
+        if any(reaches_model(conversion, statement) or _draws(conversion, statement) for statement in run):
+            return False
+        if not isinstance(first, (ast.If, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
+            return False
+        return self._is_of_all(first) and self._is_called_by_all(conversion.facts.unit(first), frozenset())
+
+    def _is_called_by_all(self, unit: Unit, seen: frozenset[Unit]) -> bool:
+        """Whether all processes come to every call on the way to a unit."""
+        facts = self._conversion.facts
+        return unit in seen or all(
+            self._is_of_all(facts.tree(call.node).statement(call.node))
+            and self._is_called_by_all(call.caller, seen | {unit})
+            for call in (facts.callers(unit) if isinstance(unit, Function) else ())
+            if call.caller in self._conversion.units
+        )
+
+    def _is_of_all(self, statement: ast.stmt) -> bool:
+        """Whether all processes come to a statement of a function, as often, and not one after the other already."""
+        around = _around(self._conversion, statement)
+        if self._voice.is_of_one(statement) or has_turns(self._conversion, [statement]):
+            return False
+        return all(map(self._is_entered_by_all, around))
+
+    def _is_entered_by_all(self, statement: ast.stmt) -> bool:
+        if isinstance(statement, ast.If):
+            calls = [n for n in ast.walk(statement.test) if isinstance(n, ast.Call)]
+            return not any(_path_of(self._conversion, call) for call in calls)
+        return not isinstance(statement, ast.For) or not _lists_files(self._conversion, statement.iter)
+
+
+def _is_of_data(conversion: Conversion, unit: Unit) -> bool:
+    """Whether a unit is a method of an object that loaders send to their workers."""
+    return isinstance(unit, Function) and unit.owner is not None and bool(unit.owner.lookup("__getitem__"))
+
+
+def _around(conversion: Conversion, statement: ast.stmt) -> Iterable[ast.stmt]:
+    """The statements that one stands in, within its function."""
+    for above in conversion.facts.tree(statement).up(statement):
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return
+        if isinstance(above, ast.stmt):
+            yield above
+
+
+def _lists_files(conversion: Conversion, node: ast.expr) -> bool:
+    """Whether an expression goes by which files there are: a process that comes late finds more of them."""
+    facts = conversion.facts
+    behind = expressions_reached(facts, facts.once(Sources), [node])
+    for call in (n for part in behind for n in ast.walk(part) if isinstance(n, ast.Call)):
+        is_method = isinstance(call.func, ast.Attribute) and call.func.attr in _LISTING_METHODS
+        if facts.called(call) & _LISTING or (is_method and not facts.targets(call)):
+            return True
+    return False
+
+
+def _draws(conversion: Conversion, node: ast.AST) -> bool:
+    facts = conversion.facts
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    units = reached(facts, (target for call in calls for target in facts.targets(call)))
+    inner = (n for unit in units for n in facts.own(unit) if isinstance(n, ast.Call))
+    return any(is_draw(facts, call) for call in (*calls, *inner))

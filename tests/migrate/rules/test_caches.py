@@ -1,0 +1,195 @@
+"""What is made once and kept in a file: the main process makes it, and the others find it done."""
+
+import pytest
+
+PROGRAM = """
+import glob
+import os
+import pickle
+import random
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+
+{load}
+
+def train(dataset, model):
+    loader = DataLoader(dataset, shuffle=True, batch_size=4)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for x, y in loader:
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+
+
+def main(overwrite=False):
+    model = nn.Linear(2, 1)
+    {made}
+    train(dataset, model)
+
+
+if __name__ == "__main__":
+    main()
+"""
+FIRST = "    with accelerator.main_process_first():\n"
+LOAD = """
+def load(path, overwrite):
+    if os.path.exists(path) and not overwrite:
+        x = torch.load(path)
+    else:
+        x = torch.ones(24, 2)
+        torch.save(x, path)
+    return TensorDataset(x, x.sum(dim=1, keepdim=True))
+"""
+DATA = """
+class Data(Dataset):
+    def __init__(self, path):
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                self.rows = pickle.load(file)
+        else:
+            self.rows = [(torch.ones(2), torch.ones(1))] * 24
+            with open(path, "wb") as file:
+                pickle.dump(self.rows, file)
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return self.rows[index]
+"""
+CALL = "dataset = load('data.pt', overwrite)"
+FOUND = {
+    "one of both": (LOAD, CALL, FIRST + "        if os.path.exists(path) and not overwrite:\n"),
+    "the other way round": (
+        LOAD.replace(
+            """\
+    if os.path.exists(path) and not overwrite:
+        x = torch.load(path)
+    else:
+        x = torch.ones(24, 2)
+        torch.save(x, path)
+""",
+            """\
+    if overwrite or not os.path.exists(path):
+        x = torch.ones(24, 2)
+        torch.save(x, path)
+    else:
+        x = torch.load(path)
+""",
+        ),
+        CALL,
+        FIRST + "        if overwrite or not os.path.exists(path):\n",
+    ),
+    "it is given back": (
+        """
+def load(path, overwrite):
+    if os.path.exists(path):
+        return torch.load(path, weights_only=False)
+    x = torch.ones(24, 2)
+    data = TensorDataset(x, x.sum(dim=1, keepdim=True))
+    torch.save(data, path)
+    print("made")
+    return data
+""",
+        CALL,
+        FIRST + "        if os.path.exists(path):\n            return torch.load(path, weights_only=False)\n",
+    ),
+    "a function writes it": (
+        "def keep(x, path):\n    torch.save(x, path)\n\n" + LOAD.replace("torch.save(x, path)", "keep(x, path)"),
+        CALL,
+        FIRST + "        if os.path.exists(path) and not overwrite:\n",
+    ),
+    "a data set": (DATA, "dataset = Data('data.pkl')", FIRST + "        dataset = Data('data.pkl')\n"),
+    "a data set of its own function": (
+        DATA + "\n\ndef load(path, overwrite):\n    return Data(path)\n",
+        CALL,
+        FIRST + "        dataset = load('data.pt', overwrite)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_the_main_process_makes_it_first(convert_text, name):
+    load, made, expected = FOUND[name]
+    report, result = convert_text(PROGRAM.format(load=load, made=made))
+
+    assert expected in result
+    assert result.count("main_process_first") == 1
+    assert "wait_for_everyone" not in result
+    assert "every process writes" not in str(report.findings)
+
+
+RANDOM = LOAD.replace("torch.ones(24, 2)", "torch.tensor([[random.random(), 1.0] for _ in range(24)])")
+NOT_FOUND = {
+    "made at random": (RANDOM, CALL),
+    "another file": (LOAD.replace("torch.save(x, path)", "torch.save(x, 'other')"), CALL),
+    "as many as there are files": (
+        LOAD,
+        "for path in glob.glob('*.pt'):\n        dataset = load(path, overwrite)".replace("load(", "load("),
+    ),
+    "for each sample": (
+        """
+class Data(Dataset):
+    def __len__(self):
+        return 24
+
+    def __getitem__(self, index):
+        path = f"{index}.pt"
+        if os.path.exists(path):
+            x = torch.load(path)
+        else:
+            x = torch.ones(2)
+            torch.save(x, path)
+        return x, torch.ones(1)
+""",
+        "dataset = Data()",
+    ),
+    "trained weights": (
+        """
+def load(path, overwrite):
+    data = TensorDataset(torch.ones(24, 2), torch.ones(24, 1))
+    model = nn.Linear(2, 1)
+    if os.path.exists(path):
+        model.load_state_dict(torch.load(path))
+    else:
+        train(data, model)
+        torch.save(model.state_dict(), path)
+    return data
+""",
+        CALL,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_FOUND)
+def test_processes_take_no_turns(convert_text, name):
+    load, made = NOT_FOUND[name]
+    _, result = convert_text(PROGRAM.format(load=load, made=made))
+
+    assert "main_process_first" not in result
+
+
+def test_what_the_main_process_alone_comes_to_takes_no_turns(convert_text):
+    shown = LOAD + "\n\ndef show(overwrite):\n    print(len(load('data.pt', overwrite)))\n"
+    made = "dataset = load('data.pt', overwrite)\n    if torch.distributed.get_rank() == 0:\n        show(overwrite)"
+    _, result = convert_text(PROGRAM.format(load=shown, made="torch.distributed.init_process_group()\n    " + made))
+
+    assert "main_process_first" not in result
+
+
+def test_a_program_that_takes_turns_itself_takes_no_more(convert_text):
+    turns = LOAD.replace(
+        "    if os.path", "    if local_rank not in [-1, 0]:\n        torch.distributed.barrier()\n    if os.path"
+    )
+    turns = turns.replace("    return", "    if local_rank == 0:\n        torch.distributed.barrier()\n    return")
+    source = PROGRAM.format(load="local_rank = int(os.environ.get('LOCAL_RANK', -1))\n" + turns, made=CALL)
+    _, result = convert_text(
+        source.replace("    model = nn.Linear", "    torch.distributed.init_process_group()\n    model = nn.Linear")
+    )
+
+    assert result.count("wait_for_everyone") == 2
+    assert "main_process_first" not in result
