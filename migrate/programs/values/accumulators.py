@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, Values, roles
-from migrate.analysis.syntax import reads, same, walk, writes
+from migrate.analysis.syntax import LOOPS, reads, same, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.kept import divisors_of, is_place, is_read, sets
 from migrate.programs.values.lengths import measured
@@ -222,18 +222,35 @@ def _last_before(facts: Facts, loop: LoopFact, name: str) -> Values:
 
 
 def _set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
-    """The statement around the loop before which, in the same block, the name gets its first value."""
+    """The statement around the loop before which, in the same block, the name gets its first value.
+
+    What gets it again behind the loop, at the end of each round around it, begins with each round as well.
+    """
     tree = facts.tree(loop.node)
     inner: ast.stmt = loop.node
+    begun: ast.stmt | None = None
     while True:
         block = tree.block(inner)
         position = next(i for i, statement in enumerate(block) if statement is inner)
         if any(isinstance(s, (ast.Assign, ast.AnnAssign)) and sets(s, name) for s in block[:position]):
-            return None if _is_in_step(facts, loop, inner) else inner
+            anchor = begun or inner
+            return None if _is_in_step(facts, loop, anchor) else anchor
         parent = tree.parents[inner]
         if not isinstance(parent, ast.stmt) or isinstance(parent, _DEFINITIONS):
             return None
+        if begun is None and isinstance(parent, LOOPS) and _is_set_anew(block[position + 1 :], name):
+            begun = inner
         inner = parent
+
+
+def _is_set_anew(later: Sequence[ast.stmt], name: str) -> bool:
+    """Whether statements come, in each round, to one that gives a name a value of its own: `losses = []`."""
+    for statement in later:
+        if isinstance(statement, ast.Assign) and sets(statement, name):
+            return name not in reads(statement.value)
+        if any(isinstance(node, ast.Continue) for node in walk(statement)):
+            return False
+    return False
 
 
 def _is_in_step(facts: Facts, loop: LoopFact, anchor: ast.stmt) -> bool:

@@ -272,6 +272,37 @@ def test_what_a_training_loop_collects_is_joined_or_reported(programs, convert_t
     assert "gather" in result or "reduce" in result or [f for f in report.findings if f.code == "MIG114"]
 
 
+ANEW = {"losses": "losses = []", "a sum": "total = 0.0"}
+FILLED = {"losses": "losses.append(loss.item())", "a sum": "total += loss.item()"}
+JOINS = {
+    "losses": "    losses = accelerator.gather_for_metrics(losses)\n    print",
+    "a sum": "    total = sum(accelerator.gather_for_metrics([total]))\n    print",
+}
+NOT_ANEW = {
+    "by what it was": "{name} = {name}[:9]",
+    "in some rounds": "if epoch:\n    {anew}",
+    "unless a round is left before": "if epoch > 8:\n    continue\n{anew}",
+}
+
+
+@pytest.mark.parametrize("what", ANEW)
+def test_what_begins_anew_at_the_end_of_each_epoch_is_joined(convert_text, programs, what):
+    name, anew = ANEW[what].split(" ")[0], ANEW[what]
+    holes = {"made": anew, "step": FILLED[what], "epoch": f"print(str({name}))\n{anew}"}
+    _, result = convert_text(programs(holes)[0])
+    assert JOINS[what] in result.replace("accelerator.print", "print")
+
+
+@pytest.mark.parametrize("what", ANEW)
+@pytest.mark.parametrize("end", NOT_ANEW)
+def test_what_goes_on_in_some_epochs_is_not(convert_text, programs, what, end):
+    name, anew = ANEW[what].split(" ")[0], ANEW[what]
+    last = NOT_ANEW[end].format(name=name, anew=anew)
+    holes = {"made": anew, "step": FILLED[what], "epoch": f"print(str({name}))\n{last}"}
+    _, result = convert_text(programs(holes)[0])
+    assert JOINS[what] not in result.replace("accelerator.print", "print")
+
+
 def test_evaluating_on_the_training_loader(changed):
     body = "out = model(x)\nfound.append(out)"
     changed(
