@@ -327,9 +327,10 @@ class Loops:
                 ground = self._decides[loop.node]
                 assert ground is not None
                 found = averages(ground, loop, self.accumulated(loop), self.joined(loop))
-            weighing = [edit for balance in self.balances(loop) for edit in balance.edits or ()]
+            balanced = [balance for balance in self.balances(loop) if balance.edits]
             known = {edit.at for edit in found.edits}
-            more = Averages(tuple(edit for edit in weighing if edit.at not in known))
+            weighing = (edit for balance in balanced for edit in balance.edits or () if edit.at not in known)
+            more = Averages(tuple(weighing), frozenset(balance.name for balance in balanced))
             self._averaged[loop.node] = found | more
         return self._averaged[loop.node]
 

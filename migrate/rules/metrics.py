@@ -66,11 +66,12 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
         for part, why in folded_by_hand(conversion.facts, loop):
             draft.note(part, why)
         if loop.loaders & conversion.loader_origins:
-            found = conversion.loops.accumulated(loop)
+            averaged = conversion.loops.averaged(loop)
+            accumulated = conversion.loops.accumulated(loop)
+            found = tuple(each for each in accumulated if each.name not in averaged.names)
             shown = [accumulator.name for accumulator in found if accumulator.read_inside]
             joined = conversion.loops.joined(loop)
             shown += [join.target for join in joined if join.shown_inside]
-            averaged = conversion.loops.averaged(loop)
             shown += [name for name in apart(conversion.facts, loop, joined) if name not in averaged.names]
             if shown:
                 verb = "shows" if len(shown) == 1 else "show"

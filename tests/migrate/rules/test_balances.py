@@ -25,6 +25,21 @@ def test_a_balance_goes_by_the_mean_of_all(changed, name):
     )
 
 
+@pytest.mark.parametrize("where", ["start", "made"])
+def test_a_balance_that_is_shown_is_no_share(convert_text, programs, where):
+    holes = {
+        where: "k = 0.5",
+        "backward": "loss = loss - k * output.abs().mean()\nloss.backward()",
+        "step": "k += 0.01 * loss.item()\nprint(k)",
+        "epoch": "print(k)",
+    }
+    report, result = convert_text(programs(holes)[0])
+
+    assert "k += 0.01 * accelerator.reduce(loss.item()" in result
+    assert "gather_for_metrics([k])" not in result
+    assert not [f for f in report.findings if "one process's share" in f.message]
+
+
 UNTOUCHED = {
     "it weighs nothing": {"made": "k = 0.5", "step": "k = 0.9 * k + 0.1 * loss.item()"},
     "it begins in each step": {"batch": "k = 0.0", "step": "k = k + loss.item()"},
