@@ -37,7 +37,13 @@ WORDS = (b"NativeScaler", b"scaler")
 _MADE = "torch.cuda.amp.GradScaler()"
 _PARAMETERS = ("loss", "optimizer", "clip_grad")  # what follows has another place in each version
 _NAMED = frozenset({*_PARAMETERS, "clip_mode", "parameters", "create_graph", "need_update"})
-_CLIPPING = {"norm": "clip_grad_norm_", "value": "clip_grad_value_"}
+#: What such a scaler calls in every mode, and what that is in two of them.
+_CHOSEN = "timm.utils.dispatch_clip_grad({parameters}, {clip_grad}, mode={clip_mode})"
+_CLIPPING = {
+    "norm": "torch.nn.utils.clip_grad_norm_({parameters}, {clip_grad})",
+    "value": "torch.nn.utils.clip_grad_value_({parameters}, {clip_grad})",
+    "agc": _CHOSEN,
+}
 _KEPT = frozenset({"state_dict", "load_state_dict"})  # mean the same of PyTorch's
 _PLAIN = (ast.Name, ast.Attribute)
 
@@ -70,8 +76,9 @@ class Scalers:
             if isinstance(call, ast.Call) and call.func is read and (written := self._step(call)) is not None:
                 template, parts = written
                 pen.replace(self._facts.tree(call).statement(call), template, **parts)
-                if "torch." in template:
-                    pen.add_import(self._facts.file(call).path, "torch")
+                for library in ("torch", "timm.utils"):
+                    if f"{library}." in template:
+                        pen.add_import(self._facts.file(call).path, library)
 
     @cached_property
     def _reads(self) -> tuple[ast.expr, ...]:
@@ -127,13 +134,20 @@ class Scalers:
         limit, mode = given.get("clip_grad"), given.get("clip_mode", ast.Constant("norm"))
         if limit is None or is_none(limit):
             return lines
-        how = _CLIPPING.get(mode.value) if isinstance(mode, ast.Constant) and isinstance(mode.value, str) else None
+        how = _clipping(mode)
         if how is None or "parameters" not in given or not isinstance(limit, (*_PLAIN, ast.Constant)):
             return None
-        clipped = ["{scaler}.unscale_({optimizer})", f"torch.nn.utils.{how}({{parameters}}, {{clip_grad}})"]
+        clipped = ["{scaler}.unscale_({optimizer})", how]
         if isinstance(limit, ast.Constant):
             return [*clipped, *lines]
         return ["if {clip_grad} is not None:", *textwrap.indent("\n".join(clipped), "    ").split("\n"), *lines]
+
+
+def _clipping(mode: ast.expr) -> str | None:
+    """The call that clips, as a template."""
+    if isinstance(mode, ast.Constant):
+        return _CLIPPING.get(mode.value) if isinstance(mode.value, str) else None
+    return _CHOSEN if isinstance(mode, _PLAIN) else None
 
 
 def _arguments(call: ast.Call) -> dict[str, ast.expr] | None:

@@ -56,10 +56,29 @@ CHANGED = {
         f"{BACKWARD}\nif limit > 0:\n{textwrap.indent(STEP, '    ')}",
     ),
 }
+CHOSEN = {
+    "clipped in another way": (
+        "scaler(loss, optimizer, 1.0, parameters=model.parameters(), clip_mode='agc')",
+        f"""{BACKWARD}
+scaler.unscale_(optimizer)
+timm.utils.dispatch_clip_grad(model.parameters(), 1.0, mode='agc')
+{STEP}""",
+    ),
+    "a mode that an option chooses": (
+        "scaler(loss, optimizer, limit, parameters=model.parameters(), clip_mode=mode)",
+        f"""{BACKWARD}
+if limit is not None:
+    scaler.unscale_(optimizer)
+    timm.utils.dispatch_clip_grad(model.parameters(), limit, mode=mode)
+{STEP}""",
+    ),
+}
 LEFT = {
-    "clipped in another way": {"step": "scaler(loss, optimizer, 1.0, parameters=model.parameters(), clip_mode='agc')"},
-    "a mode that an option chooses": {
-        "step": "scaler(loss, optimizer, limit, parameters=model.parameters(), clip_mode=limit)"
+    "clipped in a way that is not known": {
+        "step": "scaler(loss, optimizer, 1.0, parameters=model.parameters(), clip_mode='other')"
+    },
+    "a mode that is computed": {
+        "step": "scaler(loss, optimizer, limit, parameters=model.parameters(), clip_mode=choose(limit))"
     },
     "arguments out of sight": {"step": "scaler(loss, optimizer, *limit)"},
     "settings of its own": {"made": "NativeScaler('cpu')"},
@@ -81,6 +100,16 @@ def test_the_step_is_written_out(convert_text, name):
     assert textwrap.indent(after, "        ") + "\n" in result
     assert "    scaler = torch.cuda.amp.GradScaler()\n" in result
     assert "timm" not in result
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_other_ways_of_clipping_are_those_of_the_library(convert_text, name):
+    before, after = CHOSEN[name]
+    _, result = convert_text(program(before).replace("limit=0)", "limit=0, mode='norm')"))
+
+    assert textwrap.indent(after, "        ") + "\n" in result
+    assert "import timm.utils\n" in result
+    assert "NativeScaler" not in result
 
 
 @pytest.mark.parametrize("name", LEFT)
