@@ -17,6 +17,7 @@ from migrate.programs.loops import Loops
 from migrate.programs.prepare.scripts import is_imported
 from migrate.programs.reach.entered import entered_from
 from migrate.programs.reach.reached import reached
+from migrate.programs.reach.unused import Unused
 
 if TYPE_CHECKING:
     from migrate.alone.world import World
@@ -49,7 +50,8 @@ class Questions:
         for use in facts.calls_anywhere:
             if use.unit.module in modules and isinstance(use.unit, Function) and len(facts.targets(use.node)) == 1:
                 is_question = self._world.process(use.node) is not None and not self._holds_model(use.unit)
-                if is_question and self._runs_elsewhere(use.unit):
+                is_question = is_question and self._runs_elsewhere(use.unit)
+                if is_question or facts.once(Unused).holds(use.node):
                     if (asked := self._asked(facts.targets(use.node)[0])) is not None:
                         found[use.node] = asked
         return found

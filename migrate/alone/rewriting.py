@@ -15,6 +15,7 @@ from migrate.alone.told import told
 from migrate.alone.ways import certain, ends
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, roles
+from migrate.programs.reach.unused import Unused
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -203,7 +204,8 @@ def starts(facts: Facts, modules: Collection[Module]) -> list[Use]:
         | distributed.DISTRIBUTED_DATA_PARALLEL
         | distributed.SAMPLERS
     )
-    uses = [use for use in facts.calls_anywhere if use.unit.module in modules]
+    unused = facts.once(Unused)
+    uses = [use for use in facts.calls_anywhere if use.unit.module in modules and not unused.holds(use.node)]
     if any(Role.ACCELERATOR in roles(facts.values(use.node)) for use in uses):
         return []
     return [use for use in uses if facts.called(use.node) & wanted]

@@ -16,9 +16,10 @@ from migrate.alone.questions import Questions
 from migrate.alone.ways import certain, ends
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import is_docstring, is_none
+from migrate.analysis.syntax import is_docstring, is_none, walk
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.processes.branches import Branches, Side
+from migrate.programs.reach.unused import Unused
 from migrate.programs.values.place import Places, Quantity, number
 from migrate.programs.values.sources import Sources
 
@@ -66,7 +67,9 @@ class World:
         self.questions = Questions(self)
 
     def is_left(self, node: ast.AST) -> bool:
-        """Whether code stays, since scripts beside the programs run it in processes of their own."""
+        """Whether code stays: nothing uses it, or scripts beside the programs run it in processes of their own."""
+        if self.facts.once(Unused).holds(node):
+            return True
         return self.beside is not None and self.beside.holds(self.facts, node)
 
     def keep(self, tests: set[ast.expr]) -> None:
@@ -357,7 +360,7 @@ class World:
     @cached_property
     def dead(self) -> set[int]:
         """The nodes, by identity, of what never runs where there is one process."""
-        found: set[int] = set()
+        found = {id(inner) for unused in self.facts.once(Unused).nodes for inner in walk(unused)}
         for module in self.modules:
             for node in self.facts.tree(module.tree).nodes:
                 lost: Iterable[ast.AST] = ()

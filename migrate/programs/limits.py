@@ -39,6 +39,7 @@ from migrate.programs.reach.outsiders import units_of
 from migrate.programs.reach.starters import is_option, started
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
 from migrate.programs.reach.unparsed import unparsed
+from migrate.programs.reach.unused import Unused
 from migrate.programs.training import backwards
 from migrate.programs.training.closures import closures
 from migrate.programs.training.numerics import numerics
@@ -180,7 +181,7 @@ def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
             if not isinstance(node, ast.Call):
                 continue
             for name in facts.called(node) & _DISTRIBUTED.keys():
-                if not is_option(facts, node):
+                if not is_option(facts, node) and not facts.once(Unused).holds(node):
                     code, why = _DISTRIBUTED[name]
                     yield Refusal(
                         node, code, why, "take it out so that the program runs on one device, then run migrate again"

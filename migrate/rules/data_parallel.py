@@ -29,6 +29,7 @@ from migrate.programs.output.wrapped import (
     module_accesses,
     splitting,
 )
+from migrate.programs.reach.unused import Unused
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import drop, wrappers
 from migrate.rules.rule import rule
@@ -101,7 +102,7 @@ def _leave(conversion: Conversion, draft: Draft, use: Use) -> None:
             "DataParallel splits another dimension than the first, or its arguments are not known",
             "take DataParallel out, or convert the program by hand",
         )
-    for name in sorted(names & _DISTRIBUTING.keys()):
+    for name in sorted(names & _DISTRIBUTING.keys()) if not conversion.facts.once(Unused).holds(use.node) else ():
         code, what = _DISTRIBUTING[name]
         draft.left(use.node, what, _WAY_OUT, code)
 
