@@ -111,10 +111,18 @@ class Dealing:
     # --- branches ---------------------------------------------------------------------------------------------------
 
     def _only_of_several(self) -> Iterator[ast.If]:
-        """The branches in which one process would not make such a sampler, and would not tell it the epoch."""
+        """The branches in which one process would not make such a sampler, and would not tell it the epoch.
+
+        What the program itself has switched off (`if False:`) is no such branch.
+        """
         for call in (*self.calls, *self._telling):
-            for above in self._world.facts.tree(call).up(call):
-                if isinstance(above, ast.If) and self._world.truth(above.test) is not None:
+            tree = self._world.facts.tree(call)
+            for above in tree.up(call):
+                if not isinstance(above, ast.If) or isinstance(above.test, ast.Constant):
+                    continue
+                truth = self._world.truth(above.test)
+                lost = above.orelse if truth else above.body
+                if truth is not None and tree.in_block(call, lost) is not None:
                     yield above
 
     @cached_property

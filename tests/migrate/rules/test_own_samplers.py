@@ -236,6 +236,23 @@ def test_a_sampler_that_is_asked_for_its_share_is_refused(convert_text, name):
     assert why in str(report.findings)
 
 
+def test_a_branch_that_the_program_has_switched_on_is_no_question(convert_text):
+    _, result = convert_text(PROGRAM.replace("    if args.distributed:\n        count", "    if True:\n        count"))
+
+    assert "    if args.repeated:\n        sampler = Repeated(data, num_replicas=1, rank=0)\n" in result
+    assert "num_processes == 1" not in result
+    assert "RandomSampler(data)" not in result
+    assert "        if accelerator.num_processes > 1:\n            sampler.set_epoch(epoch)\n" in result
+
+
+def test_the_branch_of_one_process_comes_first(convert_text):
+    first = "    if not args.distributed:\n        sampler = RandomSampler(data)\n    else:\n"
+    made = _BRANCH.partition("\n")[2].partition("    else:\n        sampler = Random")[0]
+    _, result = convert_text(PROGRAM.replace(_BRANCH, first + made))
+
+    assert "    if accelerator.num_processes == 1:\n        sampler = RandomSampler(data)\n    else:\n" in result
+
+
 def test_a_trainer_tells_the_sampler_that_it_holds(convert_text):
     source = PROGRAM.replace(
         "def init(", "class Clock:\n    def __init__(self, sampler):\n        self.sampler = sampler\n\n\ndef init("
