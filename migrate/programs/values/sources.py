@@ -59,7 +59,7 @@ class Sources:
         return UNKNOWN
 
     def _name(self, name: str, unit: Unit) -> Given:
-        if (unit.module, name) in self._shared:
+        if (unit.module, name) in self._shared and not self._is_own(name, unit):
             return self._of_shared(name, unit.module)
         bindings = self._names.get((id(unit), name), [])
         is_parameter = isinstance(unit, Function) and name in unit.parameter_names
@@ -88,6 +88,12 @@ class Sources:
         found = [_assigned(binding, name) for binding in bindings]
         is_complete = self._shared[module, name] and all(e is not None for e in found)
         return Given(tuple(e for e in found if e is not None), is_complete)
+
+    def _is_own(self, name: str, unit: Unit) -> bool:
+        """Whether a function has a parameter, or a name of its own, that is called as a `global` of others."""
+        if not isinstance(unit, Function) or not self._shared[unit.module, name] or self._declares(unit, name):
+            return False
+        return name in unit.parameter_names or (id(unit), name) in self._names
 
     def _declares(self, unit: Unit, name: str) -> bool:
         return any(isinstance(n, ast.Global) and name in n.names for n in self._facts.own(unit))

@@ -384,3 +384,42 @@ def test_a_rate_by_the_loss_of_a_step_and_its_way_out(refused, convert_text, pro
     _, result = convert_text(programs(holes)[0])
 
     assert "    total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes\n" in result
+
+
+BY_A_GLOBAL = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+steps = 0
+
+
+def rate({name}):
+    return 0.1 * 40.0**0.5 * min(({name} + 1) * 40.0**-1.5, ({name} + 1) ** -0.5)
+
+
+def train(model, loader, optimizer):
+    global steps
+    for epoch in range(3):
+        for x, y in loader:
+            for group in optimizer.param_groups:
+                group["lr"] = rate(steps)
+            optimizer.zero_grad()
+            loss = (model(x) - y).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            steps += 1
+
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+train(model, loader, optimizer)
+"""
+
+
+@pytest.mark.parametrize("name", ["step", "steps"])
+def test_a_parameter_is_not_the_global_of_its_name(convert_text, name):
+    _, result = convert_text(BY_A_GLOBAL.format(name=name))
+
+    assert "rate(steps * accelerator.num_processes)" in result
