@@ -16,6 +16,10 @@ name, prepare stands around its constructor:
 
 A loader that something keeps before the model is there (an iterator, another name, an object), or whose length is set
 against a number of steps by then, is prepared before that.
+A loop that takes batches one by one, as many as the data has, takes no more than its process has:
+
+    for step in range(steps):   ->   for step in range(min(steps, len(loader))):
+
 What is made and used only under a condition is prepared under it, an optimizer below its model. A loader that a
 function finds in its module is prepared for all who read it there: `global train_loader` stands at the top of that
 function.
@@ -32,6 +36,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import is_docstring
 from migrate.analysis.units import Function
 from migrate.programs.prepare.apart import Group, apart
+from migrate.programs.training.one_by_one import counted
 from migrate.programs.values.lengths import reached
 from migrate.programs.values.place import DEVICE_COUNTS
 from migrate.programs.values.sources import Sources
@@ -58,6 +63,8 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
             _prepare(conversion, draft, stage)
         else:
             _wrap(conversion, draft, stage, stage.call)
+    for taken in counted(conversion):
+        draft.wrap(taken.number, f"min({{it}}, len({ast.unparse(taken.loader)}))")
     _tell_workers(conversion, draft)
     _tell_batches(conversion, draft)
     for loader in conversion.loaders:

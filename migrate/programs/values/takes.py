@@ -21,7 +21,7 @@ _DEEPEST = 3  # iterators of iterators
 
 def taken(facts: Facts, call: ast.Call) -> set[ast.AST]:
     """Where the loaders were made from which a call takes one batch: `next(batches)`, `batches.__next__()`."""
-    source = _source(facts, call)
+    source = asked(facts, call)
     return set() if source is None else facts.loaders(facts.values(source))
 
 
@@ -30,7 +30,7 @@ def taken_for(facts: Facts, call: ast.Call, roots: Iterable[ast.AST]) -> set[ast
 
     `next(self.loader)` in a class of which a training makes one object and an evaluation another.
     """
-    found, source, unit = taken(facts, call), _source(facts, call), facts.unit(call)
+    found, source, unit = taken(facts, call), asked(facts, call), facts.unit(call)
     if len(found) < 2 or not isinstance(unit, Function) or unit.owner is None or not unit.positional:
         return found
     own = [found & _held(facts, made, source, unit, _DEEPEST) for made in _used(facts, unit.owner, roots)]
@@ -46,7 +46,7 @@ def nexts(facts: Facts, node: ast.AST) -> Iterator[Function]:
                     yield member.unit
 
 
-def _source(facts: Facts, call: ast.Call) -> ast.expr | None:
+def asked(facts: Facts, call: ast.Call) -> ast.expr | None:
     """What a call asks for its next item."""
     if "builtins.next" in facts.called(call) and call.args:
         return call.args[0]

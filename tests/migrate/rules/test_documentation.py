@@ -134,6 +134,19 @@ def bars(before, after):
     }
 
 
+def one_by_one(before, after):
+    """The loop counts the batches that it takes from an iterator."""
+    over = re.compile(r"for step in (.*):")
+    return {
+        "ready": "steps = len(data) // 4",
+        "start": "batches = iter(loader)",
+        "target": "step",
+        "over": (over.fullmatch(before)[1], over.fullmatch(after)[1]),
+        "batch": "x, y = next(batches)",
+        "accelerator": "accelerator = Accelerator(cpu=True)",  # nothing moves the batches
+    }
+
+
 def logged(before, after):
     """The example stays; what silences the other processes follows the accelerator."""
     silent = "if not accelerator.is_main_process:\n    logging.disable(logging.INFO)"
@@ -189,6 +202,7 @@ AROUND = {
     ("model-placement", "model = Net().to(device)"): put("model", **CHOSEN | {"imports": NET}),
     ("model-placement", "model.cuda()"): put("made"),
     ("model-placement", "model = model.to(device, dtype)"): put("made", **CHOSEN),
+    ("prepare", "for step in range(steps):"): one_by_one,
     ("batch-moves", "x, y = x.to(device), y.to(device)"): put("batch", **CHOSEN),
     ("batch-moves", "batch = {k: v.to(device) for k, v in batch.items()}"): put(
         "batch",

@@ -1,0 +1,98 @@
+"""Loops that take a number of batches from an iterator, one by one: `for step in range(steps): batch = next(batches)`.
+
+Where that number is counted from the data (`steps = len(data) // 64`), each process would ask for as many batches as
+one process has, and its share of the loader has fewer.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from migrate.programs.values.lengths import measured, reached
+from migrate.programs.values.sources import Sources
+from migrate.programs.values.takes import asked, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.conversion import Conversion
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many batches such a loop takes, and the loader that they come from, as the code around it names that."""
+
+    number: ast.expr
+    loader: ast.expr
+
+
+def counted(conversion: Conversion) -> Iterator[Counted]:
+    """The loops over prepared loaders that may ask for more than a process's share; each number once."""
+    facts, seen = conversion.facts, set()
+    for use in conversion.uses:
+        loaders = taken(facts, use.node) & conversion.loader_origins
+        if not loaders or len(use.node.args) > 1:  # next(batches, None) knows what comes after the last
+            continue
+        found = _counted(facts, use.node)
+        if found is None or found.number in seen:
+            continue
+        lengths = list(_lengths(facts, found.number))
+        if lengths and not all(measured(facts, each) and conversion.is_prepared_at(each, loaders) for each in lengths):
+            seen.add(found.number)
+            yield found
+
+
+def _counted(facts: Facts, call: ast.Call) -> Counted | None:
+    tree, taking = facts.tree(call), asked(facts, call)
+    loop = next(tree.loops(call), None)
+    if not isinstance(loop, ast.For) or taking is None or _is_caught(facts, call, loop):
+        return None
+    number, loader = _number(facts, loop.iter), _iterated(facts, taking, loop)
+    return Counted(number, loader) if number is not None and loader is not None else None
+
+
+def _number(facts: Facts, over: ast.expr) -> ast.expr | None:
+    """`steps` of `range(steps)`, `range(0, steps)`, `tqdm(range(steps))`."""
+    if not isinstance(over, ast.Call) or not over.args:
+        return None
+    if "builtins.range" not in facts.called(over):
+        return _number(facts, over.args[0])
+    match over.args:
+        case [number] | [ast.Constant(0), number]:
+            return number
+    return None
+
+
+def _iterated(facts: Facts, taking: ast.expr, loop: ast.For) -> ast.expr | None:
+    """The loader of an iterator that is made anew each time before a loop, by `iter(loader)`, and nowhere else."""
+    tree, target = facts.tree(loop), ast.unparse(taking)
+    around = next(tree.loops(loop), None)
+    given = [b.statement for b in facts.bindings_in(facts.unit(loop)) if b.target == target]
+    loaders: dict[str, ast.expr] = {}
+    for statement in given:
+        made = statement.value if isinstance(statement, ast.Assign) else None
+        if next(tree.loops(statement), None) is not around:
+            return None
+        if not isinstance(made, ast.Call) or "builtins.iter" not in facts.called(made) or not made.args:
+            return None
+        loaders[ast.unparse(made.args[0])] = made.args[0]
+    one = next(iter(loaders.values()), None)
+    return one if len(loaders) == 1 and isinstance(one, (ast.Name, ast.Attribute)) else None
+
+
+def _is_caught(facts: Facts, call: ast.Call, loop: ast.For) -> bool:
+    """Whether the loop goes on, or ends, by itself where there is no further batch."""
+    above = takewhile(lambda node: node is not loop, facts.tree(call).up(call))
+    return any(isinstance(node, ast.Try) and node.handlers for node in above)
+
+
+def _lengths(facts: Facts, number: ast.expr) -> Iterator[ast.Call]:
+    """What a number was counted from: `len(data)`, `len(loader)`."""
+    for node in reached(facts, facts.once(Sources), [number]):
+        for inner in ast.walk(node) if isinstance(node, ast.expr) else ():
+            if isinstance(inner, ast.Call) and "builtins.len" in facts.called(inner):
+                yield inner

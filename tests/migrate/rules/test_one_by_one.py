@@ -1,0 +1,71 @@
+"""Batches that a loop takes from an iterator one by one: each process has fewer of them."""
+
+import pytest
+
+PROGRAM = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from tqdm import tqdm
+
+data = TensorDataset(torch.ones(40, 2), torch.ones(40, 1))
+loader = DataLoader(data, batch_size=8)
+STEPS
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+ONCE
+for epoch in range(2):
+    MAKE
+    for step in OVER:
+        TAKE
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+MADE = {"make": "batches = iter(loader)", "take": "x, y = next(batches)", "once": "", "over": "range(steps)"}
+
+
+@pytest.fixture
+def converted(convert_text):
+    def convert(**parts):
+        text = PROGRAM
+        for hole, part in (MADE | parts).items():
+            text = text.replace(hole.upper(), part)
+        return convert_text(text.lstrip())[1]
+
+    return convert
+
+
+@pytest.mark.parametrize(
+    ("parts", "after"),
+    [
+        ({"steps": "steps = len(data) // 8"}, "range(min(steps, len(loader)))"),
+        ({"steps": "steps = len(loader)"}, "range(min(steps, len(loader)))"),
+        ({"steps": "size = len(data)", "over": "range(0, size // 8)"}, "range(0, min(size // 8, len(loader)))"),
+        ({"steps": "steps = len(loader)", "over": "tqdm(range(steps))"}, "range(min(steps, len(loader)))"),
+        ({"steps": "steps = len(loader)", "take": "x, y = batches.__next__()"}, "range(min(steps, len(loader)))"),
+    ],
+)
+def test_no_more_than_its_share_is_taken(converted, parts, after):
+    assert after in converted(**parts)
+
+
+CAUGHT = """try:
+            x, y = next(batches)
+        except StopIteration:
+            break"""
+OTHERS = {
+    "the length of the share": {"steps": "", "over": "range(len(loader))"},
+    "a number that has nothing to do with the data": {"steps": "steps = 3"},
+    "an end that is caught": {"steps": "steps = len(data) // 8", "take": CAUGHT},
+    "an iterator of its own in each step": {"steps": "steps = len(data)", "take": "x, y = next(iter(loader))"},
+    "one that goes on": {"steps": "steps = len(data) // 20", "once": "batches = iter(loader)", "make": "pass"},
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_ends_by_itself_or_goes_on_stays(converted, name):
+    result = converted(**OTHERS[name])
+    assert "accelerator.backward(loss)" in result
+    assert "min(" not in result
