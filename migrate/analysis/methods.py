@@ -82,7 +82,10 @@ def _of_optimizer(state: State, value: Value, name: str, arguments: Arguments) -
 
 
 def _of_tensor(state: State, value: Value, name: str, arguments: Arguments) -> Values:
-    return frozenset({value})
+    """Compared with what came from a loader, `predicted.eq(labels)`, it is computed from that."""
+    compared = arguments.all() if value.role is Role.TENSOR and name in tensors.COMPARISONS else ()
+    from_loader = {Value(Role.STATISTIC, other.origin) for other in compared if other.role in FROM_LOADER}
+    return frozenset(from_loader or {value})
 
 
 def _of_device(state: State, value: Value, name: str, arguments: Arguments) -> Values:

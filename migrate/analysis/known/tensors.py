@@ -50,6 +50,7 @@ FOLDING = frozenset(
 FOLDING_WITHOUT_DIM = frozenset("sum mean max min prod std var median all any argmax argmin".split())
 #: Leave the device.
 TO_HOST = frozenset("cpu numpy tolist item".split())
+COMPARISONS = frozenset("eq ne equal gt ge lt le".split())
 MOVES = frozenset("to cuda cpu xpu".split())
 DEVICE_TEXT = frozenset("cpu cuda mps xpu gpu".split())
 #: Libraries that take tensors only on the CPU.

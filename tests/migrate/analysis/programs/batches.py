@@ -6,6 +6,17 @@ for images, labels in DataLoader(data):  #: evaluation over dataloader@4; images
     images = images.to(device, non_blocking=True)  #: batch
     labels = labels.cuda().long()  #: batch
 
+# === a tensor that is compared with a batch is computed from it
+# --- main.py
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+loader = DataLoader(TensorDataset(torch.ones(4, 2), torch.ones(4)), batch_size=2)
+other = torch.ones(2)
+for x, y in loader:
+    right = other.eq(y).sum()  #: statistic@3
+    copied = other.clone()  #: tensor
+    same = other.eq(copied)  #: tensor
+
 # === a variable
 import torch
 from torch.autograd import Variable
