@@ -148,7 +148,7 @@ def test_what_a_loss_sums_up_stays(convert_text, case):
     assert "def __init__(self, accelerator, momentum=0.9):" in result or "def __init__(self, momentum=0.9, a" in result
     assert "super().__init__()\n        self.accelerator = accelerator\n" in result
     assert "measure = Centred(accelerator)" in result
-    assert "dist." not in result
+    assert "dist.all_reduce" not in result
 
 
 def test_a_function_that_a_loss_calls_is_given_the_accelerator(convert_text):
