@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from migrate import workers
@@ -17,8 +19,8 @@ from migrate.edits.edit import AddImport, DropAlias
 from migrate.programs.loops import Loops
 from migrate.programs.prepare.scripts import Script, may_run, sharing
 from migrate.programs.prepare.visitors import visitor
-from migrate.report.model import Finding, Kind, Outcome, Summary
-from migrate.rules.converting import convert, convert_script
+from migrate.report.model import Along, Finding, Kind, Outcome, Summary
+from migrate.rules.converting import ALONE, convert, convert_script
 from migrate.rules.told import told
 from migrate.source.memory import passing
 
@@ -99,14 +101,14 @@ class _Sight:
         self._near = _beside(project, facts, group)
         self._guests = tuple(visitor(facts, module) for module in facts.modules if module in group[0].visitors)
 
-    def view(self, script: Script, *, seeds: bool = False) -> View:
-        """What would be done for one of the scripts; `seeds`: another one takes a seed in lines that they share."""
+    def view(self, script: Script, along: Along = ALONE) -> View:
+        """What would be done for one of the scripts; `along`: what others do in lines that they share."""
         from migrate.analysis import analyse
 
         guests = self._guests
         facts = analyse(self._near.hiding(_others(self._facts, self.group, script)), self._known)
         plan = Plan(self._files)
-        outcome = convert_script(facts, plan, self.options, self._ready, script.loops, guests, seeds=seeds)
+        outcome = convert_script(facts, plan, self.options, self._ready, script.loops, guests, along)
         more = tuple(guest.module.path for guest in guests if plan.edits(guest.module.path))
         summaries = tuple(replace(summary, files=(*summary.files, *more)) for summary in outcome.summaries)
         return View(script, facts, plan, replace(outcome, summaries=summaries))
@@ -130,7 +132,7 @@ def _outcomes(sight: _Sight, plan: Plan) -> Sequence[Outcome]:
     """What is said of the scripts of a group; what is done for them is added to the plan.
 
     Once one of them is left, all are, and nothing but what is said of the others is asked for. Where they share the
-    lines that seed one of them, all are seeded.
+    lines that seed one of them, or that move its model, all are seeded, and all models are moved.
     """
     views: list[View] = []
     for number, script in enumerate(sight.group):
@@ -141,8 +143,9 @@ def _outcomes(sight: _Sight, plan: Plan) -> Sequence[Outcome]:
             del view
             return _left(script, [*said, *sight.outcomes(sight.group[number + 1 :])])
         views.append(view)
-    if any(each.outcome.seeds for each in views) and any(_disagreements(views)):
-        views = [each if each.outcome.seeds else sight.view(each.script, seeds=True) for each in views]
+    along = reduce(or_, (view.outcome.along for view in views))
+    if along != ALONE and any(_disagreements(views)):
+        views = [each if each.outcome.along == along else sight.view(each.script, along) for each in views]
         if left := [view for view in views if not view.converts]:
             return _left(left[0].script, [view.outcome for view in views])
     if (found := next(_disagreements(views), None)) is not None:

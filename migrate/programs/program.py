@@ -76,6 +76,7 @@ class Program:
     visitors: tuple[Visitor, ...] = ()  # files that enter its functions with an accelerator of their own
     one_seed: OneSeed | None = None  # that all processes take, where the program sets none
     seeds_along: bool = False  # another program takes one in the same lines
+    moves_along: frozenset[tuple[str, int, int]] = frozenset()  # where another one moves its model: path, line, column
     annotates: bool = False  # a comment says so in the code
     is_for_tpu: bool = False  # what makes a TPU wait is told
     handed: Handed | None = None  # what the program said of several processes, before it was made ready

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.units import module_of
 from migrate.programs.conversion import Conversion
 from migrate.programs.conversion import convert as decide
+from migrate.programs.device.moves import moves_of_models
 from migrate.programs.home.access import OutOfReach
 from migrate.programs.home.siblings import siblings
 from migrate.programs.limits import limits
@@ -23,7 +24,7 @@ from migrate.programs.processes.one_seed import seeding_along
 from migrate.programs.processes.replicas import decide_seed
 from migrate.programs.program import Program, Refusal, programs
 from migrate.programs.training.waits import is_for_tpu
-from migrate.report.model import Outcome
+from migrate.report.model import Along, Outcome
 from migrate.rules import RULES
 from migrate.rules.draft import Draft
 from migrate.rules.guarded import faults, guarded_collective
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from migrate.programs.training.handed import Ready
     from migrate.report.model import Finding, Summary
 
+ALONE = Along()
 PACKAGES = {"runtime": "runtime", "accelerate": "accelerate"}
 #: Calls without an effect: a block under a test of these may go when it is emptied.
 PURE_CALLS = {
@@ -80,14 +82,13 @@ def convert_script(
     ready: Sequence[Ready],
     mine: Container[ast.AST],
     visitors: tuple[Visitor, ...] = (),
-    *,
-    seeds: bool = False,
+    along: Along = ALONE,
 ) -> Outcome:
     """The same for the programs of some loops alone, as the script sees them to whom these facts belong.
 
-    `seeds`: another script takes a seed in lines that they share, so this one does, too.
+    `along`: what other scripts do in lines that they share, so this one does it, too.
     """
-    said = _programs(facts, Loops(facts), plan, options, ready, lambda each: _has(each, mine), visitors, seeds=seeds)
+    said = _programs(facts, Loops(facts), plan, options, ready, lambda each: _has(each, mine), visitors, along)
     return replace(said, findings=told(said.findings, options))
 
 
@@ -103,8 +104,7 @@ def _programs(
     ready: Sequence[Ready],
     is_wanted: Callable[[Program], bool],
     visitors: tuple[Visitor, ...] = (),
-    *,
-    seeds: bool = False,
+    along: Along = ALONE,
 ) -> Outcome:
     plan.pure_calls |= PURE_CALLS
     plan.pure_calls |= {use.node for use in facts.method_calls(*PURE_METHODS)}
@@ -118,11 +118,12 @@ def _programs(
     for program in wanted:
         program.others = frozenset(starts - {program.start})
         program.visitors = visitors
+        program.moves_along = along.moves
         _hand_over(facts, program, ready)
         program.annotates = options.annotate
         program.is_for_tpu = is_for_tpu(facts, program, options.hardware)
         program.one_seed = decide_seed(facts, loops, program)
-    for program in seeding_along(facts, wanted, among_others=seeds):
+    for program in seeding_along(facts, wanted, among_others=along.seeds):
         program.seeds_along = True
     made = [
         _convert_one(facts, loops, program, plan, options, f"program {number}") for number, program in groups.items()
@@ -137,7 +138,9 @@ def _programs(
         else:
             findings += [refused(facts, program, refusal) for refusal in (*program.refusals, *program.doubts)]
         summaries.append(understood.of(program, conversion))
-    return Outcome(tuple(findings), tuple(summaries), seeds=any(program.one_seed for program in wanted))
+    moved = (moves_of_models(facts, one.conversion.moves) for one in made if one.conversion is not None)
+    done = Along(any(program.one_seed for program in wanted), frozenset[tuple[str, int, int]]().union(*moved))
+    return Outcome(tuple(findings), tuple(summaries), along=done)
 
 
 @dataclass(slots=True)

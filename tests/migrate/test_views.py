@@ -6,9 +6,15 @@ import textwrap
 import pytest
 
 from migrate import workers
+from migrate.analysis import analyse
+from migrate.analysis.known import TABLES
+from migrate.edits import Plan
 from migrate.options import Mode, Options
 from migrate.pipeline import run
-from migrate.report.model import Kind
+from migrate.programs.loops import Loops
+from migrate.report.model import Along, Kind
+from migrate.rules.converting import convert_script
+from migrate.source.project import Project, SourceFile
 from migrate.views import _Sight
 
 ENGINE = """
@@ -692,3 +698,33 @@ def test_a_download_in_a_function_of_another_script_is_left_to_one_at_the_call(c
     assert reasons(report) == []
     for name in ("first", "second"):
         assert "    with accelerator.main_process_first():\n        loader = loaders()" in files[name]
+
+
+WHOLE = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.ones(40, 2), torch.ones(40, 2)), batch_size=10)
+net = torch.nn.Linear(2, 2).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in loader:
+    loss = torch.nn.functional.mse_loss(net(x.cuda()), y.cuda())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_a_model_that_another_script_goes_on_moving_is_moved_along(is_moved):
+    file = SourceFile("train.py", WHOLE.encode())
+    facts, plan = analyse(Project([file]), TABLES), Plan([file])
+    along = Along(moves=frozenset({("train.py", 5, 6)} if is_moved else ()))
+
+    outcome = convert_script(
+        facts, plan, Options(mode=Mode.WRITE), (), {n.node for n in Loops(facts).training}, (), along
+    )
+
+    assert outcome.along == along
+    (edit,) = (edit for edit in plan.edits("train.py") if edit.line == 5)
+    assert edit.rule == ("MIG103" if is_moved else "MIG102")  # to the accelerator's device, or gone

@@ -18,6 +18,8 @@ from migrate.programs.program import Program
 from migrate.programs.reach.outsiders import raw_units
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.syntax import Tree
     from migrate.programs.prepare.placement import Placement
@@ -69,10 +71,23 @@ def moves(
                     fate = Fate.UNTOUCHED  # nor is there an accelerator
             if fate is Fate.BATCH and use.unit in raw:
                 fate = Fate.ELSEWHERE
+        if fate is Fate.MODEL and place_of(facts, use.node) in program.moves_along:
+            fate = Fate.ELSEWHERE
         if fate in _DROPPED and _is_in_lambda(use.unit) and mapped(facts, use.node) is None:
             fate = Fate.ELSEWHERE  # nothing would be left of it but its parameter
         found.append(Move(use.node, use.unit, fate))
     return found
+
+
+def place_of(facts: Facts, node: ast.expr) -> tuple[str, int, int]:
+    """Where a node stands: path, line, column."""
+    return facts.file(node).path, node.lineno, node.col_offset
+
+
+def moves_of_models(facts: Facts, found: Iterable[Move]) -> frozenset[tuple[str, int, int]]:
+    """Where models go on being moved by hand."""
+    kept = (move.node for move in found if move.fate is Fate.ELSEWHERE)
+    return frozenset(place_of(facts, node) for node in kept if Role.MODEL in roles(facts.receiver(node)))
 
 
 def _is_before(facts: Facts, use: Use, stages: Stages) -> bool:
