@@ -357,9 +357,8 @@ def _only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) ->
         return False
     last = _last_made(facts, loops, program)
     callers = facts.callers(loop.unit) if isinstance(loop.unit, Function) and loop.unit is not program.home else ()
-    places: list[tuple[Unit, ast.expr | ast.stmt]] = [(call.caller, call.node) for call in callers]
-    places = places or [(loop.unit, loop.node)]
-    return all(unit is program.home and node.lineno < last for unit, node in places)
+    places = [(call.caller, call.node.lineno) for call in callers] or [(loop.unit, loop.node.lineno)]
+    return all(unit is program.home and line < last for unit, line in places)
 
 
 def _last_made(facts: Facts, loops: Loops, program: Program) -> int:
