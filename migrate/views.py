@@ -16,11 +16,12 @@ from migrate import workers
 from migrate.analysis.syntax import first_line, last_line
 from migrate.edits import Plan
 from migrate.edits.edit import AddImport, DropAlias
+from migrate.programs.along import ALONE, Along
 from migrate.programs.loops import Loops
 from migrate.programs.prepare.scripts import Script, may_run, sharing
 from migrate.programs.prepare.visitors import visitor
-from migrate.report.model import Along, Finding, Kind, Outcome, Summary
-from migrate.rules.converting import ALONE, convert, convert_script
+from migrate.report.model import Finding, Kind, Outcome, Summary
+from migrate.rules.converting import convert, convert_script
 from migrate.rules.told import told
 from migrate.source.memory import passing
 
@@ -46,6 +47,7 @@ class View:
     facts: Facts
     plan: Plan
     outcome: Outcome
+    does: Along  # in lines that other scripts may run, too
 
     @property
     def converts(self) -> bool:
@@ -108,10 +110,10 @@ class _Sight:
         guests = self._guests
         facts = analyse(self._near.hiding(_others(self._facts, self.group, script)), self._known)
         plan = Plan(self._files)
-        outcome = convert_script(facts, plan, self.options, self._ready, script.loops, guests, along)
+        outcome, does = convert_script(facts, plan, self.options, self._ready, script.loops, guests, along)
         more = tuple(guest.module.path for guest in guests if plan.edits(guest.module.path))
         summaries = tuple(replace(summary, files=(*summary.files, *more)) for summary in outcome.summaries)
-        return View(script, facts, plan, replace(outcome, summaries=summaries))
+        return View(script, facts, plan, replace(outcome, summaries=summaries), does)
 
     def outcomes(self, scripts: Sequence[Script]) -> list[Outcome]:
         """What is said of scripts for which nothing is going to be done: by several processes, where that is faster."""
@@ -143,9 +145,9 @@ def _outcomes(sight: _Sight, plan: Plan) -> Sequence[Outcome]:
             del view
             return _left(script, [*said, *sight.outcomes(sight.group[number + 1 :])])
         views.append(view)
-    along = reduce(or_, (view.outcome.along for view in views))
+    along = reduce(or_, (view.does for view in views))
     if along != ALONE and any(_disagreements(views)):
-        views = [each if each.outcome.along == along else sight.view(each.script, along) for each in views]
+        views = [each if each.does == along else sight.view(each.script, along) for each in views]
         if left := [view for view in views if not view.converts]:
             return _left(left[0].script, [view.outcome for view in views])
     if (found := next(_disagreements(views), None)) is not None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins, stands_in
 from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Function, Module, Unit, module_of
+from migrate.programs.along import ALONE, Along
 from migrate.programs.home.ascents import ascent
 from migrate.programs.home.elsewhere import parted
 from migrate.programs.home.homeless import why_homeless
@@ -75,8 +76,7 @@ class Program:
     others: frozenset[Unit] = frozenset()  # where other programs of the run begin
     visitors: tuple[Visitor, ...] = ()  # files that enter its functions with an accelerator of their own
     one_seed: OneSeed | None = None  # that all processes take, where the program sets none
-    seeds_along: bool = False  # another program takes one in the same lines
-    moves_along: frozenset[tuple[str, int, int]] = frozenset()  # where another one moves its model: path, line, column
+    along: Along = ALONE  # what other programs do in lines that it shares with them
     annotates: bool = False  # a comment says so in the code
     is_for_tpu: bool = False  # what makes a TPU wait is told
     handed: Handed | None = None  # what the program said of several processes, before it was made ready

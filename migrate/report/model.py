@@ -65,24 +65,12 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Along:
-    """What a script does in lines that others run, too: they do it as well, where they could leave it."""
-
-    seeds: bool = False  # one seed is set for all processes
-    moves: frozenset[tuple[str, int, int]] = frozenset()  # of models, where prepare comes too late: path, line, column
-
-    def __or__(self, other: Along) -> Along:
-        return Along(self.seeds or other.seeds, self.moves | other.moves)
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """What the rules say, beside the plan that they fill."""
 
     findings: tuple[Finding, ...] = ()
     summaries: tuple[Summary, ...] = ()
     faults: tuple[Finding, ...] = ()  # those of the findings' kind FAULT, whatever is selected
-    along: Along = field(default_factory=Along)  # what is done in lines that other scripts may run, too
 
 
 @dataclass(frozen=True, slots=True)

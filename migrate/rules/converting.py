@@ -8,9 +8,11 @@ it was, and the report says why.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import module_of
+from migrate.programs.along import ALONE, Along
 from migrate.programs.conversion import Conversion
 from migrate.programs.conversion import convert as decide
 from migrate.programs.device.moves import moves_of_models
@@ -24,7 +26,7 @@ from migrate.programs.processes.one_seed import seeding_along
 from migrate.programs.processes.replicas import decide_seed
 from migrate.programs.program import Program, Refusal, programs
 from migrate.programs.training.waits import is_for_tpu
-from migrate.report.model import Along, Outcome
+from migrate.report.model import Outcome
 from migrate.rules import RULES
 from migrate.rules.draft import Draft
 from migrate.rules.guarded import faults, guarded_collective
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from migrate.programs.training.handed import Ready
     from migrate.report.model import Finding, Summary
 
-ALONE = Along()
 PACKAGES = {"runtime": "runtime", "accelerate": "accelerate"}
 #: Calls without an effect: a block under a test of these may go when it is emptied.
 PURE_CALLS = {
@@ -66,7 +67,7 @@ def convert(
     Programs of loops that are `apart` are left to `convert_script`.
     """
     loops = Loops(facts)
-    said = _programs(facts, loops, plan, options, ready, lambda each: not _has(each, apart))
+    said, _ = _programs(facts, loops, plan, options, ready, lambda each: not _has(each, apart))
     findings = [*said.findings, *(out_of_sight(facts, use) for use in loops.out_of_sight)]
     findings += unnamed_files(facts, loops)
     mistakes = tuple(faults(facts))
@@ -83,13 +84,14 @@ def convert_script(
     mine: Container[ast.AST],
     visitors: tuple[Visitor, ...] = (),
     along: Along = ALONE,
-) -> Outcome:
+) -> tuple[Outcome, Along]:
     """The same for the programs of some loops alone, as the script sees them to whom these facts belong.
 
-    `along`: what other scripts do in lines that they share, so this one does it, too.
+    `along`: what other scripts do in lines that they share, so this one does it, too. What it does in such lines is
+    given back beside the outcome.
     """
-    said = _programs(facts, Loops(facts), plan, options, ready, lambda each: _has(each, mine), visitors, along)
-    return replace(said, findings=told(said.findings, options))
+    said, done = _programs(facts, Loops(facts), plan, options, ready, lambda each: _has(each, mine), visitors, along)
+    return replace(said, findings=told(said.findings, options)), done
 
 
 def _has(program: Program, loops: Container[ast.AST]) -> bool:
@@ -105,7 +107,7 @@ def _programs(
     is_wanted: Callable[[Program], bool],
     visitors: tuple[Visitor, ...] = (),
     along: Along = ALONE,
-) -> Outcome:
+) -> tuple[Outcome, Along]:
     plan.pure_calls |= PURE_CALLS
     plan.pure_calls |= {use.node for use in facts.method_calls(*PURE_METHODS)}
     findings: list[Finding] = []
@@ -118,13 +120,13 @@ def _programs(
     for program in wanted:
         program.others = frozenset(starts - {program.start})
         program.visitors = visitors
-        program.moves_along = along.moves
         _hand_over(facts, program, ready)
         program.annotates = options.annotate
         program.is_for_tpu = is_for_tpu(facts, program, options.hardware)
         program.one_seed = decide_seed(facts, loops, program)
-    for program in seeding_along(facts, wanted, among_others=along.seeds):
-        program.seeds_along = True
+    seeded = seeding_along(facts, wanted, among_others=along.seeds)
+    for program in wanted:
+        program.along = replace(along, seeds=program in seeded)
     made = [
         _convert_one(facts, loops, program, plan, options, f"program {number}") for number, program in groups.items()
     ]
@@ -139,8 +141,8 @@ def _programs(
             findings += [refused(facts, program, refusal) for refusal in (*program.refusals, *program.doubts)]
         summaries.append(understood.of(program, conversion))
     moved = (moves_of_models(facts, one.conversion.moves) for one in made if one.conversion is not None)
-    done = Along(any(program.one_seed for program in wanted), frozenset[tuple[str, int, int]]().union(*moved))
-    return Outcome(tuple(findings), tuple(summaries), along=done)
+    done = Along(any(program.one_seed for program in wanted), frozenset(chain.from_iterable(moved)))
+    return Outcome(tuple(findings), tuple(summaries)), done
 
 
 @dataclass(slots=True)

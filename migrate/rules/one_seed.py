@@ -88,7 +88,7 @@ def _way_out(conversion: Conversion, call: ast.Call) -> str:
 def seeding(conversion: Conversion, draft: Draft, accelerator: str) -> str:
     """What follows the accelerator: the seed, and that of the environments that are already made."""
     seed = conversion.program.one_seed
-    if not conversion.program.seeds_along and (seed is None or _comes_too_late(conversion, seed)):
+    if not conversion.program.along.seeds and (seed is None or _comes_too_late(conversion, seed)):
         return ""
     statement = conversion.placement.accelerator.statement
     home = conversion.home_of("set_seed")

@@ -11,8 +11,9 @@ from migrate.analysis.known import TABLES
 from migrate.edits import Plan
 from migrate.options import Mode, Options
 from migrate.pipeline import run
+from migrate.programs.along import Along
 from migrate.programs.loops import Loops
-from migrate.report.model import Along, Kind
+from migrate.report.model import Kind
 from migrate.rules.converting import convert_script
 from migrate.source.project import Project, SourceFile
 from migrate.views import _Sight
@@ -721,10 +722,10 @@ def test_a_model_that_another_script_goes_on_moving_is_moved_along(is_moved):
     facts, plan = analyse(Project([file]), TABLES), Plan([file])
     along = Along(moves=frozenset({("train.py", 5, 6)} if is_moved else ()))
 
-    outcome = convert_script(
+    _, does = convert_script(
         facts, plan, Options(mode=Mode.WRITE), (), {n.node for n in Loops(facts).training}, (), along
     )
 
-    assert outcome.along == along
+    assert does == along
     (edit,) = (edit for edit in plan.edits("train.py") if edit.line == 5)
     assert edit.rule == ("MIG103" if is_moved else "MIG102")  # to the accelerator's device, or gone

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.syntax import Tree
+    from migrate.programs.along import Place
     from migrate.programs.prepare.placement import Placement
     from migrate.programs.stages import Stage, Stages
 
@@ -71,7 +72,7 @@ def moves(
                     fate = Fate.UNTOUCHED  # nor is there an accelerator
             if fate is Fate.BATCH and use.unit in raw:
                 fate = Fate.ELSEWHERE
-        if fate is Fate.MODEL and place_of(facts, use.node) in program.moves_along:
+        if fate is Fate.MODEL and place_of(facts, use.node) in program.along.moves:
             fate = Fate.ELSEWHERE
         if fate in _DROPPED and _is_in_lambda(use.unit) and mapped(facts, use.node) is None:
             fate = Fate.ELSEWHERE  # nothing would be left of it but its parameter
@@ -79,12 +80,12 @@ def moves(
     return found
 
 
-def place_of(facts: Facts, node: ast.expr) -> tuple[str, int, int]:
-    """Where a node stands: path, line, column."""
+def place_of(facts: Facts, node: ast.expr) -> Place:
+    """Where a node stands."""
     return facts.file(node).path, node.lineno, node.col_offset
 
 
-def moves_of_models(facts: Facts, found: Iterable[Move]) -> frozenset[tuple[str, int, int]]:
+def moves_of_models(facts: Facts, found: Iterable[Move]) -> frozenset[Place]:
     """Where models go on being moved by hand."""
     kept = (move.node for move in found if move.fate is Fate.ELSEWHERE)
     return frozenset(place_of(facts, node) for node in kept if Role.MODEL in roles(facts.receiver(node)))
