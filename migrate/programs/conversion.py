@@ -7,7 +7,7 @@ so they are made once, here, in the order in which they depend on each other.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import DATA_PARALLEL
@@ -34,13 +34,13 @@ from migrate.programs.metrics.passes import (
     prepared_loaders,
 )
 from migrate.programs.output.lent import asked_and_run
+from migrate.programs.prepare.arrangement import Arrangement
 from migrate.programs.prepare.by_hand import ByHand, unscaled_twice
 from migrate.programs.prepare.by_hand import decide as decide_by_hand
-from migrate.programs.prepare.captures import called_around, kept_loader, kept_raw
+from migrate.programs.prepare.captures import called_around, kept_raw
 from migrate.programs.prepare.irregular import averages_after_backward, out_of_step
 from migrate.programs.prepare.later import after_the_first
-from migrate.programs.prepare.placement import Placement, place
-from migrate.programs.prepare.setup import arguments
+from migrate.programs.prepare.placement import Placement
 from migrate.programs.prepare.several import several, something_else
 from migrate.programs.processes.agreement import Agreement, agreements
 from migrate.programs.processes.replicas import ON_CPU
@@ -50,13 +50,13 @@ from migrate.programs.reach.comprehensions import taken_apart
 from migrate.programs.reach.entered import is_of_another_script
 from migrate.programs.reach.outsiders import is_inside_model, units_of
 from migrate.programs.reach.reached import reached
-from migrate.programs.schedule.rates import EitherWay, counted_in_batches, measured_for_epochs, rates, shortened
+from migrate.programs.schedule.rates import rates
 from migrate.programs.schedule.schedulers import Schedule, schedules
 from migrate.programs.stages import NoPlace, Stages, tell_apart
 from migrate.programs.training.closures import returned_losses, unanswered
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
@@ -172,15 +172,15 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     planned = tuple(schedules(facts, loops, program))
     units = units_of(facts, program)
     program.refusals += [*_wrapped_elsewhere(facts, program, units), *something_else(facts, program)]
+    wanted = Arrangement(facts, loops, program, loaders, planned, units)
     try:
         by_hand = decide_by_hand(facts, loops, program)
         try:
-            own = (*by_hand.arguments, *_staying(on_cpu))
-            placement, with_schedulers = _placed(facts, loops, program, loaders, planned, units, own)
+            placement, with_schedulers = wanted.placed((*by_hand.arguments, *_staying(on_cpu)))
             by_hand.check(facts, program, placement)
         except NoPlace as error:
             by_hand = by_hand.kept(error)
-            placement, with_schedulers = _placed(facts, loops, program, loaders, planned, units, _staying(on_cpu))
+            placement, with_schedulers = wanted.placed(_staying(on_cpu))
     except NoPlace as error:
         program.refusals.append(error.refusal)
         return None
@@ -258,61 +258,6 @@ def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list
         for use in kept
         if wholes[use] or use.unit in met
     ]
-
-
-def _placed(
-    facts: Facts,
-    loops: Loops,
-    program: Program,
-    loaders: tuple[Named, ...],
-    planned: tuple[Schedule, ...],
-    units: set[Unit],
-    own: tuple[Argument, ...],
-) -> tuple[Placement, tuple[Named, ...]]:
-    """The places, and the schedulers that are prepared; a loader that is kept somewhere is prepared above that."""
-    above: tuple[ast.AST, ...] = ()
-    while True:
-        placement, schedulers = _place(facts, loops, program, loaders, planned, units, own, above)
-        kept = None if program.unready else kept_loader(facts, program, loaders, units, placement.stages)
-        if kept is None or kept in above:
-            return placement, schedulers
-        above = (*above, kept)
-
-
-def _place(
-    facts: Facts,
-    loops: Loops,
-    program: Program,
-    loaders: tuple[Named, ...],
-    planned: tuple[Schedule, ...],
-    units: set[Unit],
-    own: tuple[Argument, ...],
-    above: Collection[ast.AST] = (),
-) -> tuple[Placement, tuple[Named, ...]]:
-    """The places, and the schedulers that are prepared: stepped per batch, with a horizon in one process's batches.
-
-    A horizon measured with len(loader) after prepare already counts the batches of N processes: that scheduler stays.
-    One that is stepped per epoch is made before prepare, which divides that length. Where a length is set against
-    steps, the loader is prepared before it is measured; `above` is what else it is prepared before.
-    """
-    objects = [*loaders, *program.models, *program.optimizers]
-    asked = (*arguments(facts, loops, program), *own)
-    first = place(facts, loops, program, objects, units, asked, above)
-    try:
-        taken = counted_in_batches(facts, loops, program, planned, first.stages)
-    except EitherWay as error:
-        if {*error.measured} <= {*above}:
-            raise
-        return _place(facts, loops, program, loaders, planned, units, own, (*above, *error.measured))
-    early = [*taken, *measured_for_epochs(facts, program, planned, first.stages)]
-    if not early:
-        return first, ()
-    placement = place(facts, loops, program, [*objects, *(schedule.named for schedule in early)], units, asked, above)
-    for schedule in measured_for_epochs(facts, program, planned, placement.stages):
-        raise NoPlace(shortened(schedule.named.place(facts)))
-    taken = counted_in_batches(facts, loops, program, planned, placement.stages)
-    named = tuple(schedule.named for schedule in taken)
-    return replace(placement, stages=placement.stages.only([*objects, *named])), named
 
 
 def _line(node: ast.AST) -> int:

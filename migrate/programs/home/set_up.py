@@ -59,15 +59,15 @@ def _is_set_elsewhere(facts: Facts, target: str, *units: Unit) -> bool:
         isinstance(node, ast.Attribute)
         and node.attr == name
         and isinstance(node.ctx, ast.Store)
-        and not _is_set_to_a_mode(facts, node)
+        and not _is_set_to_itself(facts, node)
         for unit in facts.units
         if unit not in units
         for node in facts.own(unit)
     )
 
 
-def _is_set_to_a_mode(facts: Facts, target: ast.Attribute) -> bool:
-    """`self.model = self.model.train()`, which is the same object."""
+def _is_set_to_itself(facts: Facts, target: ast.Attribute) -> bool:
+    """`self.model = self.model.train()`: it is the same object."""
     above = facts.tree(target).parents[target]
     return isinstance(above, ast.Assign) and stays_itself(above, ast.unparse(target))
 

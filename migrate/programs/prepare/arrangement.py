@@ -1,0 +1,91 @@
+"""What a program's prepare is given, and where: the schedulers have a say in it, which count batches or steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from migrate.programs.prepare.captures import kept_loader
+from migrate.programs.prepare.placement import place
+from migrate.programs.prepare.setup import arguments
+from migrate.programs.schedule.rates import EitherWay, counted_in_batches, measured_for_epochs, shortened
+from migrate.programs.stages import NoPlace
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.argument import Argument
+    from migrate.programs.home.naming import Named
+    from migrate.programs.loops import Loops
+    from migrate.programs.prepare.placement import Placement
+    from migrate.programs.program import Program
+    from migrate.programs.schedule.schedulers import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """A program, its loaders and its schedules, for which places are looked for."""
+
+    facts: Facts
+    loops: Loops
+    program: Program
+    loaders: tuple[Named, ...]  # that are prepared
+    planned: tuple[Schedule, ...]
+    units: set[Unit]
+
+    def placed(self, own: tuple[Argument, ...]) -> tuple[Placement, tuple[Named, ...]]:
+        """The places, and the schedulers that are prepared; a loader that is kept somewhere is prepared above that.
+
+        `own`: what the accelerator is made with, beside what the program asks for. Raises NoPlace where there is none.
+        """
+        above: tuple[ast.AST, ...] = ()
+        while True:
+            placement, schedulers = self._place(own, above)
+            kept = self._kept(placement)
+            if kept is None or kept in above:
+                return placement, schedulers
+            above = (*above, kept)
+
+    def _kept(self, placement: Placement) -> ast.AST | None:
+        if self.program.unready:
+            return None
+        return kept_loader(self.facts, self.program, self.loaders, self.units, placement.stages)
+
+    def _place(self, own: tuple[Argument, ...], above: tuple[ast.AST, ...]) -> tuple[Placement, tuple[Named, ...]]:
+        """The places, and the schedulers that are prepared: stepped per batch, with a horizon in one process's batches.
+
+        A horizon measured with len(loader) after prepare already counts the batches of N processes: that scheduler
+        stays. One that is stepped per epoch is made before prepare, which divides that length. Where a length is set
+        against steps, the loader is prepared before it is measured; `above` is what else it is prepared before.
+        """
+        objects = [*self.loaders, *self.program.models, *self.program.optimizers]
+        asked = (*arguments(self.facts, self.loops, self.program), *own)
+        first = self._at(objects, asked, above)
+        try:
+            taken = self._counted(first)
+        except EitherWay as error:
+            if {*error.measured} <= {*above}:
+                raise
+            return self._place(own, (*above, *error.measured))
+        early = [*taken, *self._shortened(first)]
+        if not early:
+            return first, ()
+        placement = self._at([*objects, *(schedule.named for schedule in early)], asked, above)
+        for schedule in self._shortened(placement):
+            raise NoPlace(shortened(schedule.named.place(self.facts)))
+        named = tuple(schedule.named for schedule in self._counted(placement))
+        return replace(placement, stages=placement.stages.only([*objects, *named])), named
+
+    def _at(self, objects: list[Named], asked: tuple[Argument, ...], above: tuple[ast.AST, ...]) -> Placement:
+        return place(self.facts, self.loops, self.program, objects, self.units, asked, above)
+
+    def _counted(self, placement: Placement) -> Sequence[Schedule]:
+        """The schedules that count the batches of one process."""
+        return counted_in_batches(self.facts, self.loops, self.program, self.planned, placement.stages)
+
+    def _shortened(self, placement: Placement) -> Sequence[Schedule]:
+        """The schedules by epochs whose horizon prepare would divide."""
+        return measured_for_epochs(self.facts, self.program, self.planned, placement.stages)
