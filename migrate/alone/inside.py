@@ -19,13 +19,14 @@ from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.reach.unused import Unused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.alone.world import World
     from migrate.analysis.facts import Use
-    from migrate.analysis.units import Class, Unit
+    from migrate.analysis.units import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +74,18 @@ class Insides:
         return isinstance(unit, Function) and unit.owner is not None and unit.owner.node in self._unused
 
     def is_unused(self, statement: ast.AST) -> bool:
-        """Whether a class in which processes talk is that of no object, and nothing names it: it stays as it is."""
+        """Whether it is a class in which processes talk, and which nothing uses: it stays as it is."""
         return statement in self._unused
 
     @cached_property
     def _unused(self) -> frozenset[ast.ClassDef]:
         facts = self._world.facts
-        owners = {
-            use.unit.owner
+        unused = facts.once(Unused)
+        return frozenset(
+            use.unit.owner.node
             for use in facts.calls_anywhere
             if use.unit.module in self._world.modules and isinstance(use.unit, Function) and use.unit.owner is not None
-            if facts.called(use.node) & (SAME | GATHERS) and not use.unit.owner.instances
-        }
-        return frozenset(cls.node for cls in owners if not self._is_named(cls))
-
-    def _is_named(self, cls: Class) -> bool:
-        own = {id(node) for node in ast.walk(cls.node)}
-        return any(
-            cls.name in (getattr(node, "attr", ""), getattr(node, "value", ""))
-            or (module is cls.module and cls.name == getattr(node, "id", ""))
-            or (isinstance(node, ast.ImportFrom) and any(alias.name == cls.name for alias in node.names))
-            for module in self._world.facts.modules
-            for node in self._world.facts.tree_of(module).nodes
-            if id(node) not in own
+            if facts.called(use.node) & (SAME | GATHERS) and unused.holds(use.unit.owner.node)
         )
 
     def why_not(self, call: ast.Call) -> str | None:
