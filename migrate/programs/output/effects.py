@@ -9,16 +9,22 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
+from migrate.analysis.roles import Role, roles
+from migrate.analysis.units import Function
 from migrate.programs.metrics.chance import is_draw
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Function
 
 _MUTATORS = frozenset(
     """append extend insert pop remove clear update setdefault step zero_grad load_state_dict train eval add sort
-    put send seed manual_seed accumulate summarize""".split()
+    put send seed manual_seed accumulate summarize reverse discard appendleft extendleft popleft popitem
+    register_buffer register_parameter register_module add_module""".split()
 )
+#: Methods by which a model changes itself, and tensors do not.
+_OF_MODELS = frozenset("to cuda cpu half float double bfloat16".split())
 _SETTING = frozenset(f"builtins.{name}" for name in "setattr delattr exec eval".split())
 
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -64,11 +70,16 @@ class Effects:
                     return True  # a drawn number moves the random stream on
                 if self._facts.called(node) & (known.SETTING | known.EXITS):
                     return True
-                for target in self._facts.targets(node):
+                for target in (*self._facts.targets(node), *self._handed(node)):
                     inner = own and target.owner is unit.owner
                     if id(target) not in seen and self.changes(target, seen | {id(unit)}, own=inner):
                         return True
         return False
+
+    def _handed(self, call: ast.Call) -> Iterator[Function]:
+        """The functions that a call is handed and runs: `net.apply(init_weights)`."""
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+            yield from (value.unit for value in self._facts.values(argument) if isinstance(value.unit, Function))
 
     def _is_made(self, node: ast.expr) -> bool:
         """Whether an expression makes an object: `[]`, `np.zeros(size)`."""
@@ -78,11 +89,16 @@ class Effects:
         func = node.func
         if self._facts.called(node) & _SETTING:
             return not node.args or _root(node.args[0]) not in fresh
-        if not isinstance(func, ast.Attribute) or self._facts.names(func.value) or self._facts.targets(node):
+        if not isinstance(func, ast.Attribute) or self._facts.targets(node):
             return False
+        in_place = func.attr.endswith("_") and not func.attr.startswith("_")
+        if self._facts.names(func.value):  # of a library: `nn.init.zeros_(layer.bias)`
+            return in_place and bool(node.args) and _root(node.args[0]) not in fresh
         if _root(func.value) in fresh:
             return False
-        return func.attr in _MUTATORS or (func.attr.endswith("_") and not func.attr.startswith("_"))
+        if func.attr in _OF_MODELS:
+            return Role.MODEL in roles(self._facts.values(func.value))
+        return in_place or func.attr in _MUTATORS
 
 
 def _root(node: ast.expr) -> str | None:

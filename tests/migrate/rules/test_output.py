@@ -257,6 +257,21 @@ def test_what_sets_something_for_its_process_or_ends_it_is_entered_by_all(change
     )
 
 
+CHANGES_ITS_MODEL = {
+    "a function that it hands to its model": "def init(m):\n        if hasattr(m, 'weight'):\n            "
+    "nn.init.normal_(m.weight.data)\n    net.apply(init)",
+    "a function of the library": "nn.init.zeros_(net.bias)",
+    "a method of modules": "net.double()",
+    "a buffer": "net.register_buffer('seen', torch.zeros(1))",
+}
+
+
+@pytest.mark.parametrize("name", CHANGES_ITS_MODEL)
+def test_what_also_changes_the_model_that_it_is_given_is_entered_by_all(changed, name):
+    text = f"def begin(net):\n    {{}}('begun')\n    {CHANGES_ITS_MODEL[name]}"
+    changed(setup=(text.format("print"), text.format("accelerator.print")), made="begin(model)")
+
+
 def test_what_runs_the_model_stays_outside(changed):
     changed(
         imports="import os",
