@@ -9,6 +9,14 @@ import typer
 from migrate.cli.printing import Color, Format
 from migrate.options import Hardware, Target
 
+
+def _at_least_1(number: float | None) -> float | None:
+    # In the place of `min=1`, whose message does not name the number.
+    if number is not None and number < 1:
+        raise typer.BadParameter(f"{number:g} is less than 1.")
+    return number
+
+
 Paths = Annotated[
     list[str] | None, typer.Argument(metavar="PATHS", help="Scripts, notebooks and folders; - is standard input.")
 ]
@@ -35,13 +43,15 @@ Verify = Annotated[
     ),
 ]
 Steps = Annotated[
-    int | None, typer.Option("--steps", metavar="N", min=1, help="With --verify: optimizer steps of each run. [20]")
+    int | None,
+    typer.Option("--steps", metavar="N", callback=_at_least_1, help="With --verify: optimizer steps of each run. [20]"),
 ]
 Processes = Annotated[
     str, typer.Option("--processes", metavar="N,...", help="With --verify: numbers of processes to run on. [1,2]")
 ]
 TimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", metavar="SECONDS", min=1, help="With --verify: of each run. [300]")
+    float | None,
+    typer.Option("--time-limit", metavar="SECONDS", callback=_at_least_1, help="With --verify: of each run. [300]"),
 ]
 VerifyJson = Annotated[
     str, typer.Option("--verify-json", metavar="FILE", help="With --verify: write what was found as JSON, too.")
@@ -94,7 +104,9 @@ StdinName = Annotated[str, typer.Option("--stdin-filename", metavar="PATH", help
 # --- how fast
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes that look at programs. [as many as pay]"),
+    typer.Option(
+        "--jobs", "-j", metavar="N", callback=_at_least_1, help="Processes that look at programs. [as many as pay]"
+    ),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor keep results of earlier runs.")]
 CacheDir = Annotated[

@@ -99,9 +99,12 @@ def _updated(report: Report, options: Options) -> Report:
 
 
 def _without(report: Report, left: Report, remark: str) -> Report:
-    """What is left of a report, with the number of findings that are known, and with a remark."""
-    hidden = len(report.findings) - len(left.findings)
-    return replace(left, ignored=report.ignored + hidden, remarks=(*report.remarks, *([remark] if remark else ())))
+    """What is left of a report, with the number of findings that are known, notes apart, and with a remark."""
+    from migrate.report import baseline
+
+    before, after = (sum(f.kind in baseline.KINDS for f in each.findings) for each in (report, left))
+    remarks = (*report.remarks, *([remark] if remark else ()))
+    return replace(left, ignored=report.ignored + before - after, remarks=remarks)
 
 
 def _count(number: int) -> str:

@@ -222,4 +222,8 @@ WAYS_OUT: tuple[tuple[type[OSError], str], ...] = (
 
 def _unreadable(path: Path, error: OSError | ValueError) -> SourceError:
     way_out = next((text for kind, text in WAYS_OUT if isinstance(error, kind)), "Leave it out.")
+    if isinstance(error, FileNotFoundError) and path.is_symlink():
+        way_out = "It is a link that leads nowhere: leave it out."
+    elif str(path).startswith("-"):
+        way_out = "After -- stand paths; with --verify, the arguments of the script."
     return SourceError(f"cannot be read: {reason_of(error)}", way_out, path=str(path))

@@ -156,8 +156,10 @@ def _undecodable(content: bytes, path: str) -> SourceError | None:
     try:
         encoding, _ = tokenize.detect_encoding(lambda: next(lines, b""))
     except SyntaxError as error:
-        what = f"the encoding is not known: {error.msg}"
-        return SourceError(what, "Correct the coding comment in the first two lines.", path=path, line=1)
+        if not error.msg.startswith("invalid or missing"):
+            what = f"the encoding is not known: {error.msg}"
+            return SourceError(what, "Correct the coding comment in the first two lines.", path=path, line=1)
+        encoding = "utf-8"  # they name none, and are not that
     try:
         content.decode(encoding)
     except UnicodeDecodeError as error:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from migrate.errors import UsageError
+from migrate.errors import UsageError, reason_of
 
 NAME = "pyproject.toml"
 ISOLATED = ""  # the name of the file where none is to be read
@@ -144,4 +144,5 @@ def _read(content: bytes, shown: str) -> dict[str, Any]:
 
 
 def _unreadable(shown: str, error: Exception) -> UsageError:
-    return UsageError(f"it cannot be read: {error}", "migrate looks for [tool.migrate] in it.", path=shown)
+    way_out = "Name another file." if isinstance(error, OSError) else "Mend it, or read none: --isolated."
+    return UsageError(f"it cannot be read: {reason_of(error)}", way_out, path=shown)

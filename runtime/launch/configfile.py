@@ -102,6 +102,8 @@ def _content(path: Path) -> dict[str, Any]:
 
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_loader())  # noqa: S506  a safe one
+    except FileNotFoundError:
+        raise LaunchError(f"{path}: no such file; `runtime config --config_file {path}` writes it") from None
     except (OSError, UnicodeDecodeError) as error:
         raise LaunchError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except yaml.YAMLError as error:

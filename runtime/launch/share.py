@@ -102,7 +102,8 @@ def _usable_gpus(spec: LaunchSpec, environ: Mapping[str, str]) -> int:
         missing = [name for name in spec.gpu_ids if name.isdigit() and int(name) >= present]
         if missing:
             has = f"GPUs 0 to {present - 1}" if present else "no GPU that torch can use"
-            raise LaunchError(f"--gpu_ids names {', '.join(missing)}, and this machine has {has}")
+            what = f"--gpu_ids names {', '.join(missing)}, and this machine has {has}"
+            raise LaunchError(f"{what}; name others, or --cpu in their place")
     return len(spec.gpu_ids)
 
 

@@ -187,6 +187,23 @@ def _is_directory(spec: LaunchSpec) -> bool:
     return not spec.as_module and not spec.no_python and Path(spec.target).is_dir()
 
 
+def _is_notebook(spec: LaunchSpec) -> bool:
+    return not spec.as_module and not spec.no_python and spec.target.endswith(".ipynb")
+
+
+def _hiding(spec: LaunchSpec) -> Path | None:
+    """The module beside a converted script that it would import in the place of this package."""
+    import re  # late: only for a start
+
+    script = Path(spec.target)
+    places = (script.parent / "runtime" / "__init__.py", script.parent / "runtime.py")
+    own = next((path for path in places if path.is_file()), None)
+    if spec.as_module or spec.no_python or own is None or b"Accelerator" in own.read_bytes():
+        return None  # nothing is there, or a copy of this package
+    wanted = rb"^\s*from\s+runtime\s+import\s[^\n]*\bAccelerator\b"
+    return own if re.search(wanted, script.read_bytes(), re.MULTILINE) else None
+
+
 def _is_a_file(spec: LaunchSpec) -> bool:
     return spec.log_dir is not None and Path(spec.log_dir).exists() and not Path(spec.log_dir).is_dir()
 
@@ -227,6 +244,14 @@ _REFUSALS: tuple[tuple[Callable[[LaunchSpec], bool], Callable[[LaunchSpec], str]
     (
         _is_directory,
         lambda s: f"{s.target} is a directory; name the script in it, or run a package with -m and its dotted name",
+    ),
+    (
+        _is_notebook,
+        lambda s: f"{s.target} is a notebook, which Python does not run; `jupyter execute {s.target}` does",
+    ),
+    (
+        lambda s: _hiding(s) is not None,
+        lambda s: f"{s.target} imports Accelerator from runtime, and would find {_hiding(s)}; give that another name",
     ),
     (
         lambda s: s.num_processes is not None and s.num_processes < 1,

@@ -95,6 +95,7 @@ REFUSED = {
     "nul": (LOOP + b"x = '\0'\n", 4, "there is a NUL byte, so this is not Python source"),
     "utf-16": ("import torch\n".encode("utf-16"), 1, "this is UTF-16"),
     "not utf-8": (LOOP + b"# caf\xe9\n", 4, "byte 0xe9 is not utf-8. Save the file as UTF-8, or name its encoding"),
+    "not utf-8, in the first line": (b"# caf\xe9\n" + LOOP, 1, "byte 0xe9 is not utf-8. Save the file as UTF-8, or"),
     "not what the cookie says": (b"# coding: ascii\n\n# \xc3\xa9\n", 3, "byte 0xc3 is not ascii"),
     "unknown encoding": (b"# coding: klingon\n" + LOOP, 1, "the encoding is not known: unknown encoding: klingon"),
     "bom and cookie disagree": (b"\xef\xbb\xbf# coding: latin-1\n" + LOOP, 1, "the encoding is not known"),

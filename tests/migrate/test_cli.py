@@ -281,6 +281,10 @@ def test_standard_input():
         (["a.py", "--ignore", "backward"], "'backward' is not a rule. Did you mean backward-call?"),
         (["--explain", "xyz"], "'xyz' is not a rule. `migrate --rules` lists them."),
         (["missing.py"], "missing.py: cannot be read: no such file or directory. Check the spelling"),
+        (
+            ["--", "--epochs"],
+            "--epochs: cannot be read: no such file or directory. After -- stand paths; with --verify",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line(arguments, says):
@@ -289,6 +293,19 @@ def test_wrong_usage_is_one_line(arguments, says):
     assert result.stdout == ""
     line = result.stderr.splitlines()[0]
     assert line.startswith(f"migrate: {says}")
+
+
+def test_a_link_that_leads_nowhere():
+    Path("a.py").symlink_to("gone.py")
+    assert "a.py: cannot be read: no such file or directory. It is a link that leads" in migrate("a.py").stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--jobs", "0"], ["--verify", "--steps", "0"], ["--verify", "--time-limit", "0"]]
+)
+def test_numbers_that_are_too_small_are_named(arguments):
+    result = migrate("a.py", *arguments)
+    assert (result.exit_code, "0 is less than 1" in result.stderr) == (2, True)
 
 
 def test_rules_and_explanations():

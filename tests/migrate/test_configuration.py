@@ -104,7 +104,7 @@ def commit(*arguments):
         ("select = ['MIG15']", "'MIG15' is not a rule. Did you mean MIG1"),
         ("per-file-ignores = ['a']", "It should be a table of lists"),
         ("[tool.migrate.per-file-ignores]\n'a' = 'MIG001'", "It should be a table of lists"),
-        ("exclude = [", "it cannot be read"),
+        ("exclude = [", "Mend it, or read none: --isolated."),
         ("exclude = ['[z-a]']", "[tool.migrate] '[z-a]' is no pattern: bad character range z-a"),
         ("[tool.migrate.per-file-ignores]\n'[z-a]' = ['MIG1']", "[tool.migrate] '[z-a]' is no pattern"),
     ],
@@ -116,6 +116,12 @@ def test_wrong_settings_are_one_line_with_the_way_out(text, says):
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert result.stderr.startswith("migrate: pyproject.toml: ")
     assert says in result.stderr
+
+
+def test_settings_that_are_not_there():
+    result = migrate("train.py", "--config", "missing.toml")
+    says = "migrate: missing.toml: it cannot be read: no such file or directory. Name another file.\n"
+    assert (result.exit_code, result.stderr) == (2, says)
 
 
 def test_every_key_is_documented():
@@ -411,6 +417,14 @@ def test_since_with_odd_names(name):
     touched = asked.touched("HEAD", Path.cwd())
     assert touched.any_of(Path.cwd() / name, 2, 2)
     assert not touched.any_of(Path.cwd() / name, 1, 1)
+
+
+def test_a_baseline_counts_what_a_check_tells():
+    noted = PLAIN.replace("    optimizer.step()\n", "    optimizer.step()\nprint(loss.item())\n")  # a note: MIG114
+    write("a.py", noted)
+    assert "MIG114" in migrate("a.py").stderr
+    result = migrate(".", "--check", "--baseline", "known.json", "--update-baseline")
+    assert result.stderr == "known.json: 1 finding written\n\n1 finding ignored.\n"
 
 
 def test_baseline():

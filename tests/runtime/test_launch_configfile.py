@@ -127,7 +127,7 @@ def test_old_keys(read):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(LaunchError, match=r"nothing\.yaml cannot be read: No such file"):
+    with pytest.raises(LaunchError, match=r"nothing\.yaml: no such file; `runtime config --config_file .*` writes it"):
         load(tmp_path / "nothing.yaml")
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -95,6 +96,25 @@ def test_a_missing_script_names_the_similar_one(script, tmp_path):
 def test_a_directory_is_refused(tmp_path):
     with pytest.raises(LaunchError, match="is a directory; name the script in it"):
         check(LaunchSpec(target=str(tmp_path)))
+
+
+def test_a_notebook_is_refused(tmp_path):
+    (tmp_path / "train.ipynb").write_text("{}")  # Python runs that, and nothing happens
+    with pytest.raises(LaunchError, match=r"is a notebook.*`jupyter execute .*` does"):
+        check(LaunchSpec(target=str(tmp_path / "train.ipynb")))
+
+
+@pytest.mark.parametrize("name", ["runtime.py", "runtime/__init__.py"])
+def test_a_module_that_hides_the_package_is_refused(script, tmp_path, name):
+    own = tmp_path / name
+    own.parent.mkdir(exist_ok=True)
+    own.write_text("x = 1\n")
+    check(LaunchSpec(target=script))  # which does not ask for the package
+    Path(script).write_text("import torch\nfrom runtime import Accelerator, DataLoaderConfiguration\n")
+    with pytest.raises(LaunchError, match=r"train\.py imports Accelerator from runtime, and would find .*runtime"):
+        check(LaunchSpec(target=script))
+    own.write_text("class Accelerator: ...\n")  # a copy of the package
+    check(LaunchSpec(target=script))
 
 
 @pytest.mark.parametrize("text", ["", "0,", "0,,1", "1,1"])
