@@ -81,7 +81,7 @@ def _beside(report: Report, options: Options) -> Report:
     path = Path(options.baseline)
     left, gone = baseline.without(report, baseline.read(path), path)
     number = _count(gone.total())
-    remark = f"{os.path.relpath(path)}: {number} no longer found; --update-baseline, for all paths, takes them out"
+    remark = f"{os.path.relpath(path)}: {number} no longer found; --update-baseline takes them out"
     return _without(report, left, remark if gone else "")
 
 
@@ -90,7 +90,7 @@ def _updated(report: Report, options: Options) -> Report:
 
     assert options.baseline is not None
     if report.problems:
-        return report  # what could not be read would be missing in it
+        return report  # what could not be read would be missing
     path = Path(options.baseline)
     document.write(options.baseline, baseline.written(report, path), _kind())
     known = baseline.read(path)

@@ -64,8 +64,9 @@ def read(path: Path) -> Known:
 
 
 def written(report: Report, path: Path) -> bytes:
-    """The content of a file that holds the findings of a report."""
-    counted = Counter(_key(finding, report, path) for finding in _wanted(report))
+    """The content of a file that holds the findings of a report, and what is known already of files beside it."""
+    counted = _of_others(_earlier(path), report, path)
+    counted.update(_key(finding, report, path) for finding in _wanted(report))
     findings = [
         {"file": file, "code": code, "line": line, "count": count}
         for (file, code, line), count in sorted(counted.items())
@@ -82,9 +83,22 @@ def without(report: Report, known: Known, path: Path) -> tuple[Report, Known]:
         if left[key] > 0:
             left[key] -= 1
             hidden.add(finding)
+    gone = +left - _of_others(left, report, path)
+    return narrowed(report, lambda finding: finding not in hidden), gone
+
+
+def _earlier(path: Path) -> Known:
+    """What is known already: nothing where no baseline, or none of this version, can be read."""
+    try:
+        return read(path)
+    except UsageError:
+        return Counter()
+
+
+def _of_others(known: Known, report: Report, path: Path) -> Known:
+    """What is known of files that are there, and that a report has not looked at."""
     looked_at = {_name(source.real, path) for source in report.sources.values() if source.real is not None}
-    gone = {key: n for key, n in left.items() if n and (key[0] in looked_at or not (path.parent / key[0]).exists())}
-    return narrowed(report, lambda finding: finding not in hidden), Counter(gone)
+    return Counter({k: n for k, n in known.items() if k[0] not in looked_at and (path.parent / k[0]).exists()})
 
 
 def _wanted(report: Report) -> Iterable[Finding]:

@@ -458,6 +458,18 @@ def test_baseline():
     assert "from runtime" in Path("a.py").read_text(encoding="utf-8")
 
 
+def test_a_baseline_that_is_updated_for_some_files_keeps_what_is_known_of_others():
+    for name in ("a.py", "b.py", "c.py"):
+        write(name)
+    update = ("--check", "--baseline", "known.json", "--update-baseline")
+    migrate(".", *update)
+    Path("a.py").write_text("", encoding="utf-8")
+    Path("b.py").unlink()
+    assert "known.json: 1 finding written" in migrate("a.py", *update).stderr
+    entries = json.loads(Path("known.json").read_text(encoding="utf-8"))["findings"]
+    assert [entry["file"] for entry in entries] == ["c.py"]
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"version": 2}', '{"version": 1, "findings": [{}]}'])
 def test_a_baseline_that_is_none(text):
     write("a.py")
