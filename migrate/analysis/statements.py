@@ -13,7 +13,7 @@ from migrate.analysis.iteration import iterate
 from migrate.analysis.patterns import capture
 from migrate.analysis.roles import NOTHING, Role, Values
 from migrate.analysis.state import Frame, State
-from migrate.analysis.syntax import Loop
+from migrate.analysis.syntax import TRIES, Loop
 from migrate.analysis.targets import assign
 from migrate.analysis.units import Function, Module, module_of
 
@@ -205,11 +205,8 @@ def _with(state: State, statement: ast.stmt, frame: Frame) -> None:
         run(state, statement.body, frame)
 
 
-_TRY: tuple[type[ast.Try], ...] = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name))
-
-
 def _try(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, _TRY)
+    assert isinstance(statement, TRIES)
     raised = _watched(state, statement.body, frame)
     leaving = [raised]  # what the names may be where an exception leaves the whole, or `return` does
     if not frame.ended:
@@ -325,4 +322,4 @@ _KINDS: dict[type[ast.stmt], Callable[[State, ast.stmt, Frame], None]] = {
     ast.Import: imports.import_modules,
     ast.ImportFrom: imports.import_names,
 }
-_KINDS.update(dict.fromkeys(_TRY, _try))
+_KINDS.update(dict.fromkeys(TRIES, _try))

@@ -12,6 +12,8 @@ Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+#: Statements with handlers: `except*` makes another one of them, from Python 3.11 on.
+TRIES: tuple[type[ast.Try], ...] = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name))
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 _JUMPS = (ast.Return, ast.Break, ast.Continue)
 _BLOCKS = ("body", "orelse", "finalbody")

@@ -9,10 +9,13 @@ import ast
 import symtable
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import TRIES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_NAMING = (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -31,8 +34,10 @@ def bound(nodes: Iterable[ast.AST]) -> set[str]:
         else:
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 found.add(node.id)
-            if isinstance(node, ast.ExceptHandler) and node.name:
+            if isinstance(node, _NAMING) and node.name:
                 found.add(node.name)
+            if isinstance(node, ast.MatchMapping) and node.rest:
+                found.add(node.rest)
             found |= bound(ast.iter_child_nodes(node))
     return found
 
@@ -112,12 +117,22 @@ def _statement(node: ast.stmt, known: set[str], uses: Mapping[str, set[str]]) ->
         return read(node.test) | one | two, first & second
     if isinstance(node, ast.While):
         return read(node.test) | _block(node.body, known, uses)[0] | _block(node.orelse, known, uses)[0], set()
-    if isinstance(node, ast.Try):
+    if isinstance(node, ast.Match):
+        return read(node.subject).union(*(_arm(case, known, uses) for case in node.cases)), set()
+    if isinstance(node, TRIES):
         parts = [*node.handlers, *node.body, *node.orelse, *node.finalbody]
         return read(*parts), set()
     if isinstance(node, ast.AugAssign):
         return read(node.value, node.target) | (bound([node.target]) - known), set()
     return read(node), bound([node])
+
+
+def _arm(case: ast.match_case, known: set[str], uses: Mapping[str, set[str]]) -> set[str]:
+    """The same of what is done where something matches: its pattern and its guard read names, too."""
+    values = [node for node in ast.walk(case.pattern) if isinstance(node, ast.expr)]
+    tests = [ast.Expr(node) for node in (*values, case.guard) if node is not None]
+    found, _ = _block([*tests, *case.body], known | bound([case.pattern]), uses)
+    return found
 
 
 # --- what may be another afterwards ---------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from migrate.errors import SourceError, reason_of
 from migrate.source import git
 from migrate.source.comments import skips
+from migrate.source.disk import FOREIGN
 from migrate.source.project import NOTEBOOK, RELEVANT, SourceFile, source_file
 from migrate.source.reading import TooLargeError, content_of
 from migrate.source.top import top_above
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from migrate.source.patterns import Patterns
 
 # Folders that hold nobody's own sources; hidden ones are left out as well.
-PRUNED = frozenset({"venv", "node_modules", "site-packages", "__pycache__", "build", "dist"})
+PRUNED = FOREIGN | {"__pycache__", "build", "dist"}
 
 
 @dataclass(slots=True)

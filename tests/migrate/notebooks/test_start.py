@@ -87,6 +87,9 @@ def test_optimizer_that_a_later_cell_goes_on_with_gets_its_state():
         ("for loss in losses:\n    pass", ["losses"]),  # bound before it is read
         ("loss = 3\nprint(loss)", []),
         ("if losses:\n    loss = 3\nprint(loss)", ["loss", "losses"]),
+        ("match losses:\n    case []:\n        loss = 3\nprint(loss)", ["loss", "losses"]),
+        ("match [1]:\n    case [loss]:\n        print(loss)", []),
+        ("match 1:\n    case _ if loss:\n        pass", ["loss"]),
         ("[loss for loss in [1]]", ["loss"]),  # a name of its own: taken for one that is read
         ("def show():\n    print(loss)", []),
         ("def show():\n    print(loss)\nshow()", ["loss"]),
