@@ -174,13 +174,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += [*_wrapped_elsewhere(facts, program, units), *something_else(facts, program)]
     wanted = Arrangement(facts, loops, program, loaders, planned, units)
     try:
-        by_hand = decide_by_hand(facts, loops, program)
-        try:
-            placement, with_schedulers = wanted.placed((*by_hand.arguments, *_staying(on_cpu)))
-            by_hand.check(facts, program, placement)
-        except NoPlace as error:
-            by_hand = by_hand.kept(error)
-            placement, with_schedulers = wanted.placed(_staying(on_cpu))
+        by_hand, placement, with_schedulers = _placed(wanted, _staying(on_cpu))
     except NoPlace as error:
         program.refusals.append(error.refusal)
         return None
@@ -217,6 +211,25 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         placement,
         by_hand,
     )
+
+
+def _placed(wanted: Arrangement, staying: tuple[Argument, ...]) -> tuple[ByHand, Placement, tuple[Named, ...]]:
+    """What stays by hand, where the accelerator and prepare go, and the schedulers that are prepared.
+
+    Raises:
+        NoPlace: there is none.
+    """
+    by_hand = decide_by_hand(wanted.facts, wanted.loops, wanted.program)
+    try:
+        placement, with_schedulers = wanted.placed((*by_hand.arguments, *staying))
+        if (beside := by_hand.beside(with_schedulers)) is not by_hand:
+            by_hand = beside
+            placement, with_schedulers = wanted.placed((*by_hand.arguments, *staying))
+        by_hand.check(wanted.facts, wanted.program, placement)
+    except NoPlace as error:
+        by_hand = by_hand.kept(error)
+        placement, with_schedulers = wanted.placed(staying)
+    return by_hand, placement, with_schedulers
 
 
 def _kept(

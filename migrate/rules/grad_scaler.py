@@ -15,8 +15,9 @@ the tests for them; at its levels O2 and O3, which keep the parameters in float1
 Branches with and without mixed precision that say the same become one. As with the original, the CPU computes in full
 precision. A prepared model computes in low precision wherever it is called; a note names the calls where the original
 did not. Kept by hand, with the reason: several scalers, scalers with settings of their own or for the CPU, clipping of
-scaled gradients, anything that is not understood. That is right on several processes, too: what is averaged are scaled
-gradients, and an overflow on one process reaches all.
+scaled gradients, a scheduler that is prepared (MIG118) and would wait for a step that overflows, anything that is not
+understood. That is right on several processes, too: what is averaged are scaled gradients, and an overflow on one
+process reaches all.
 Safe: the scale is that of the original, step by step.
 """
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 _IMPORTED = amp.AUTOCAST | amp.CUDA_SCALERS | amp.NO_CONTEXTS
-_RIGHT = "this is right on several processes, too; to let the accelerator scale, use one GradScaler() and no settings"
+_RIGHT = "this is right on several processes, too"
 #: What an expression becomes; `{it}` is the accelerator.
 _EXPRESSIONS = {
     Becomes.STATE: "{it}.scaler.state_dict() if {it}.scaler else {{}}",

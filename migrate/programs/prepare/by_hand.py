@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Module
@@ -15,11 +15,12 @@ from migrate.programs.stages import NoPlace
 from migrate.programs.training import windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.argument import Argument
+    from migrate.programs.home.naming import Named
     from migrate.programs.loops import Loops
     from migrate.programs.prepare.placement import Placement
     from migrate.programs.program import Program
@@ -65,6 +66,20 @@ class ByHand:
             raise error
         why = error.refusal.why
         return ByHand(self.mixed.by_hand(why), self.accumulated.by_hand(why))
+
+    def beside(self, prepared: Collection[Named]) -> ByHand:
+        """The decisions beside prepared schedulers, which wait where the accelerator's scaler leaves a step out.
+
+        The program's own go on there, and so do those that are prepared where the program goes on scaling by hand.
+        """
+        if not prepared or not self.mixed.arguments:
+            return self
+        names = " and ".join(named.target for named in prepared)
+        if self.mixed.was_apex:
+            told = (self.mixed.uses[0][0], f"{names} waits for a step that overflows; in the original it goes on")
+            return replace(self, mixed=replace(self.mixed, told=(*self.mixed.told, told)))
+        why = f"the accelerator's scaler would make {names} wait for a step that overflows"
+        return replace(self, mixed=self.mixed.by_hand(f"{why}, and in the original it goes on"))
 
 
 def _is_same(facts: Facts, name: str, *units: Unit) -> bool:

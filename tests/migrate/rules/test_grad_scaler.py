@@ -245,6 +245,28 @@ KEPT = {
 }
 
 
+STEPS = f"{STEP}\nscheduler.step()"
+SCHEDULER = "scheduler = optim.lr_scheduler.LinearLR(optimizer, total_iters=steps)"
+
+
+@pytest.mark.parametrize("steps", ["100", "2 * len(loader)"])
+def test_kept_beside_a_scheduler_that_would_wait_for_a_step_that_overflows(convert_text, remark, steps):
+    before = BEFORE.replace("model =", f"steps = {steps}\nmodel =")
+    before = whole(before, f"{SCHEDULER}\n{SCALER}\n{looped(AUTOCAST, STEPS)}")
+    report, result = convert_text(before)
+
+    remark(report, before, "MIG106", "GradScaler", ("make scheduler wait for a step that overflows",), Kind.NOTE)
+    assert "optimizer, scheduler = accelerator.prepare(" in result
+    assert "scaler.step(optimizer)\n    scaler.update()\n    scheduler.step()" in result
+
+
+def test_a_scheduler_that_is_not_prepared_goes_on_by_itself(convert_text):
+    epochs = f"{looped(AUTOCAST, STEP)}scheduler.step()"
+    _, result = convert_text(whole(BEFORE, f"{SCHEDULER.replace('steps', '100')}\n{SCALER}\n{epochs}"))
+
+    assert "scaler" not in result
+
+
 @pytest.mark.parametrize("name", KEPT)
 def test_not_understood_and_kept_by_hand(convert_text, remark, name):
     made, context, step, why = KEPT[name]
