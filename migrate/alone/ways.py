@@ -34,10 +34,12 @@ def certain(world: World, statement: ast.If) -> list[ast.stmt] | None:
 
 
 def _shares_out(world: World, statement: ast.If, truth: bool) -> bool:
-    """Whether what runs of a switched branch deals the data out."""
-    runs = statement.body if truth else statement.orelse
-    return any(
-        isinstance(node, ast.Call) and bool(world.facts.called(node) & SAMPLERS)
-        for part in runs
-        for node in ast.walk(part)
-    )
+    """Whether what runs of a switched branch deals the data out, and not in a branch inside that is decided itself."""
+    waiting: list[ast.AST] = [*(statement.body if truth else statement.orelse)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call) and world.facts.called(node) & SAMPLERS:
+            return True
+        if not isinstance(node, ast.If) or world.truth(node.test) is None:
+            waiting += ast.iter_child_nodes(node)
+    return False

@@ -108,7 +108,10 @@ def _is_overridden(facts: Facts, node: ast.Attribute) -> bool:
 
 def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
     facts = conversion.facts
-    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or not _is_inside(conversion, node):
+    is_given_back = isinstance(node, ast.Call) and _gives_back(facts, node)
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and not is_given_back:
+        return False
+    if not _is_inside(conversion, node):
         return False
     if isinstance(node, ast.Subscript) and Role.MODEL in roles(facts.values(node.value)):
         return False  # a layer of it
@@ -121,6 +124,14 @@ def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
     if not mine or not roles(values) <= _MAY_BE or not conversion.is_prepared_at(node, mine):
         return False
     return not is_bare(facts, node, conversion.program.model_origins)
+
+
+def _gives_back(facts: Facts, call: ast.Call) -> bool:
+    """Whether a function of the project gives what it has, or was given: `de_parallel(model).state_dict()`."""
+    units = facts.targets(call)
+    returned = (node.value for unit in units for node in facts.own(unit) if isinstance(node, ast.Return))
+    is_bare = all(isinstance(value, ast.Attribute) and value.attr == "module" for value in returned)
+    return bool(units) and not is_bare and not any(unit.name == "__init__" for unit in units)
 
 
 def _is_inside(conversion: Conversion, node: ast.AST) -> bool:

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.units import Module
 from migrate.programs.output.caches import caches
 from migrate.programs.output.downloads import downloads
+from migrate.programs.output.guards import in_kept
 from migrate.programs.output.speech import speech
 from migrate.programs.values.names import told_names
 from migrate.rules.rule import rule
@@ -86,7 +87,7 @@ def output(conversion: Conversion, draft: Draft) -> None:
 
 def _agree(conversion: Conversion, draft: Draft, said: Speech) -> None:
     """Names with the time in them are those of the main process, where all processes use them."""
-    found = told_names(conversion, said.covered)
+    found = told_names(conversion, said.covered | in_kept(conversion))
     for value in found.told:
         draft.wrap(value, "broadcast_object_list([{it}])[0]")
         draft.add_import(value, conversion.home_of("broadcast_object_list"), "broadcast_object_list")

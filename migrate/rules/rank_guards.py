@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from migrate.programs.home.access import OutOfReach
 from migrate.programs.home.asking import asked_by, asking
 from migrate.programs.marker import is_barrier, is_main, marks
-from migrate.programs.output.guards import dissolved, guards, has_accelerator, is_joint, leaves
+from migrate.programs.output.guards import dissolved, guards, has_accelerator, is_joint, leaves, stands_in
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def rank_guards(conversion: Conversion, draft: Draft) -> None:
 
 def _dissolve(conversion: Conversion, draft: Draft, node: ast.If) -> set[int]:
     """Let all processes into a branch; the marks that go."""
-    if node.orelse or not is_main(node.test):
+    if not is_main(node.test) or not stands_in(node):
         raise _refused(node, "processes part ways here, and all of them must do what is in this branch")
     rest = [v for v in node.test.values if not is_main(v)] if isinstance(node.test, ast.BoolOp) else []
     if rest:

@@ -15,10 +15,11 @@ from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, Value, Values, origins
 from migrate.analysis.state import ELEMENT, MAPPING
 from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.programs.home.aliases import is_aside, other_names
 from migrate.programs.home.certain import is_attribute_there, is_item_there, is_name_there
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -71,68 +72,16 @@ def bound(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> 
         if mine and _is_reachable(binding.target, unit):
             by_target.setdefault(binding.target, []).append((binding, mine))
     if role is Role.MODEL:
-        by_target = {target: each for target, each in by_target.items() if not _is_aside(facts, unit, each)}
+        by_target = {target: each for target, each in by_target.items() if not is_aside(facts, unit, each)}
     named: list[Named] = []
     seen: set[ast.AST] = set()
-    first = _other_names(facts, unit, by_target) if role is Role.MODEL and len(by_target) > 1 else ()
+    first = other_names(facts, unit, by_target) if role is Role.MODEL and len(by_target) > 1 else ()
     for target, bindings in sorted(by_target.items(), key=lambda item: item[0] not in first):
         mine = set().union(*(found for _, found in bindings))
         if not mine <= seen:
             seen |= mine
             named.append(Named(target, role, frozenset(mine), tuple(b.statement for b, _ in bindings)))
     return tuple(named)
-
-
-def _other_names(
-    facts: Facts, unit: Unit, by_target: Mapping[str, list[tuple[Binding, set[ast.AST]]]]
-) -> frozenset[str]:
-    """`net` of `net = ssd_net`, where the program goes on to run that, and not the model under its first name."""
-    optimizers = [b.statement.lineno for b in facts.bindings_in(unit) if origins(b.values, Role.OPTIMIZER)]
-    found: set[str] = set()
-    for target, bindings in by_target.items():
-        value = getattr(bindings[0][0].statement, "value", None)
-        other = ast.unparse(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
-        if other not in by_target or bindings[0][1] != by_target[other][0][1]:
-            continue
-        is_early = bool(optimizers) and max(b.statement.lineno for b, _ in bindings) < max(optimizers)
-        if is_early and _is_run(facts, unit, target) and not _is_run(facts, unit, other):
-            found.add(target)
-    return frozenset(found)
-
-
-def _is_aside(facts: Facts, unit: Unit, bindings: Sequence[tuple[Binding, set[ast.AST]]]) -> bool:
-    """`model_to_save = model.module if hasattr(model, "module") else model`, of a model that the unit does not make.
-
-    So it is where the model is not run by that name, or, in a loop, by its other one as well.
-    """
-    own = {binding.target for binding in facts.bindings_in(unit)}
-    target, others = bindings[0][0].target, set[str]()
-    if not target.isidentifier():
-        return False  # what an object keeps it goes on with
-    for binding, made in bindings:
-        read = (n for n in ast.walk(binding.statement) if isinstance(n, (ast.Name, ast.Attribute)))
-        found = {ast.unparse(n) for n in read if origins(facts.values(n), Role.MODEL) == made} - own
-        if not found:
-            return False
-        others |= found
-    if not _is_run(facts, unit, target):
-        return True
-    in_loops = all(any(facts.tree(binding.statement).loops(binding.statement)) for binding, _ in bindings)
-    return in_loops and any(_is_run(facts, unit, other) for other in others)
-
-
-def _is_run(facts: Facts, unit: Unit, target: str) -> bool:
-    """Whether a unit, or a function of a module, calls what has a name, or hands it to a function of the project."""
-    nodes = facts.tree_of(unit).nodes if isinstance(unit, Module) else facts.own(unit)
-    for node in nodes:
-        if not isinstance(node, ast.Call):
-            continue
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        if ast.unparse(node.func) == target:
-            return True
-        if any(ast.unparse(each) == target for each in given) and facts.targets(node):
-            return True
-    return False
 
 
 def reachable(

@@ -36,6 +36,12 @@ def keeps(conversion: Conversion, statement: ast.If) -> bool:
     return is_main(statement.test) and statement not in dissolved(conversion)
 
 
+def in_kept(conversion: Conversion) -> set[int]:
+    """The nodes (by `id`) of the branches that stay the main process's alone."""
+    kept = (guard for guard in guards(conversion) if keeps(conversion, guard))
+    return {id(node) for guard in kept for statement in guard.body for node in ast.walk(statement)}
+
+
 def dissolved(conversion: Conversion) -> frozenset[ast.AST]:
     """The branches that all processes enter: what is in them needs all, or what all do needs what they set."""
     known = conversion.access.dissolved
@@ -53,8 +59,22 @@ def _dissolved(conversion: Conversion) -> set[ast.If]:
         left = [guard for guard in left if guard not in found]
         unit = conversion.facts.unit
         needed = {(unit(guard), name) for guard in found for name in _read(guard)}
-        waiting = [guard for guard in left if any((unit(guard), name) in needed for name in _stored(guard.body))]
+        asked = {origin for guard in found for origin in _asked(conversion, guard)}
+        waiting = [
+            guard
+            for guard in left
+            if any((unit(guard), name) in needed for name in _stored(guard.body))
+            or any(node in asked for statement in guard.body for node in ast.walk(statement))
+        ]
     return found
+
+
+def _asked(conversion: Conversion, guard: ast.If) -> Iterator[ast.AST]:
+    """Where the objects of the project were made that are used in a branch, wherever they come from."""
+    facts = conversion.facts
+    for node in (inner for statement in (*guard.body, *guard.orelse) for inner in ast.walk(statement)):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            yield from (facts.source(origin) for origin in origins(facts.values(node), Role.INSTANCE))
 
 
 def _is_early(conversion: Conversion, guard: ast.If) -> bool:
@@ -78,6 +98,17 @@ def _stored(body: Iterable[ast.stmt]) -> set[str]:
         for n in ast.walk(s)
         if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)
     }
+
+
+def stands_in(guard: ast.If) -> bool:
+    """Whether the other processes get nothing but `None` for what the main process makes: `else: history = None`."""
+    made = _stored(guard.body)
+    return all(
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Constant)
+        and all(ast.unparse(target) in made for target in statement.targets)
+        for statement in guard.orelse
+    )
 
 
 def is_joint(conversion: Conversion, statement: ast.If) -> bool:

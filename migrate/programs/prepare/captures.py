@@ -15,6 +15,7 @@ from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, Values, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Class, Function, Module
+from migrate.programs.home.aliases import trained_by
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.reached import reached
 from migrate.programs.training.gradients_off import without_gradients
@@ -112,8 +113,13 @@ def _holds(facts: Facts, node: ast.AST, mine: set[ast.AST], names: set[str]) -> 
     given: list[ast.expr] = []
     if isinstance(node, FUNCTIONS):
         given = [default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None]
-    elif isinstance(node, ast.Call) and any(value.role is Role.INSTANCE for value in facts.values(node)):
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    elif isinstance(node, ast.Call):
+        made = {value.origin for value in facts.values(node) if value.role is Role.INSTANCE}
+        given = [*node.args, *(keyword.value for keyword in node.keywords)] if made else []
+        looked_at = {
+            o for each in given for o in origins(facts.values(each), Role.MODEL) if not _is_held(facts, o, made)
+        }
+        mine = mine - looked_at
     elif isinstance(node, ast.Assign):
         others = [target for target in node.targets if ast.unparse(target) not in names]
         is_new = any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in others)
@@ -122,6 +128,16 @@ def _holds(facts: Facts, node: ast.AST, mine: set[ast.AST], names: set[str]) -> 
         )
         given = [node.value] if is_new or is_from else []
     return {origin for each in given for origin in origins(facts.values(each), *_KEPT) & mine}
+
+
+def _is_held(facts: Facts, origin: ast.AST, objects: Collection[ast.AST | None]) -> bool:
+    """Whether one of some objects, or what these hold, holds something: it may have been passed to look at it only."""
+    found, waiting = {origin}, [origin]
+    while waiting:
+        above = {holder for holder, _ in facts.singles.holders(waiting.pop())} - found
+        found |= above
+        waiting += above
+    return not found.isdisjoint(objects)
 
 
 def _run_over(facts: Facts, node: ast.AST) -> set[Unit]:
@@ -169,7 +185,10 @@ def _in_names(
         if isinstance(binding.statement, (*FUNCTIONS, ast.ClassDef, ast.For, ast.AsyncFor)):
             continue
         loaders = (facts.loaders(binding.values) | facts.inside(binding.values, Role.LOADER)) & mine
-        models = (origins(binding.values, Role.MODEL) | facts.inside(binding.values, Role.MODEL)) & mine
+        models = origins(binding.values, Role.MODEL) & mine
+        if models and (led := trained_by(facts, program.home, models)) and led <= names:
+            models = set()  # by this name it is only looked at, saved, or run where no gradients flow
+        models |= facts.inside(binding.values, Role.MODEL) & mine
         for unit in readers if loaders or models else ():
             for node in facts.own(unit):
                 is_late = unit is not program.home or getattr(node, "lineno", 0) > end

@@ -45,7 +45,8 @@ def told_names(conversion: Conversion, covered: set[int]) -> Told:
             continue
         path = _shared_path(facts, use.node)
         made = names.made_up(path, _DEEPEST) if path is not None else ()
-        mine = [call for call in dict.fromkeys(made) if not _is_of_another(facts, call, begins)]
+        shared = (call for call in dict.fromkeys(made) if id(call) not in covered)
+        mine = [call for call in shared if not _is_of_another(facts, call, begins)]
         wholes = [_told_at(conversion, call) for call in mine]
         if None in wholes:
             found.apart.append(use.node)
