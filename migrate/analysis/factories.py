@@ -126,7 +126,8 @@ def _is_apart(inner: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef) 
     """A lambda that reads nothing that the function makes: `collate_fn=lambda rows: pad(rows, args.longest)`."""
     if not isinstance(inner, ast.Lambda):
         return False
-    return not reads(inner) & set().union(*(writes(statement) for statement in function.body))
+    own = {parameter.arg for parameter in ast.walk(inner.args) if isinstance(parameter, ast.arg)}
+    return not (reads(inner) - own) & set().union(*(writes(statement) for statement in function.body))
 
 
 def _is_over_parts(node: ast.AST) -> bool:

@@ -395,6 +395,15 @@ def provide(args, flag):
 a, train = provide(args, "train")  #: train: dataloader@4
 b, test = provide(args, "test")  #: test: dataloader@4#2
 
+# === a function with a lambda that has parameters of its own gives each call its own
+from torch import nn
+def provide(name):
+    net = nn.Sequential(nn.Linear(1, 1), Apply(lambda x: x))
+    print(name, sum(x.numel() for x in net.parameters()))
+    return net.cuda()
+net = provide("net")  #: model@3
+teacher = provide("teacher")  #: model@3#2
+
 # === a function that moves gives the model back, though other calls pass tensors
 import torch
 from torch import nn
