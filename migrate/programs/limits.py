@@ -20,6 +20,7 @@ from migrate.programs.loops import Loops, is_scaling
 from migrate.programs.metrics.ground import Ground
 from migrate.programs.metrics.metric_objects import twice_joined
 from migrate.programs.metrics.shares import decisions
+from migrate.programs.output.patched import OF_WRAPPER, is_patching
 from migrate.programs.output.wrapped import for_one_device, splitting
 from migrate.programs.processes.agreement import parting_ways
 from migrate.programs.processes.films import recorded
@@ -220,17 +221,13 @@ _BALANCES = {
 }
 
 
-#: What a model has only while it is in DataParallel, beside `module`.
-_OF_WRAPPER = frozenset("device_ids output_device src_device_obj scatter gather replicate parallel_apply".split())
-
-
 def _needed_wrappers(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """Code that needs the DataParallel around a trained model, which goes away."""
     wrapped = (use for use in facts.calls_to(distributed.DATA_PARALLEL) if use.node.args)
     if not any(origins(facts.values(use.node.args[0]), Role.MODEL) & program.model_origins for use in wrapped):
         return
     for unit in units_of(facts, program):
-        for node in facts.own(unit):
+        for node in facts.own(unit) if not is_patching(facts, unit) else ():
             asked = _asked_of_wrapper(facts, node)
             if asked is not None and origins(facts.values(asked), Role.MODEL) & program.model_origins:
                 why = f"`{ast.unparse(node)}` needs the model in DataParallel, which goes away"
@@ -249,7 +246,7 @@ def _split_by_hand(facts: Facts, loops: Loops, program: Program) -> Iterator[Ref
 
 def _asked_of_wrapper(facts: Facts, node: ast.AST) -> ast.expr | None:
     """The model of `model.device_ids`, or of `isinstance(model, DataParallel)` where that must hold."""
-    if isinstance(node, ast.Attribute) and node.attr in _OF_WRAPPER:
+    if isinstance(node, ast.Attribute) and node.attr in OF_WRAPPER:
         classes = (value.unit for value in facts.values(node.value))
         is_own = any(isinstance(cls, Class) and (cls.sets(node.attr) or cls.lookup(node.attr)) for cls in classes)
         return None if is_own else node.value

@@ -7,6 +7,7 @@
 Of `if torch.cuda.device_count() > 1:` the part for one GPU stays, and one of two branches that differ by `.module`. So
 it does where the other part runs copies of the model on all GPUs (`torch.nn.parallel.replicate`); anywhere else that is
 refused.
+A function that only changes the DataParallel it is handed (`patch_replication_callback(model)`) is no longer called.
 What `if isinstance(model, nn.DataParallel): model = model.module` took out of its wrapper is taken out in any case.
 Launch one process for each GPU instead: `runtime launch --num_processes 8 train.py`.
 Left alone, with the reason: DistributedDataParallel and process groups in a branch of their own, DataParallel over
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, LAUNCHERS, PROCESS_GROUPS
 from migrate.analysis.roles import Role, origins
+from migrate.programs.output.patched import patches
 from migrate.programs.output.wrapped import (
     alike,
     alike_values,
@@ -45,6 +47,7 @@ _DISTRIBUTING = {
     **dict.fromkeys(PROCESS_GROUPS, ("MIG111", "the program joins a process group itself in this branch")),
     **dict.fromkeys(LAUNCHERS, ("MIG111", "the program starts its own processes in this branch")),
 }
+_PATCHED = "this changed DataParallel, and goes with it: layers that share statistics over its GPUs compute their own"
 _WAY_OUT = "do not take this branch in the converted program: `runtime launch` starts the processes"
 
 
@@ -59,7 +62,11 @@ def data_parallel(conversion: Conversion, draft: Draft) -> None:
     split = splitting(conversion.facts, conversion.units, conversion.program.model_origins)
     for node, is_body in for_one_device(conversion.facts, [*wrapped, *split]):
         draft.fold(node, keep="body" if is_body else "orelse")
-    drop_unused(conversion, draft, [call.func for call in (*wrapped, *split)])
+    patching = list(patches(conversion.facts, conversion.program.model_origins))
+    for call in patching:
+        draft.remove(conversion.facts.tree(call).statement(call))
+        draft.note(call, _PATCHED)
+    drop_unused(conversion, draft, [call.func for call in (*wrapped, *split, *patching)])
     for call in wrapped:
         if len(call.args) > 1 or call.keywords:
             draft.note(call, "the device list of DataParallel is gone: runtime launch --gpu_ids chooses the GPUs")

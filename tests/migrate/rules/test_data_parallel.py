@@ -350,3 +350,43 @@ def test_a_part_of_a_model_that_stays_wrapped(convert_text, refused_text):
     )
     report, _ = convert_text(PART.format(features="nn.Linear(2, 2)"))
     assert report.touched
+
+
+PATCHING = '''
+def replicated(modules):
+    for module in modules:
+        module.begun = True
+
+def patch(data_parallel):
+    """Tell the copies of one another."""
+    assert isinstance(data_parallel, nn.DataParallel)
+    old = data_parallel.replicate
+
+    def new(module, device_ids):
+        modules = old(module, device_ids)
+        replicated(modules)
+        return modules
+
+    data_parallel.replicate = new
+'''
+
+
+def test_what_only_changes_the_wrapper_goes_with_it(changed):
+    report = changed(setup=PATCHING, made=("model = nn.DataParallel(model)\npatch(model)", ""))
+
+    assert any("changed DataParallel" in finding.message for finding in report.of(Kind.NOTE))
+
+
+PATCHING_MORE = {
+    "it counts": PATCHING.replace("    old =", "    data_parallel.count = 1\n    old ="),
+    "it gives something back": (PATCHING + "    return old\n"),
+    "it asks nothing first": PATCHING.replace("    assert isinstance(data_parallel, nn.DataParallel)\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", PATCHING_MORE)
+def test_what_does_more_than_that_keeps_the_program_from_being_converted(programs, convert_text, name):
+    holes = {"setup": PATCHING_MORE[name], "made": "model = nn.DataParallel(model)\npatch(model)"}
+    report, _ = convert_text(programs(holes)[0])
+
+    assert any("needs the model in DataParallel" in finding.message for finding in report.of(Kind.LEFT))
