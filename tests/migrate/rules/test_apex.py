@@ -150,6 +150,14 @@ def test_a_scale_of_its_own_is_told(convert_text):
     assert any("loss_scale=128.0 has no counterpart" in finding.message for finding in report.of(Kind.NOTE))
 
 
+def test_a_scheduler_that_waits_for_a_step_that_overflows_is_told(convert_text):
+    scheduler = "scheduler = optim.lr_scheduler.LinearLR(optimizer, total_iters=100)"
+    report, result = convert_text(program(f"{START}\n{scheduler}", f"{SCALED}\nscheduler.step()"))
+
+    assert ALWAYS in result
+    assert any("scheduler waits for a step that overflows" in finding.message for finding in report.of(Kind.NOTE))
+
+
 def test_whether_it_is_installed_is_no_question_any_more(convert_text):
     source = program(
         "if has_apex and args.amp:\n    " + START,
