@@ -7,8 +7,9 @@
 
 Keys stay plain; where the original loaded into a wrapped model, a `module.` prefix is taken off first, and within the
 keys of a layer that was wrapped (`model.features = DataParallel(model.features)`). Code beside the training that still
-wraps a model of the same class loads into the model inside, `model.module.load_state_dict(...)`. Without map_location
-every process would load onto the GPU that the file was written from. Where an object of the project keeps what it is
+wraps a model of the same class loads into the model inside, `model.module.load_state_dict(...)`. What has no name is
+stripped in place, `{key.removeprefix('module.'): value for key, value in torch.load(path).items()}`. Without
+map_location every process would load onto the GPU that the file was written from. Where an object of the project keeps what it is
 given of a checkpoint (an average of the weights), that is loaded onto the GPU of the process, and the rest with it.
 Safe: load_state_dict copies into the parameters where they are.
 """
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _STRIP = "torch.nn.modules.utils.consume_prefix_in_state_dict_if_present"
+_PLAIN = "{key.removeprefix('module.'): value for key, value in {it}.items()}"
 _KEY = "key.replace('{path}.module.', '{path}.')"
 
 
@@ -125,16 +127,20 @@ def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:
 
 
 def _take_off(conversion: Conversion, draft: Draft, use: Use, inside: list[str], *, whole: bool) -> None:
-    """Above a call that loads, take the prefixes off the keys; say what to do where they have no name."""
+    """Above a call that loads, or in it, take the prefixes off the keys; say what to do where neither can be."""
     facts = conversion.facts
     state, statement = use.node.args[0], facts.tree(use.node).statement(use.node)
-    if isinstance(state, (ast.Name, ast.Subscript, ast.Attribute)) and "torch" in use.unit.module.names:
+    calls = [node for node in ast.walk(state) if isinstance(node, ast.Call)]
+    is_kept = isinstance(state, (ast.Name, ast.Subscript, ast.Attribute)) and not calls
+    if is_kept and "torch" in use.unit.module.names:
         text = ast.unparse(state)
         lines = [_renamed(facts, statement, text, path) for path in inside]
         lines += [f"{_STRIP}({text}, 'module.')"] if whole else []
         for line in lines:
             if not _is_said(facts, statement, line):
                 draft.before(statement, draft.quoted(use.node, line))
+    elif whole and not inside and any("torch.load" in facts.called(call) for call in calls if _is_read(state, call)):
+        draft.wrap(state, draft.quoted(use.node, _PLAIN))
     else:
         draft.note(
             use.node,
@@ -144,6 +150,13 @@ def _take_off(conversion: Conversion, draft: Draft, use: Use, inside: list[str],
             + (f"{{{_KEY.format(path=inside[0])}: ..." if inside else "{key.removeprefix('module.'): value")
             + " for key, value in state.items()}",
         )
+
+
+def _is_read(state: ast.expr, load: ast.Call) -> bool:
+    """Whether what is loaded is what a file has, or a part of it: `torch.load(path)["net"]`."""
+    while isinstance(state, (ast.Subscript, ast.Attribute)):
+        state = state.value
+    return state is load
 
 
 def _load_inside(conversion: Conversion, draft: Draft) -> None:
