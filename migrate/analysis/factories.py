@@ -22,7 +22,7 @@ _Node = TypeVar("_Node", bound=ast.expr)
 #: What is told apart by the call that it comes from.
 _APART = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.LOADER, Role.DATASET, Role.SAMPLER})
 _LONGEST = 120  # lines; what is longer is a program of its own
-_MOST = 24  # copies of one function
+_MOST = 96  # copies of one function: of a folder of scripts that share it, each has one or two
 _DEEPEST = 3  # copies inside copies; factories that call factories
 #: What is run once for all callers: loops, and functions that outlive the call.
 _NOT_HERE = (ast.For, ast.AsyncFor, ast.While, ast.Yield, ast.YieldFrom, ast.ClassDef, *FUNCTIONS)
