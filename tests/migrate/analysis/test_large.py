@@ -130,11 +130,12 @@ def test_what_is_nested_in_finally_is_not_run_over_and_over(monkeypatch):
     assert blocks[deep] < deep**3
 
 
-def test_each_of_many_scripts_has_models_of_its_own_by_one_factory():
-    factory = "from torch import nn\n\ndef make():\n    return nn.Linear(1, 1)\n"
-    script = "from factory import make\nnet = make()\nteacher = make()\n"
-    files = {"factory.py": factory} | {f"train_{number}.py": script for number in range(30)}
-    facts = analyse(Project([SourceFile(path, text.encode()) for path, text in files.items()]))
+def test_each_of_many_calls_of_a_factory_has_a_model_of_its_own():
+    names = [f"net_{number}" for number in range(60)]
+    calls = "".join(f"{name} = make()\n" for name in names)
+    text = f"from torch import nn\n\ndef make():\n    return nn.Linear(1, 1)\n\n{calls}"
+    facts = analyse(Project([SourceFile("program.py", text.encode())]))
 
-    made = [module.names[name] for module in facts.modules for name in ("net", "teacher") if name in module.names]
-    assert len(frozenset().union(*made)) == len(made) == 60
+    made = [facts.modules[0].names[name] for name in names]
+    assert {value.role for values in made for value in values} == {Role.MODEL}
+    assert len(frozenset().union(*made)) == len(made)
