@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -208,6 +209,14 @@ def _is_a_file(spec: LaunchSpec) -> bool:
     return spec.log_dir is not None and Path(spec.log_dir).exists() and not Path(spec.log_dir).is_dir()
 
 
+def _is_forbidden(spec: LaunchSpec) -> bool:
+    if spec.log_dir is None:
+        return False
+    folder = Path(spec.log_dir).absolute()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    return not os.access(there, os.W_OK | os.X_OK)
+
+
 def _place_differs(spec: LaunchSpec) -> bool:
     return spec.place is not None and spec.num_processes not in (None, spec.place.size)
 
@@ -335,6 +344,10 @@ _REFUSALS: tuple[tuple[Callable[[LaunchSpec], bool], Callable[[LaunchSpec], str]
     (
         _is_a_file,
         lambda s: f"--log_dir {s.log_dir} is a file; name a folder, which is made if it is not there",
+    ),
+    (
+        _is_forbidden,
+        lambda s: f"--log_dir {s.log_dir} cannot be written; name another folder",
     ),
     (
         lambda s: s.log_dir is not None and s.console is Console.ALL,

@@ -20,6 +20,7 @@ from runtime.launch.failure import Exit, Note, cause, describe, describe_stop, r
 from runtime.launch.share import Share, divide
 from runtime.launch.single import command
 from runtime.launch.spec import (
+    Console,
     LaunchError,
     LaunchSpec,
     Machines,
@@ -102,6 +103,13 @@ def test_a_notebook_is_refused(tmp_path):
     (tmp_path / "train.ipynb").write_text("{}")  # Python runs that, and nothing happens
     with pytest.raises(LaunchError, match=r"is a notebook.*`jupyter execute .*` does"):
         check(LaunchSpec(target=str(tmp_path / "train.ipynb")))
+
+
+def test_logs_that_cannot_be_written_are_refused(script, tmp_path, monkeypatch):
+    check(LaunchSpec(target=script, log_dir=str(tmp_path / "logs"), console=Console.MAIN))
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)  # root may write anywhere
+    with pytest.raises(LaunchError, match=r"--log_dir .*logs/run cannot be written; name another folder"):
+        check(LaunchSpec(target=script, log_dir=str(tmp_path / "logs" / "run"), console=Console.MAIN))
 
 
 @pytest.mark.parametrize("name", ["runtime.py", "runtime/__init__.py"])
