@@ -1,4 +1,4 @@
-"""Models that lie in a list since before they were prepared: the list has the raw ones."""
+"""Models that lie in a list, or have a second name, since before they were prepared: these have the raw ones."""
 
 import pytest
 
@@ -53,5 +53,39 @@ def test_a_list_of_models_that_are_asked_for_their_parameters(decide, clear):
 )
 def test_a_list_of_models_that_are_run(decide, clear, after):
     program, _ = decide(TEXT.format(clear=clear, after=after))
+
+    assert ["is kept here before it is prepared" in refusal.why for refusal in program.refusals] == [True]
+
+
+TWO_NAMES = """
+import torch
+from torch import nn, optim
+
+
+def score(model, x):
+    {within}
+        return model(x).mean()
+
+
+detector = nn.Linear(2, 1)
+net = detector
+optimizer = optim.SGD(net.parameters(), lr=0.1)
+for x in torch.utils.data.DataLoader(rows, batch_size=2):
+    loss = net(x).pow(2).mean(){and_by_it}
+    loss.backward()
+    optimizer.step()
+print(score(detector, rows))
+"""
+
+
+def test_a_second_name_by_which_a_model_is_only_looked_at(decide):
+    program, _ = decide(TWO_NAMES.format(within="with torch.no_grad():", and_by_it=""))
+
+    assert not program.refusals
+    assert [model.target for model in program.models] == ["net"]
+
+
+def test_a_second_name_by_which_a_model_is_trained_too(decide):
+    program, _ = decide(TWO_NAMES.format(within="if True:", and_by_it=" + score(detector, -x)"))
 
     assert ["is kept here before it is prepared" in refusal.why for refusal in program.refusals] == [True]
