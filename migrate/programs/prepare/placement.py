@@ -237,14 +237,14 @@ def _accelerator_spot(
         at = _index(top, held)
         if choice.outermost is top[at] and not any(_comes_first(facts, program, s) for s in top[earliest:at]):
             if earliest <= at:
-                where = "instead" if choice.above is None else "before"
-                return Spot(top[at], where, spaced=False), True
+                return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
             _check_later(choice, arguments, top[at + 1 : earliest])
             above = top[earliest - 1]
             return Spot(above, "after", spaced=isinstance(above, (ast.Import, ast.ImportFrom))), True
-    if earliest < len(top):
-        return Spot(top[earliest], "before", spaced=in_module or bool(arguments)), False
-    return Spot(top[-1], "after", spaced=True), False
+    if earliest == len(top):
+        return Spot(top[-1], "after", spaced=True), False
+    is_apart = in_module or bool(arguments) or isinstance(top[earliest], (*FUNCTIONS, ast.ClassDef))
+    return Spot(top[earliest], "before", spaced=is_apart), False
 
 
 def _check_before(accelerator: Spot, needing: ast.AST | None, asked: tuple[Argument, ...]) -> None:

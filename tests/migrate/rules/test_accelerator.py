@@ -161,7 +161,6 @@ def test_a_function_inside_sees_it(becomes):
     )
 
 
-@pytest.mark.xfail(strict=True, reason="defect D: no blank line between the accelerator and a nested function (E306)")
 def test_a_nested_function_keeps_its_distance(becomes):
     becomes(
         f"{HEAD}\ndef main():\n{INNER.format('value.backward()')}{SETUP[1:]}{LOOP}",
