@@ -13,8 +13,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +122,7 @@ class _Agent(LocalElasticAgent):
 
     def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
         self._has_met = True
-        with forked_by(self._server) if self._server else nullcontext():
+        with _deaf_to_hangups(), forked_by(self._server) if self._server else nullcontext():
             workers: dict[int, Any] = super()._start_workers(worker_group)
         return workers
 
@@ -166,6 +166,18 @@ class _Agent(LocalElasticAgent):
             for worker in self._worker_group.workers
             if (running := context.subprocess_handlers.get(worker.local_rank)) is not None
         ]
+
+
+@contextmanager
+def _deaf_to_hangups() -> Iterator[None]:
+    """Who was started with `nohup` stays so: elastic takes the signal whatever it was when workers start."""
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+    is_ignored = hangup is not None and signal.getsignal(hangup) is signal.SIG_IGN
+    try:
+        yield
+    finally:
+        if is_ignored:
+            signal.signal(hangup, signal.SIG_IGN)
 
 
 def _worker_spec(spec: LaunchSpec, share: Share, handler: RendezvousHandler) -> WorkerSpec:

@@ -97,7 +97,7 @@ def _names(folder: str) -> set[str]:
 
 def _serve(line: Connection) -> dict[str, Any]:
     """Fork workers until the agent is gone, which its end of the line tells; returns in a worker only."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDINGS}
+    before = {number: _as_in_new_process(number, signal.signal(number, signal.SIG_IGN)) for number in _ENDINGS}
     own = os.getpid()
     workers: dict[int, int] = {}  # a descriptor that becomes readable when the process ends -> its number
     while True:
@@ -122,6 +122,13 @@ def _serve(line: Connection) -> dict[str, Any]:
                 number = workers.pop(ready)
                 os.close(ready)
                 line.send(("ended", number, os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])))
+
+
+def _as_in_new_process(number: signal.Signals, handler: Any) -> Any:
+    """What ends processes is not ignored in new ones, under `nohup` either: torch elastic has taken it by then."""
+    if handler is not signal.SIG_IGN:
+        return handler
+    return signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
 
 
 def _forked(request: dict[str, Any]) -> int | None:

@@ -302,6 +302,22 @@ def test_a_signal_ends_the_workers(launch, script, sent, status):
     wait_until_gone(workers)
 
 
+@in_both_ways
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_launch_with_nohup_outlives_its_terminal(launch, script):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does, for those whom it starts
+    try:
+        process = launch("-n", "2", "--cpu", script(SLEEP))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    workers = [int(process.stdout.readline()) for _ in range(2)]
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)  # a launcher that listens to it would be gone, and its workers stopped
+    assert all(is_running(pid) for pid in [process.pid, *workers])
+    process.send_signal(signal.SIGTERM)
+    assert finish(process)[0] == 143
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_signal_reaches_one_process(launch, script):
     process = launch("-n", "1", script(SLEEP))
