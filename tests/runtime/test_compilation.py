@@ -47,13 +47,14 @@ class Net(nn.Module):
 
 
 class Counting:
-    """A backend that runs the graph as it is, and keeps how many it was given."""
+    """A backend that runs the graph as it is, and counts those that it was given, and those of a `Block`."""
 
     def __init__(self):
-        self.graphs = 0
+        self.graphs = self.blocks = 0
 
     def __call__(self, graph, examples):
         self.graphs += 1
+        self.blocks += "tanh" in graph.code
         return graph
 
 
@@ -97,7 +98,8 @@ def test_layers_that_are_repeated_are_compiled_once():
     counting = Counting()
     state, model = train(TorchDynamoPlugin(backend=counting, use_regional_compilation=True))
     assert same(state, train()[0])
-    assert counting.graphs == 1  # dynamo leaves PyTorch's own layers, which stand beside the blocks, alone
+    assert counting.blocks == 1
+    assert counting.graphs in (1, 3)  # the layers beside the blocks are PyTorch's: before 2.14 dynamo took none
     assert model._compiled_call_impl is None
 
 
