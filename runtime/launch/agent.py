@@ -36,6 +36,7 @@ from runtime.launch.share import DEFAULT_PORT, Share
 from runtime.launch.spec import Console, LaunchError, LaunchSpec, Meeting
 
 _CHILD = Path(__file__).with_name("child.py")
+_HANGUPS = [getattr(signal, name) for name in ("SIGHUP",) if hasattr(signal, name)]  # Windows has none
 
 
 def _to_stderr(text: str) -> None:
@@ -171,13 +172,12 @@ class _Agent(LocalElasticAgent):
 @contextmanager
 def _deaf_to_hangups() -> Iterator[None]:
     """Who was started with `nohup` stays so: elastic takes the signal whatever it was when workers start."""
-    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
-    is_ignored = hangup is not None and signal.getsignal(hangup) is signal.SIG_IGN
+    ignored = [number for number in _HANGUPS if signal.getsignal(number) is signal.SIG_IGN]
     try:
         yield
     finally:
-        if is_ignored:
-            signal.signal(hangup, signal.SIG_IGN)
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _worker_spec(spec: LaunchSpec, share: Share, handler: RendezvousHandler) -> WorkerSpec:
