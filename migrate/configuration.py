@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from migrate.codes import codes
 from migrate.errors import UsageError
-from migrate.options import Hardware, Options, Target, codes
+from migrate.options import Hardware, Options, Target
 from migrate.source import pyproject
 from migrate.source.patterns import Patterns
+from migrate.source.section import CHOICES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,27 +55,17 @@ def folders_of(paths: Iterable[str]) -> Sequence[Path]:
     return found
 
 
-def _target(settings: Settings) -> Target:
-    name = settings.table["target"]
-    known = {target.value: target for target in Target}
-    if name not in known:
-        raise UsageError(f"[tool.migrate] target is {name!r}", f"Allowed: {', '.join(known)}.", path=settings.path)
-    return known[name]
-
-
-def _hardware(settings: Settings) -> Hardware:
-    name = settings.table["for"]
-    known = {hardware.value: hardware for hardware in Hardware}
-    if name not in known:
-        raise UsageError(f"[tool.migrate] for is {name!r}", f"Allowed: {', '.join(known)}.", path=settings.path)
-    return known[name]
+def _choice(settings: Settings, key: str) -> str:
+    name: str = settings.table[key]
+    if name not in CHOICES[key]:
+        allowed = ", ".join(CHOICES[key])
+        raise UsageError(f"[tool.migrate] {key} is {name!r}", f"Allowed: {allowed}.", path=settings.path)
+    return name
 
 
 def _codes(settings: Settings, texts: Iterable[str]) -> tuple[str, ...]:
-    from migrate.rules import REASONS, RULES  # few projects name codes
-
     with _named(settings):
-        return codes(texts, {**{rule.name: rule.code for rule in RULES}, **{why.name: why.code for why in REASONS}})
+        return codes(texts)
 
 
 def _patterns(settings: Settings, globs: tuple[str, ...]) -> Patterns:
@@ -103,8 +95,8 @@ def _per_file(settings: Settings) -> tuple[tuple[Patterns, tuple[str, ...]], ...
 
 #: By key: the field of `Options`, and how it is read.
 _READERS: Mapping[str, tuple[str, Callable[[Settings], Any]]] = {
-    "target": ("target", _target),
-    "for": ("hardware", _hardware),
+    "target": ("target", lambda settings: Target(_choice(settings, "target"))),
+    "for": ("hardware", lambda settings: Hardware(_choice(settings, "for"))),
     "select": ("select", lambda settings: _codes(settings, settings.texts("select"))),
     "ignore": ("ignore", lambda settings: _codes(settings, settings.texts("ignore"))),
     "review": ("review", lambda settings: settings.flag("review")),

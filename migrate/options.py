@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from migrate.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from migrate.analysis.known import Tables
     from migrate.source.patterns import Patterns
@@ -72,31 +72,6 @@ class Options:
 
 def _longest(starts: Iterable[str], code: str) -> int:
     return max((len(start) for start in starts if code.startswith(start)), default=-1)
-
-
-def codes(texts: Iterable[str], code_of: Mapping[str, str]) -> tuple[str, ...]:
-    """The codes, or beginnings of codes, that a user's list means: `MIG105,prepare` or `MIG1`.
-
-    `code_of` gives the code of each rule's name.
-
-    Raises:
-        UsageError: no rule is called so.
-    """
-    words = [word.strip() for text in texts for word in text.split(",")]
-    return tuple(_code(word, code_of) for word in words if word)
-
-
-def _code(word: str, code_of: Mapping[str, str]) -> str:
-    if word.lower() in code_of:
-        return code_of[word.lower()]
-    import difflib  # only for those who have mistyped
-
-    known = sorted(set(code_of.values()))
-    if any(code.startswith(word.upper()) for code in known):
-        return word.upper()
-    close = difflib.get_close_matches(word.lower(), [*code_of, *(code.lower() for code in known)], n=1, cutoff=0.5)
-    meant = f"Did you mean {close[0].upper() if close[0].upper() in known else close[0]}? " if close else ""
-    raise UsageError(f"{word!r} is not a rule", f"{meant}`migrate --rules` lists them.")
 
 
 @dataclass(frozen=True, slots=True)

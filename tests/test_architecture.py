@@ -30,7 +30,7 @@ LAYERS = {
         {"programs", "report"},
         {"edits", "analysis"},
         {"source"},
-        {"options"},
+        {"options", "codes"},
         {"errors", "__init__"},
     ),
     "runtime": (

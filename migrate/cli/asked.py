@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from migrate.cli import catalogue
 from migrate.cli.printing import Color, Format, Printing
+from migrate.codes import codes
 from migrate.errors import UsageError
-from migrate.options import Hardware, Mode, Options, Target, codes
+from migrate.options import Hardware, Mode, Options, Target
 from migrate.source.patterns import Patterns
 from migrate.source.pyproject import ISOLATED
 
@@ -114,12 +114,11 @@ class Asked:
     @property
     def _named(self) -> dict[str, Any]:
         """The settings that pyproject.toml may hold as well, as far as they are given here."""
-        code_of = {rule.name: rule.code for rule in catalogue.every()} if self.select or self.ignore else {}
         given: dict[str, Any] = {
             "target": self.target,
             "hardware": self.hardware,
-            "select": codes(self.select or (), code_of),
-            "ignore": codes(self.ignore or (), code_of),
+            "select": codes(self.select or ()),
+            "ignore": codes(self.ignore or ()),
             "review": self.review,
             "force_exclude": self.force_exclude,
             "baseline": self.baseline,

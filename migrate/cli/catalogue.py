@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.options import codes
+from migrate.codes import codes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,6 @@ def explained(word: str, rules: Sequence[Documented]) -> str:
     Raises:
         UsageError: no rule is called so.
     """
-    wanted = codes([word], {rule.name: rule.code for rule in rules})
+    wanted = codes([word])
     matching = [rule for rule in rules if rule.code.startswith(wanted)]
     return "\n".join(f"{rule.code} {rule.documentation}\n" for rule in matching)

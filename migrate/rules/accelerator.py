@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _PLACE = re.compile(r" \([^()]+:\d+\)")  # where something is: the comment stands there
 
 
-@rule("MIG100", "accelerator")
+@rule("MIG100")
 def accelerator(conversion: Conversion, draft: Draft) -> None:
     """Create the accelerator and hand it to the functions that asked for it. Runs last, when all have asked."""
     _create(conversion, draft)

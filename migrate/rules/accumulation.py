@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _WAY_OUT = "this is right on several processes, too; accelerator.accumulate(model) would exchange gradients less often"
 
 
-@rule("MIG108", "accumulation")
+@rule("MIG108")
 def accumulation(conversion: Conversion, draft: Draft) -> None:
     """Put the loops whose windows fit into `accumulate`, and say why others stay."""
     for node, why in conversion.by_hand.accumulated.kept:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG122", "agreement")
+@rule("MIG122")
 def agreement(conversion: Conversion, draft: Draft) -> None:
     """Rewrite the conditions, and what closures return."""
     for each in conversion.agreements:

@@ -53,7 +53,7 @@ _MAY_BE = frozenset({Role.MODEL, Role.TENSOR, Role.UNKNOWN, Role.CHECKPOINT})
 _CALLING_INSIDE = frozenset({"forward", "train"})
 
 
-@rule("MIG119", "model-attributes")
+@rule("MIG119")
 def model_attributes(conversion: Conversion, draft: Draft) -> None:
     """Unwrap the model for its own attributes and for other people's functions."""
     for node in _attributes(conversion):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG107", "autocast")
+@rule("MIG107")
 def autocast(conversion: Conversion, draft: Draft) -> None:
     """Rewrite the contexts that the accelerator takes over."""
     for made in conversion.by_hand.mixed.contexts:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SUM = "if this loss has a value for each sample, they are summed up: N processes average gradients, which divides by N"
 
 
-@rule("MIG105", "backward-call")
+@rule("MIG105")
 def backward_call(conversion: Conversion, draft: Draft) -> None:
     """Rewrite every backward call of the program's loops."""
     scaled = set(conversion.by_hand.mixed.of(Becomes.BACKWARD))

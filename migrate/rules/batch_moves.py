@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG103", "batch-moves")
+@rule("MIG103")
 def batch_moves(conversion: Conversion, draft: Draft) -> None:
     """Drop the moves of batches, redirect the others."""
     drop(conversion, draft, [*(m.node for m in conversion.moves if m.fate is Fate.BATCH), *variables(conversion)])

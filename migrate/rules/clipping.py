@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG109", "gradient-clipping", optional=True)
+@rule("MIG109", optional=True)
 def gradient_clipping(conversion: Conversion, draft: Draft) -> None:
     """Rewrite clip_grad_norm_ and clip_grad_value_ in the program's functions."""
     rewritten: list[ast.expr] = []

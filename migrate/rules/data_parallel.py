@@ -51,7 +51,7 @@ _PATCHED = "this changed DataParallel, and goes with it: layers that share stati
 _WAY_OUT = "do not take this branch in the converted program: `runtime launch` starts the processes"
 
 
-@rule("MIG110", "data-parallel")
+@rule("MIG110")
 def data_parallel(conversion: Conversion, draft: Draft) -> None:
     """Take DataParallel off the trained models and say what is left of other wrappers."""
     wrapped = wrappers(conversion)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 INLINED = 2
 
 
-@rule("MIG101", "device-choice")
+@rule("MIG101")
 def device_choice(conversion: Conversion, draft: Draft) -> None:
     """Remove or redirect device variables, parameters and set_device calls."""
     inside: set[int] = set()

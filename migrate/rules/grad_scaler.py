@@ -49,7 +49,7 @@ _EXPRESSIONS = {
 }
 
 
-@rule("MIG106", "grad-scaler")
+@rule("MIG106")
 def grad_scaler(conversion: Conversion, draft: Draft) -> None:
     """Take the scaler out, or say why it stays."""
     mixed = conversion.by_hand.mixed

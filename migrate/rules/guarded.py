@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _WAY_OUT = "do it where all processes come, and give what comes out a name that can be used here"
 
 
-@rule("MIG002", "guarded-collective")
+@rule("MIG002")
 def guarded_collective(conversion: Conversion, draft: Draft) -> None:
     """The findings are made once for all files (`faults`); there is nothing to edit."""
 

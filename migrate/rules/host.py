@@ -32,7 +32,7 @@ _TENSORS = ROWS | {Role.TENSOR}
 _TO_HOST = frozenset({"cpu", "numpy"})
 
 
-@rule("MIG121", "to-the-host")
+@rule("MIG121")
 def to_the_host(conversion: Conversion, draft: Draft) -> None:
     """Add `.cpu()` where tensors of the program meet NumPy and its friends."""
     facts = conversion.facts

@@ -42,7 +42,7 @@ _PLAIN = "{key.removeprefix('module.'): value for key, value in {it}.items()}"
 _KEY = "key.replace('{path}.module.', '{path}.')"
 
 
-@rule("MIG116", "loading", optional=True)
+@rule("MIG116", optional=True)
 def loading(conversion: Conversion, draft: Draft) -> None:
     """Load what goes into load_state_dict onto the CPU first."""
     facts = conversion.facts

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG124", "metric-sync")
+@rule("MIG124")
 def metric_sync(conversion: Conversion, draft: Draft) -> None:
     """Say in the constructor of a metric that evaluations feed that it joins nothing."""
     for metric in metric_objects(conversion.facts, conversion.loops, conversion.program, conversion.units):

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG114", "metrics")
+@rule("MIG114")
 def metrics(conversion: Conversion, draft: Draft) -> None:
     """Gather in evaluation loops, join after training loops."""
     for shared in conversion.shared:

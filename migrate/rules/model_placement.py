@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG102", "model-placement")
+@rule("MIG102")
 def model_placement(conversion: Conversion, draft: Draft) -> None:
     """Drop the moves of trained models, and of loss functions that hold no tensors."""
     drop(conversion, draft, [m.node for m in conversion.moves if m.fate in (Fate.MODEL, Fate.CRITERION)])

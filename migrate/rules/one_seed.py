@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 SEED = "torch.initial_seed() % 2**32"
 
 
-@rule("MIG123", "one-seed")
+@rule("MIG123")
 def one_seed(conversion: Conversion, draft: Draft) -> None:
     """Seed the environments that are made once there is an accelerator."""
     seed = conversion.program.one_seed

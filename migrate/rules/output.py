@@ -50,7 +50,7 @@ _EVERY_BAR = "every process shows this progress bar"
 _ON_ONE = "leave it out, or put it under `if accelerator.is_main_process:` where nothing is drawn at random afterwards"
 
 
-@rule("MIG117", "output", optional=True)
+@rule("MIG117", optional=True)
 def output(conversion: Conversion, draft: Draft) -> None:
     """Give every statement of output to one process."""
     said = speech(conversion)

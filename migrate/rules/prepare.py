@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG104", "prepare")
+@rule("MIG104")
 def prepare(conversion: Conversion, draft: Draft) -> None:
     """Insert the call."""
     for stage in conversion.placement.stages.each:

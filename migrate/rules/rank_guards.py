@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG113", "rank-guards")
+@rule("MIG113")
 def rank_guards(conversion: Conversion, draft: Draft) -> None:
     """Give each question to the accelerator, where it can be asked there."""
     gone: set[int] = set()

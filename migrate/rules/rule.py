@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.codes import NAMES
+
 if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
@@ -35,10 +37,10 @@ class Rule:
         return self.documentation.splitlines()[0].partition(": ")[2]
 
 
-def rule(code: str, name: str, *, optional: bool = False) -> Callable[[Apply], Rule]:
-    """Make a rule of a function."""
+def rule(code: str, *, optional: bool = False) -> Callable[[Apply], Rule]:
+    """Make a rule of a function; its name is that of its code."""
 
     def make(apply: Apply) -> Rule:
-        return Rule(code, name, apply, optional, apply.__module__)
+        return Rule(code, NAMES[code], apply, optional, apply.__module__)
 
     return make

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG115", "saving", optional=True)
+@rule("MIG115", optional=True)
 def saving(conversion: Conversion, draft: Draft) -> None:
     """Rewrite `torch.save` where it stands by itself."""
     rewritten: list[ast.expr] = []

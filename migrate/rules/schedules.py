@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG118", "schedulers")
+@rule("MIG118")
 def schedulers(conversion: Conversion, draft: Draft) -> None:
     """Multiply counts, and say what was decided; what is prepared shows in prepare's arguments."""
     for count in conversion.scaled:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG120", "hidden-device")
+@rule("MIG120")
 def tensor_types(conversion: Conversion, draft: Draft) -> None:
     """Make tensors on the CPU and move them; cast where they are."""
     facts = conversion.facts

@@ -22,6 +22,6 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG001", "unconverted-loop")
+@rule("MIG001")
 def unconverted(conversion: Conversion, draft: Draft) -> None:
     """The finding itself is made for every program, converted or not; there is nothing to edit."""

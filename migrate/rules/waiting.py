@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG125", "waiting", optional=True)
+@rule("MIG125", optional=True)
 def waiting(conversion: Conversion, draft: Draft) -> None:
     """Say where each loop waits."""
     if not conversion.program.is_for_tpu:

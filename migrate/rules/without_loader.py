@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
-@rule("MIG903", "without-loader", optional=True)
+@rule("MIG903", optional=True)
 def loops_without_loader(conversion: Conversion, draft: Draft) -> None:
     """Say once what that means on several processes."""
     loops = without_loader(conversion.program)

@@ -2,32 +2,36 @@
 
 What `parts` says of them, for a tenth of the time: nothing is imported here that takes longer than reading a small
 file. It errs to one side only. All that a file's imports may mean is looked at, in every folder that Python might look
-in, and what is not plain (notebooks, links, changes of `sys.path`, settings of the project, comments to migrate,
-mistakes) is not answered.
+in, and what is not plain (notebooks, links, changes of `sys.path`, comments to migrate, a baseline, mistakes) is not
+answered.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
-from migrate.errors import SourceError
+from migrate.codes import codes
+from migrate.errors import MigrateError
 from migrate.source.above import folders_above
 from migrate.source.disk import Disk
+from migrate.source.globs import compiled
 from migrate.source.parse import parse
 from migrate.source.parts import imports_of
 from migrate.source.reach import BY_NAME, CONVERTED, TRAINS
 from migrate.source.reading import content_of
+from migrate.source.section import CHOICES, KEYS, nearest, section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
 # A file that holds one of these is looked at properly: it may train, import anything, or speak to migrate.
 _WORDS = (*TRAINS, CONVERTED, *BY_NAME, b"sys.path", b"migrate:")
-_SETTINGS, _SECTION = "pyproject.toml", "migrate"
+#: Settings that change nothing where nothing is found. A baseline also tells what is found no longer, and rows about
+#: libraries are checked by those who have the tables.
+_SILENT = KEYS.keys() - {"baseline", "known"}
 
 
 def is_plain(paths: Sequence[str]) -> bool:
@@ -35,8 +39,8 @@ def is_plain(paths: Sequence[str]) -> bool:
     try:
         files = {os.path.realpath(path): _content(path) for path in paths}
         known = {path: content for path, content in files.items() if content is not None}
-        return len(known) == len(files) and not _is_set(known) and _leads_nowhere(known)
-    except (OSError, ValueError, SourceError):  # what is wrong is said by those who read it properly
+        return len(known) == len(files) and _are_silent(known) and _leads_nowhere(known)
+    except (OSError, ValueError, RecursionError, MigrateError):  # what is wrong is said by those who read it properly
         return False
 
 
@@ -51,24 +55,21 @@ def _content(path: str) -> bytes | None:
     return content
 
 
-def _is_set(files: Iterable[str]) -> bool:
-    """Whether the nearest pyproject.toml holds a section for migrate."""
-    place = os.path.commonpath([os.path.dirname(file) for file in files])
-    while not os.path.isfile(os.path.join(place, _SETTINGS)):
-        above = os.path.dirname(place)
-        if above == place:
-            return False
-        place = above
-    with open(os.path.join(place, _SETTINGS), "rb") as stream:
-        content = stream.read()
-    return _SECTION.encode() in content and _has_section(content)
+def _are_silent(files: Iterable[str]) -> bool:
+    """Whether what the project says of these files is in order, and changes nothing where nothing is found."""
+    path = nearest(map(os.path.dirname, files))
+    table = section(path, path) if path is not None else None
+    return table is None or (table.keys() <= _SILENT and _means_something(table))
 
 
-def _has_section(content: bytes) -> bool:
-    """Whether settings are for migrate, and do not only name it; what cannot be read is left to those who say so."""
-    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    tools = toml.loads(content.decode()).get("tool", {})
-    return not isinstance(tools, dict) or _SECTION in tools
+def _means_something(table: Mapping[str, Any]) -> bool:
+    """Whether the values of settings do, or an error where rules or patterns do not."""
+    per_file: Mapping[str, Sequence[str]] = table.get("per-file-ignores", {})
+    for listed in (table.get("select", ()), table.get("ignore", ()), *per_file.values()):
+        codes(listed)
+    for glob in (*table.get("exclude", ()), *per_file):
+        compiled(glob)
+    return all(table[key] in choices for key, choices in CHOICES.items() if key in table)
 
 
 def _leads_nowhere(named: Mapping[str, bytes]) -> bool:

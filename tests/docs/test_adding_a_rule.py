@@ -77,4 +77,4 @@ def test_followed_literally(copy):
         else:
             run(copy, text)
         done[kind] += 1
-    assert done == {"python": 2, "diff": 1, "console": 3}
+    assert done == {"python": 2, "diff": 2, "console": 3}

@@ -18,7 +18,7 @@ from migrate.source import git as asked
 from migrate.source.comments import ignores, skips
 from migrate.source.files import Selection, load
 from migrate.source.patterns import Patterns
-from migrate.source.pyproject import KEYS
+from migrate.source.section import KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """\

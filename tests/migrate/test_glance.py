@@ -126,15 +126,15 @@ def test_settings_are_read_by_those_who_understand_them(tmp_path):
     ("text", "plain"),
     [
         ('[project]\ndependencies = ["torch-migrate"]\n', True),
-        ("[tool.migrate]\n", False),
-        ("tool.migrate.ignore = ['MIG117']\n", False),
-        ("[tool]\nmigrate = {}\n", False),
-        ("tool = 'migrate'\n", False),
+        ("[tool.migrate]\n", True),
+        ("tool.migrate.ignore = ['MIG117']\n", True),
+        ("[tool]\nmigrate = {}\n", True),
+        ("tool = 'migrate'\n", True),
         ("[tool.migrate\n", False),
     ],
     ids=str,
 )
-def test_settings_that_only_name_the_tool_are_none(text, plain):
+def test_settings_are_found_however_they_are_written(text, plain):
     write(a=b"x = 1\n")
     Path("pyproject.toml").write_text(text)
     assert is_plain(["a.py"]) == plain
@@ -165,7 +165,11 @@ def test_what_is_told_is_what_would_be_told():
     assert len(plain) < len(files)
 
 
-def test_the_answer_does_not_wait_for_what_takes_longer():
+@pytest.mark.parametrize(
+    "text", ["", "[tool.migrate]\nignore = ['MIG117']\nexclude = ['legacy/*']\ntarget = 'runtime'\n"]
+)
+def test_the_answer_does_not_wait_for_what_takes_longer(text):
+    Path("pyproject.toml").write_text(text)
     write(a=b"import os\nimport torch\n\nprint(os.sep)\n")
     code = (
         "import sys\nsys.argv[1:] = ['--check', 'a.py']\nfrom migrate.cli import main\n"
@@ -178,4 +182,12 @@ def test_the_answer_does_not_wait_for_what_takes_longer():
         check=True,
     )
     assert done.stderr == "No plain training loops.\n"
-    assert not {"dataclasses", "inspect", "tokenize", "migrate.pipeline"} & set(done.stdout.split())
+    assert not {
+        "dataclasses",
+        "inspect",
+        "pathlib",
+        "tokenize",
+        "migrate.options",
+        "migrate.pipeline",
+        "migrate.rules",
+    } & set(done.stdout.split())
