@@ -26,6 +26,8 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import typer
 
     app: typer.Typer
@@ -33,13 +35,21 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """The console script."""
+    from migrate.source.memory import to_the_end  # not where the package is imported for something else
+
+    with to_the_end():
+        _answer(sys.argv[1:])
+
+
+def _answer(arguments: Sequence[str]) -> None:
+    """Do what a command line asks for, and exit."""
     from migrate.cli.hook import is_answered
 
-    if is_answered(sys.argv[1:]):
+    if is_answered(arguments):
         sys.exit(0)
-    from migrate.cli.plain import asked  # not where the package is imported for something else
+    from migrate.cli.plain import asked
 
-    if (given := asked(sys.argv[1:])) is None:
+    if (given := asked(arguments)) is None:
         from migrate.cli.command import app
 
         app(prog_name="migrate")

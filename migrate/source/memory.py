@@ -10,6 +10,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
+PATIENCE = 200_000  # objects that are made before garbage is looked for; mypy has the same number
+
+
+@contextmanager
+def to_the_end() -> Iterator[None]:
+    """For the whole work of a process, which ends with it: what is left then need not be looked through for garbage.
+
+    Nor what is made, until there is a lot of it: most of that are modules, which stay. (A tenth of the time that the
+    check of one small file takes.)
+    """
+    gc.set_threshold(PATIENCE)
+    try:
+        yield
+    finally:
+        gc.freeze()
+
+
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Without looking for garbage cycles.

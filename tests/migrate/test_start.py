@@ -1,0 +1,55 @@
+"""What a run waits for before it answers: modules without a use are not imported, garbage is not looked for."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import migrate
+
+INSTALLED = Path(migrate.__file__).resolve().parent.parent
+CODE = """
+import atexit, gc, sys
+atexit.register(lambda: print("LEFT", gc.get_threshold()[0], gc.get_freeze_count() > 0, *sys.modules))
+sys.path.insert(0, {installed!r})
+sys.argv[1:] = {arguments!r}
+from migrate.cli import main
+main()
+"""
+TRAIN = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").touch()
+
+
+def left(*arguments):
+    """The status of a command, and what is there when its process ends: patience, whether all is frozen, modules."""
+    code = CODE.format(installed=str(INSTALLED), arguments=list(arguments))
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
+    patience, frozen, *modules = done.stdout.partition("LEFT ")[2].split()
+    return done.returncode, int(patience), frozen == "True", set(modules)
+
+
+@pytest.mark.parametrize("content", [TRAIN, "print(1)\n"], ids=["training", "ordinary"])
+def test_a_process_that_ends_leaves_its_garbage(content):
+    Path("a.py").write_text(content)
+    _, patience, frozen, _ = left("--check", "--no-cache", "a.py")
+    assert patience > 100_000
+    assert frozen
