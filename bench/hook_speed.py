@@ -1,6 +1,6 @@
 """What a check costs as a command, from start to end, next to other tools on the same files.
 
-    python bench/hook_speed.py                              one ordinary file, and one with a training loop
+    python bench/hook_speed.py                              ordinary files, and one with a training loop
     python bench/hook_speed.py --rounds 9 ~/src/*           the files, and these folders
     python bench/hook_speed.py --synthetic 20000            and a tree of so many files, in which one in ten trains
     python bench/hook_speed.py --peers /tmp/peers/bin       other tools are in an environment of their own
@@ -45,6 +45,13 @@ ORDINARY = '"""A file as there are many."""\n\nimport os\n\n' + "\n\n".join(
     f"def part_{number}(folder):\n    return [name for name in os.listdir(folder) if name.endswith('.{number}')]\n"
     for number in range(12)
 )
+SETTINGS = """\
+[tool.migrate]
+target = "accelerate"
+ignore = ["MIG117", "prepare"]
+exclude = ["legacy/*"]
+per-file-ignores = { "examples/*" = ["MIG001"] }
+"""
 PEERS = (
     ("ruff", ["check", "--no-cache", "--isolated"]),
     ("torchfix", ["--select=ALL"]),
@@ -110,7 +117,11 @@ def main() -> None:
         os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "compiled")
         ordinary = Path(folder) / "ordinary.py"
         ordinary.write_text(ORDINARY, encoding="utf-8")
-        subjects = [("one ordinary file", ordinary)]
+        told = Path(folder) / "told" / "ordinary.py"
+        told.parent.mkdir()
+        told.write_text(ORDINARY, encoding="utf-8")
+        told.with_name("pyproject.toml").write_text(SETTINGS, encoding="utf-8")
+        subjects = [("one ordinary file", ordinary), ("one ordinary file, of a project with settings", told)]
         subjects += [("one file with a training loop", ROOT / "fixtures/classifier/before.py")]
         subjects += [(f"{p.name}, {sum(1 for _ in p.rglob('*.py')):,} files", p.resolve()) for p in given.folders]
         if given.synthetic:

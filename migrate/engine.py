@@ -12,7 +12,7 @@ from migrate.source.project import Project
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from migrate.alone import Stage
+    from migrate.alone.stage import Stage
     from migrate.analysis.facts import Facts
     from migrate.analysis.roles import Role
     from migrate.edits import Plan
@@ -73,9 +73,10 @@ def _plan(project: Project, options: Options) -> Conversion:
 
 def _ready() -> object:
     """Import once what each process would import for itself."""
-    from migrate import alone, views
+    from migrate import views
+    from migrate.alone import stage
 
-    return alone, views
+    return views, stage
 
 
 def _in_stages(project: Project, facts: Facts, found: Sequence[Stage], options: Options) -> Conversion:

@@ -20,27 +20,11 @@ from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from migrate.alone.world import World
-    from migrate.analysis.units import Call, Module
+    from migrate.analysis.units import Call
     from migrate.programs.loops import LoopFact
 
 _MOST = 20  # methods that only hand on
-_WORD = b"all_reduce"
-
-
-def words(modules: Iterable[Module]) -> Iterator[bytes]:
-    """The names of methods that may sum up what their object holds: a file that calls one has to do with it."""
-    for module in modules:
-        if _WORD in module.file.content:
-            for node in walk(module.tree):
-                if isinstance(node, ast.FunctionDef) and _WORD in module.text(node) and _is_method(node):
-                    yield node.name.encode()
-
-
-def _is_method(node: ast.FunctionDef) -> bool:
-    return [argument.arg for argument in node.args.args] == ["self"]
 
 
 class Joining:

@@ -16,6 +16,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.alone.groups import BACKWARDS
 from migrate.analysis.roles import Role, only
 from migrate.programs.loops import Loops
 from migrate.programs.values.sources import Sources
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Module
     from migrate.edits.parts import Part
 
-#: A file without any of these does not call it.
-WORDS = (b"autograd.backward", b"import backward")
 _NAME = "torch.autograd.backward"
 _PARAMETERS = ("tensors", "grad_tensors", "retain_graph", "create_graph", "grad_variables", "inputs")
 _OPTIONS = ("retain_graph", "create_graph", "inputs")
@@ -47,7 +46,7 @@ class Losses:
 
     def __init__(self, facts: Facts, modules: Sequence[Module]) -> None:
         self._facts = facts
-        self._modules = [module for module in modules if any(word in module.file.content for word in WORDS)]
+        self._modules = [module for module in modules if any(word in module.file.content for word in BACKWARDS)]
         self._sources = facts.once(Sources)
 
     @cached_property

@@ -20,6 +20,7 @@ import textwrap
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.alone.groups import SCALERS
 from migrate.analysis.known.amp import STEPS_WITH_TORCH
 from migrate.analysis.roles import Role, only
 from migrate.analysis.syntax import is_none
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Module
     from migrate.edits.parts import Part
 
-#: A file without these has no such scaler, nor does it call one.
-WORDS = (b"NativeScaler", b"scaler")
 _MADE = "torch.cuda.amp.GradScaler()"
 _PARAMETERS = ("loss", "optimizer", "clip_grad")  # what follows has another place in each version
 _NAMED = frozenset({*_PARAMETERS, "clip_mode", "parameters", "create_graph", "need_update"})
@@ -59,7 +58,7 @@ class Scalers:
     def made(self) -> tuple[ast.Call, ...]:
         """Where they are made; empty if one of them has to stay."""
         facts = self._facts
-        if not any(WORDS[0] in module.file.content for module in self._modules):
+        if not any(SCALERS[0] in module.file.content for module in self._modules):
             return ()
         found = [use for use in facts.calls_anywhere if self._is_one(use.node)]
         if any(use.unit.module not in self._modules or use.node.args or use.node.keywords for use in found):
@@ -83,7 +82,7 @@ class Scalers:
     @cached_property
     def _reads(self) -> tuple[ast.expr, ...]:
         """The names and attributes that may hold one, where they are read, and the calls that may give one."""
-        trees = (self._facts.tree(m.tree) for m in self._facts.modules if any(w in m.file.content for w in WORDS))
+        trees = (self._facts.tree(m.tree) for m in self._facts.modules if any(w in m.file.content for w in SCALERS))
         nodes = (node for tree in trees for node in tree.nodes if isinstance(node, (*_PLAIN, ast.Call)))
         return tuple(
             node
@@ -164,6 +163,3 @@ def _arguments(call: ast.Call) -> dict[str, ast.expr] | None:
 
 def _named(call: ast.Call) -> dict[str, ast.expr]:
     return {keyword.arg or "**": keyword.value for keyword in call.keywords}
-
-
-__all__ = ["WORDS", "Scalers"]

@@ -12,16 +12,15 @@ from migrate.alone.bystanders import Bystanders, bystanders
 from migrate.alone.clearing import Clearing
 from migrate.alone.dealing import Dealing
 from migrate.alone.foreign import foreign
+from migrate.alone.groups import near_to
 from migrate.alone.half import Half
 from migrate.alone.handed import Said, entrances, handed, merged
-from migrate.alone.joining import words as joining_words
 from migrate.alone.lost import lost_sums
 from migrate.alone.obstacles import obstacles
 from migrate.alone.pen import Pen
 from migrate.alone.presence import Presence
 from migrate.alone.rewriting import Rewriting, starts
 from migrate.alone.samplers import Samplers
-from migrate.alone.scalers import WORDS as SCALERS
 from migrate.alone.scalers import Scalers
 from migrate.alone.scales import Scales
 from migrate.alone.setup import Setups
@@ -67,11 +66,6 @@ class Stage:
     def handed_to(self, entrances: frozenset[str]) -> Handed | None:
         """What is handed on to programs that are entered from some files; None: these have one process."""
         return merged(self.processes, entrances)
-
-
-def stages(facts: Facts) -> list[Stage]:
-    """One for each group of files that run in several processes."""
-    return [found for group in _groups(facts) if (found := stage(facts, group)) is not None]
 
 
 def stage(
@@ -132,13 +126,8 @@ def _in_the_way(world: World, sums: Sums, setups: Setups, dealing: Dealing) -> t
 
 def _around(facts: Facts, group: set[Module]) -> Iterator[Module]:
     """The files that were read and have to do with a group, and are not of it."""
-    near = _near(facts, group)
+    near = near_to(facts, group)
     yield from (module for module in facts.modules if module in near and module not in group)
-
-
-def _near(facts: Facts, group: set[Module]) -> frozenset[Module]:
-    """The files that one of a group leads to, or that lead to one of it."""
-    return facts.reach.back(group).union(*(facts.imported(module) for module in group))
 
 
 def _taken(facts: Facts, modules: Sequence[Module], contents: Mapping[str, bytes]) -> Iterator[Refusal]:
@@ -163,40 +152,6 @@ def _plan(files: Sequence[SourceFile]) -> Plan:
     plan = Plan(files)
     plan.pure_calls |= PURE
     return plan
-
-
-#: A file without any of these knows nothing of several processes, and nothing in it has to change.
-_WORDS = (
-    b"distributed",
-    b"rank",
-    b"world_size",
-    b"Parallel",
-    b"gpu",
-    b"spawn",
-    b".module",
-    b"is_main",
-    b"is_master",
-    b"apex",
-    *losses.WORDS,
-)
-
-
-def _groups(facts: Facts) -> list[tuple[Module, ...]]:
-    """The editable modules that may know of several processes, those together that import each other.
-
-    Scripts that share nothing but a file without such words (their data, say) stand or fall by themselves.
-    """
-    scalers = SCALERS if any(SCALERS[0] in module.file.content for module in facts.editable) else ()
-    words = (*_WORDS, *scalers, *joining_words(facts.editable))
-    left = [module for module in facts.editable if any(word in module.file.content for word in words)]
-    groups: list[tuple[Module, ...]] = []
-    while left:
-        group = {left.pop(0)}
-        while joined := _near(facts, group).intersection(left):
-            group |= joined
-            left = [m for m in left if m not in joined]
-        groups.append(tuple(m for m in facts.editable if m in group))
-    return groups
 
 
 class _Passes:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import textwrap
 import unicodedata
 from dataclasses import dataclass
 from itertools import groupby
@@ -110,6 +109,8 @@ def _listed(paths: Sequence[str]) -> str:
 
 def _wrapped(text: str, width: int) -> str:
     """A paragraph in lines of a terminal; names and paths stay whole."""
+    import textwrap  # a check wraps nothing
+
     return textwrap.fill(text, max(width, 20), break_long_words=False, break_on_hyphens=False) + "\n"
 
 

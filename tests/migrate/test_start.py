@@ -31,12 +31,14 @@ for x, y in loader:
     loss.backward()
     optimizer.step()
 """
+ON_SEVERAL = TRAIN.replace("\nloader", "\ntorch.distributed.init_process_group('nccl')\nloader")
+SETTINGS = "[tool.migrate]\nignore = ['MIG117']\nper-file-ignores = { 'old/*' = ['prepare'] }\n"
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("pyproject.toml").touch()
+    Path("pyproject.toml").write_text(SETTINGS)
 
 
 def left(*arguments):
@@ -45,6 +47,31 @@ def left(*arguments):
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
     patience, frozen, *modules = done.stdout.partition("LEFT ")[2].split()
     return done.returncode, int(patience), frozen == "True", set(modules)
+
+
+def test_a_script_of_one_process_is_checked_without_what_makes_others_ready():
+    Path("train.py").write_text(TRAIN)
+    status, _, _, modules = left("--check", "--no-cache", "train.py")
+    assert (status, "migrate.rules.prepare" in modules) == (1, True)
+    assert not modules & {
+        "migrate.alone.stage",
+        "migrate.rules.chart",
+        "migrate.report.map",
+        "difflib",
+        "libcst",
+        "typer",
+    }
+    Path("train.py").write_text(ON_SEVERAL)
+    assert "migrate.alone.stage" in left("--check", "--no-cache", "train.py")[3]
+
+
+def test_results_that_are_kept_are_told_without_what_made_them():
+    Path("train.py").write_text(TRAIN)
+    assert "migrate.rules" in left("--check", "train.py")[3]
+    status, _, _, modules = left("--check", "train.py")
+    assert (status, "migrate.cache" in modules) == (1, True)
+    assert not modules & {"migrate.analysis", "migrate.rules", "migrate.programs", "migrate.edits"}
+    assert not modules & {"difflib", "textwrap", "typer"}
 
 
 @pytest.mark.parametrize("content", [TRAIN, "print(1)\n"], ids=["training", "ordinary"])
