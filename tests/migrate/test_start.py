@@ -49,34 +49,25 @@ def left(*arguments):
     return done.returncode, int(patience), frozen == "True", set(modules)
 
 
-def test_a_script_of_one_process_is_checked_without_what_makes_others_ready():
+def test_a_check_waits_for_nothing_that_it_has_no_use_for():
     Path("train.py").write_text(TRAIN)
-    status, _, _, modules = left("--check", "--no-cache", "train.py")
-    assert (status, "migrate.rules.prepare" in modules) == (1, True)
-    assert not modules & {
-        "migrate.alone.stage",
-        "migrate.rules.chart",
-        "migrate.report.map",
-        "difflib",
-        "libcst",
-        "typer",
-    }
-    Path("train.py").write_text(ON_SEVERAL)
-    assert "migrate.alone.stage" in left("--check", "--no-cache", "train.py")[3]
-
-
-def test_results_that_are_kept_are_told_without_what_made_them():
-    Path("train.py").write_text(TRAIN)
-    assert "migrate.rules" in left("--check", "train.py")[3]
     status, _, _, modules = left("--check", "train.py")
+    assert (status, "migrate.rules.prepare" in modules) == (1, True)
+    assert not modules & {"migrate.alone.stage", "migrate.rules.chart", "migrate.report.map"}
+    assert not modules & {"difflib", "libcst", "typer"}
+    status, _, _, modules = left("--check", "train.py")  # of which the results are kept
     assert (status, "migrate.cache" in modules) == (1, True)
     assert not modules & {"migrate.analysis", "migrate.rules", "migrate.programs", "migrate.edits"}
     assert not modules & {"difflib", "textwrap", "typer"}
 
 
-@pytest.mark.parametrize("content", [TRAIN, "print(1)\n"], ids=["training", "ordinary"])
-def test_a_process_that_ends_leaves_its_garbage(content):
-    Path("a.py").write_text(content)
-    _, patience, frozen, _ = left("--check", "--no-cache", "a.py")
+def test_a_script_of_several_processes_is_checked_with_what_makes_it_ready():
+    Path("train.py").write_text(ON_SEVERAL)
+    assert "migrate.alone.stage" in left("--check", "--no-cache", "train.py")[3]
+
+
+def test_a_process_that_ends_leaves_its_garbage():
+    Path("a.py").write_text("print(1)\n")
+    _, patience, frozen, _ = left("--check", "a.py")
     assert patience > 100_000
     assert frozen
