@@ -24,7 +24,7 @@ after k steps is that of the original. Where the schedule is made for that numbe
 loader in another (`t_total = args.max_steps if args.max_steps > 0 else epochs * len(loader)`), the loader is prepared
 before its length is measured, so that both count steps.
 Refused: a rate that waits for a certain batch (`if step % 1000 == 0`), that changes by a factor at every batch, or that
-goes by both kinds of numbers at once.
+goes by both kinds of numbers at once; a scheduler that would be prepared and is stepped per epoch, too.
 Safe: on one process a prepared scheduler is the scheduler itself, and a count is multiplied by one.
 """
 

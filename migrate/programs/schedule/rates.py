@@ -17,6 +17,7 @@ from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
 from migrate.programs.schedule.ends import ends, for_either
+from migrate.programs.schedule.paces import stepped_at_both
 from migrate.programs.schedule.schedulers import Horizon, Pace, made_with, per_batch, steps_of
 from migrate.programs.stages import NoPlace, Stages
 from migrate.programs.values.content import made_from
@@ -84,6 +85,7 @@ def rates(
             refused.append(_by_own_batch(told, "scheduler steps"))
         else:
             counts.used(told, measured)
+    refused += stepped_at_both(facts, loops, program, counted_in_batches(facts, loops, program, planned, stages))
     if not refused and not ended:
         return _decided(counts, _by_processes(counts, planned))
     return Rates(refusals=tuple(refused))

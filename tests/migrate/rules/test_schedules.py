@@ -300,6 +300,8 @@ def test_a_plateau_that_is_told_something_else_waits_for_a_batch(refused):
     refused("MIG118", "schedule.step(", **TURN, step=TOLD.format("1 / done"))
 
 
+TWO_KINDS = "warm = input()\nschedule = CosineAnnealingLR(optimizer, 100) if warm else StepLR(optimizer, 1)"
+BY_EPOCH = "schedule.step() if not warm else None"
 LEFT = {
     "a factor at every batch": ("MIG118", '["lr"] *=', {"step": FACTOR}),
     "a factor at certain batches": (
@@ -324,6 +326,16 @@ LEFT = {
         "schedule.step(",
         {**IMPORTS, "ready": "schedule = ReduceLROnPlateau(optimizer)", "step": "schedule.step(loss.item())"},
     ),
+    "per batch and per epoch": (
+        "MIG118",
+        "schedule.step() if",
+        {**IMPORTS, "ready": TWO_KINDS, "step": "if warm:\n    schedule.step()", "epoch": BY_EPOCH},
+    ),
+    "per batch and after an evaluation": (
+        "MIG118",
+        "schedule.step(epoch)",
+        {**IMPORTS, "ready": TWO_KINDS, "step": "if warm:\n    schedule.step()", "epoch": "schedule.step(epoch)"},
+    ),
 }
 
 
@@ -331,6 +343,24 @@ LEFT = {
 def test_refused(refused, name):
     code, at, holes = LEFT[name]
     refused(code, at, **holes)
+
+
+MADE_UP = "schedule = CosineAnnealingLR(optimizer, 100)\n{}for _ in range(10):\n    schedule.step()"
+
+
+def test_steps_that_make_up_for_a_training_before(changed):
+    changed(
+        **IMPORTS,
+        prepare=MADE_UP.format(f"{PREPARE}\n"),
+        ready=(MADE_UP.format(""), ""),
+        step="schedule.step()",
+    )
+
+
+def test_kinds_of_schedulers_with_names_of_their_own(changed):
+    by_epoch = "slow = StepLR(optimizer, 1)"
+    before, _ = ABSOLUTE["ready"]
+    changed(**IMPORTS, **{**ABSOLUTE, "ready": (f"{before}\n{by_epoch}", by_epoch)}, epoch="slow.step()")
 
 
 BY_COUNT = "done += 1\nfor group in optimizer.param_groups:\n    {}"

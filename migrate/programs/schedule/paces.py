@@ -1,0 +1,42 @@
+"""Schedulers that are stepped both per batch and per epoch (contract E5), under one name.
+
+Mostly it holds schedulers of two kinds, and a flag says which of its steps are taken. A prepared one steps once for
+each process at all of them, which is right for batches alone: after each epoch it would take N steps.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.programs.program import Refusal
+from migrate.programs.schedule.schedulers import per_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import Loops
+    from migrate.programs.program import Program
+    from migrate.programs.schedule.schedulers import Schedule
+
+
+def stepped_at_both(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Schedule]) -> Iterator[Refusal]:
+    """Why a program is left of which a prepared scheduler is also stepped per epoch."""
+    for schedule in prepared:
+        for_batches = per_batch(facts, loops, program, schedule.steps)
+        for call in schedule.steps:
+            if call not in for_batches and _is_per_epoch(facts, loops, call):
+                target = schedule.named.target
+                at_both = f"{target} is stepped per epoch here, and per batch in line {for_batches[0].lineno}"
+                why = f"{at_both}: prepared, it takes a step for each process at both"
+                yield Refusal(call, "MIG118", why, f"give what is stepped per epoch a name beside {target}")
+
+
+def _is_per_epoch(facts: Facts, loops: Loops, call: ast.Call) -> bool:
+    """Whether a call stands in a loop that trains; `for _ in range(done): ...` makes up for a training before."""
+    own = next(iter(facts.tree(call).loops(call)), None)
+    if isinstance(own, ast.For) and isinstance(own.iter, ast.Call) and not loops.trains(own):
+        if "builtins.range" in facts.called(own.iter):
+            return False
+    return any(loops.trains(loop) for loop in loops.around(call, facts.unit(call)))
