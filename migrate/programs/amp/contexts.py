@@ -49,6 +49,8 @@ class Contexts:
         parent = tree.parents[call]
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return None
+        if any(value.name not in amp.AUTOCAST for value in self._facts.values(call.func)):
+            raise Stays(call, "this context may be another one than autocast")
         given = _arguments(self._facts, call)
         flag = given.get("enabled")
         if isinstance(flag, ast.Constant) and flag.value is False:

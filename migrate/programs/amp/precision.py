@@ -124,6 +124,7 @@ class _Reader:
         self._compare_scales()
         for node in self._reads():
             self._read(node)
+        self._check_all_scaled()
         self._check_order()
         dropped = {
             id(inner)
@@ -313,6 +314,15 @@ class _Reader:
             raise Stays(node, "the scales are compared in another way than by <=")
         self._uses[node] = found
         self._settle(node)
+
+    def _check_all_scaled(self) -> None:
+        """A loss that is not scaled is trained without mixed precision, which nothing else turns off then."""
+        if self._switch.flag is not None or self._switch.may_be_none:
+            return
+        for loop in self._program.training:
+            for call in loop.backwards:
+                if self._uses.get(call) is not Becomes.BACKWARD:
+                    raise Stays(call, "a loss is also trained without the scaler")
 
     # --- order ------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import is_none, same
+from migrate.analysis.syntax import is_main_guard, is_none, same
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -70,8 +70,9 @@ def read(facts: Facts, call: ast.Call, unit: Unit) -> Switch:
     target = ast.unparse(statement.targets[0])
     flags = [flag for flag in (_chosen(statement.value, call), _enabled(call)) if flag is not None]
     above = tree.parents[statement]
+    is_under_test = isinstance(above, ast.If) and not is_main_guard(above)
     is_alone = isinstance(statement.value, ast.Call)
-    if isinstance(above, ast.If) and any(statement is inner for inner in above.body) and is_alone:
+    if isinstance(above, ast.If) and is_under_test and any(statement is inner for inner in above.body) and is_alone:
         flags.append(above.test)
     if len({ast.unparse(flag) for flag in flags}) > 1:
         raise Stays(call, "several flags decide about the scaler")
@@ -80,7 +81,7 @@ def read(facts: Facts, call: ast.Call, unit: Unit) -> Switch:
         value = getattr(other.statement, "value", None)
         if not isinstance(other.statement, ast.Assign) or not is_none(value) or len(other.statement.targets) != 1:
             raise Stays(other.statement, f"{target} is also something else")
-    may_be_none = not is_alone or isinstance(above, ast.If) or bool(others)
+    may_be_none = not is_alone or is_under_test or bool(others)
     statements = (*(other.statement for other in others), statement)
     return Switch(call, unit, statements, flags[0] if flags else None, may_be_none)
 

@@ -196,6 +196,7 @@ def test_changed(convert_text, name):
     assert normal(result) == normal(expected), report.findings
 
 
+OWN = "class Own:\n    def __enter__(self):\n        pass\n    def __exit__(self, *error):\n        pass\n"
 #: name: (before, a part of the reason)
 KEPT = {
     "settings": ("scaler = torch.cuda.amp.GradScaler(growth_interval=100)\n", AUTOCAST, STEP, "settings of its own"),
@@ -236,6 +237,24 @@ KEPT = {
         f"if args.amp:\n{textwrap.indent(STEP, '    ')}\nelse:\n    (2 * loss).backward()\n    optimizer.step()",
         "branches with and without mixed precision differ",
     ),
+    "a loss that is not scaled": (
+        f"{SCALER}\n",
+        AUTOCAST,
+        f"if args.amp:\n{textwrap.indent(STEP, '    ')}\nelse:\n    loss.backward()\n    optimizer.step()",
+        "also trained without the scaler",
+    ),
+    "autocast or another context": (
+        f"{SCALER}\ncontext = torch.cuda.amp.autocast if args.amp else nullcontext\n",
+        "context()",
+        STEP,
+        "may be another one than autocast",
+    ),
+    "autocast or a context of one's own": (
+        f"{OWN}{SCALER}\ncontext = torch.cuda.amp.autocast if args.amp else Own\n",
+        "context()",
+        STEP,
+        "may be another one than autocast",
+    ),
     "no branch without it": (
         "scaler = torch.cuda.amp.GradScaler() if args.amp else None\n",
         "torch.cuda.amp.autocast(enabled=args.amp)",
@@ -264,6 +283,14 @@ def test_a_scheduler_that_is_not_prepared_goes_on_by_itself(convert_text):
     epochs = f"{looped(AUTOCAST, STEP)}scheduler.step()"
     _, result = convert_text(whole(BEFORE, f"{SCHEDULER.replace('steps', '100')}\n{SCALER}\n{epochs}"))
 
+    assert "scaler" not in result
+
+
+def test_the_guard_of_a_script_is_no_flag(convert_text):
+    script = textwrap.indent(f"{SCALER}{looped(AUTOCAST, STEP)}", "    ")
+    _, result = convert_text(whole(BEFORE, f'if __name__ == "__main__":\n{script}'))
+
+    assert "accelerator = Accelerator(mixed_precision='fp16')" in result.replace('"', "'")
     assert "scaler" not in result
 
 
