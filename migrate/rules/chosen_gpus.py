@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import is_main_guard
 from migrate.programs.device.choices import choices
-from migrate.programs.device.chosen_below import choice_below
+from migrate.programs.device.chosen_below import choice_below, is_one_of
 from migrate.programs.device.cpu_alone import names_cpu_alone
 from migrate.programs.device.devices import device_argument
 from migrate.programs.device.numbered import VISIBLE, Visible, numbered
@@ -58,8 +58,8 @@ def _of_objects(conversion: Conversion) -> Iterator[Choice]:
     given = (device_argument(facts, move.node) for move in conversion.moves if move.unit in conversion.units)
     made = {id(value.origin) for each in given if each is not None for value in facts.values(each)}
     for unit in facts.functions:
-        for choice in choices(facts, unit) if unit.owner is not None and not conversion.access.has(unit) else ():
-            if choice.cpu is not None and any(id(node) in made for node in ast.walk(choice.statement)):
+        for choice in choices(facts, unit) if unit.owner is not None and unit is not conversion.program.start else ():
+            if choice.cpu is not None and any(is_one_of(facts, node, made) for node in ast.walk(choice.statement)):
                 yield choice
 
 

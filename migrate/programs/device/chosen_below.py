@@ -1,4 +1,4 @@
-"""A device that the training function chooses, for an accelerator that is made in one above it."""
+"""A device that the training function or an object chooses, for an accelerator that is made above it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,31 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function
-from migrate.programs.device.choices import Choice, choices
+from migrate.programs.device.choices import Choice, choices, handed_choice
+from migrate.programs.device.devices import by_text, device_argument, is_move
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.program import Program
 
 _DEEPEST = 4  # calls that hand a name down
+
+
+def cpu_below(facts: Facts, program: Program, units: Container[Unit]) -> tuple[str, frozenset[str]] | None:
+    """The condition for the CPU by a device that is chosen below the accelerator's function, or handed to that."""
+    if (below := choice_below(facts, program)) is not None and (above := _above_of(facts, program, below)):
+        return above
+    inside = {_above_of(facts, program, choice) for choice in _of_objects(facts, program, units)}
+    if len(inside) == 1 and (above := inside.pop()) is not None:
+        return above
+    handed = handed_choice(facts, program.start)
+    return None if handed is None else (ast.unparse(by_text(ast.Name(handed))), frozenset({handed}))
 
 
 def choice_below(facts: Facts, program: Program) -> Choice | None:
@@ -25,7 +40,27 @@ def choice_below(facts: Facts, program: Program) -> Choice | None:
     return next((c for c in choices(facts, program.home) if c.cpu is not None and c.is_clear), None)
 
 
-def cpu_above(facts: Facts, program: Program, choice: Choice) -> tuple[str, frozenset[str]] | None:
+def _of_objects(facts: Facts, program: Program, units: Container[Unit]) -> Iterator[Choice]:
+    """The choices of objects by which they move the trained models: `self.device = get_device(args.cpu)`."""
+    made: set[int] = set()
+    for use in facts.calls:
+        if use.unit in units and is_move(facts, use.node):
+            given = device_argument(facts, use.node)
+            if given is not None and origins(facts.receiver(use.node), Role.MODEL) & program.model_origins:
+                made |= {id(value.origin) for value in facts.values(given)}
+    for unit in facts.functions:
+        if unit in units and unit.owner is not None and unit is not program.start:
+            for choice in choices(facts, unit):
+                if choice.cpu is not None and any(is_one_of(facts, n, made) for n in ast.walk(choice.statement)):
+                    yield choice
+
+
+def is_one_of(facts: Facts, node: ast.AST, made: Container[int]) -> bool:
+    """Whether a device is made here, or handed on from where it is made; `made` has the ids of these places."""
+    return id(node) in made or any(id(value.origin) in made for value in facts.values(node))
+
+
+def _above_of(facts: Facts, program: Program, choice: Choice) -> tuple[str, frozenset[str]] | None:
     """The condition for the CPU in the names of the function above; None: one of them cannot be told there."""
     assert choice.cpu is not None
     assert program.start is not None

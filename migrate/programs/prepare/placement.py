@@ -13,8 +13,8 @@ from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.argument import Argument
 from migrate.programs.device.behind import behind
-from migrate.programs.device.choices import Choice, choices, handed_choice
-from migrate.programs.device.chosen_below import choice_below, cpu_above
+from migrate.programs.device.choices import Choice, choices
+from migrate.programs.device.chosen_below import cpu_below
 from migrate.programs.device.defaults import cpu_without_default
 from migrate.programs.device.devices import by_text, device_argument, guard_flag, is_move, is_switched, is_users
 from migrate.programs.device.numbered import below_visible
@@ -159,7 +159,7 @@ def _cpu(
                 )
             )
         return choice.cpu, choice.needs
-    if (told := _told(facts, program)) is not None:
+    if (told := cpu_below(facts, program, units)) is not None:
         return told
     guards: dict[str, ast.expr] = {}
     for use in facts.calls:
@@ -182,14 +182,6 @@ def _cpu(
     _check_named(facts, program, given)
     node = negated(given)
     return ast.unparse(node), frozenset(needs(node))
-
-
-def _told(facts: Facts, program: Program) -> tuple[str, frozenset[str]] | None:
-    """The condition by a device that is chosen below the accelerator's function, or handed to that."""
-    if (below := choice_below(facts, program)) is not None and (above := cpu_above(facts, program, below)):
-        return above
-    handed = handed_choice(facts, program.start)
-    return None if handed is None else (ast.unparse(by_text(ast.Name(handed))), frozenset({handed}))
 
 
 def _check_named(facts: Facts, program: Program, test: ast.expr) -> None:

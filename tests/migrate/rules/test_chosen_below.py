@@ -52,3 +52,60 @@ def test_what_is_there_alone_decides_without_a_word(convert_text):
 
     assert "Accelerator()" in result
     assert not any(finding.code == "MIG101" for finding in report.findings)
+
+
+TRAINER = """
+import argparse
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def get_device(cpu):
+    return torch.device("cpu" if cpu or not torch.cuda.is_available() else "cuda")
+
+
+class Trainer:
+    def __init__(self, opt):
+        self.device = {chosen}
+        self.model = nn.Linear(4, 3).to(self.device)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def step(self, x, y):
+        loss = ((self.model(x.to(self.device)) - y.to(self.device)) ** 2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cpu", action="store_true")
+    args = parser.parse_args()
+    loader = DataLoader(TensorDataset(torch.ones(32, 4), torch.ones(32, 3)), batch_size=4)
+    trainer = Trainer({given})
+    for x, y in loader:
+        trainer.step(x, y)
+"""
+
+
+def test_a_flag_that_an_object_hands_on_goes_on_deciding(convert_text):
+    _, result = convert_text(TRAINER.format(chosen="get_device(opt.cpu)", given="args"))
+
+    assert 'accelerator = Accelerator(cpu=torch.device(get_device(args.cpu)).type == "cpu")' in result
+    assert result.index("parse_args()") < result.index("Accelerator(cpu=")
+
+
+def test_a_flag_that_an_object_gets_by_another_way_is_told(convert_text):
+    report, result = convert_text(TRAINER.format(chosen="get_device(opt.cpu)", given="parser.parse_args()"))
+
+    assert "Accelerator()" in result
+    assert any("also where torch.device(get_device(opt.cpu))" in finding.message for finding in report.findings)
+
+
+def test_an_object_that_asks_only_what_is_there_loses_nothing(convert_text):
+    chosen = 'torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+    report, result = convert_text(TRAINER.format(chosen=chosen, given="args"))
+
+    assert "Accelerator()" in result
+    assert not any("also where" in finding.message for finding in report.findings)
