@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Class, Function
-from migrate.programs.processes.seeds import GENERATOR, is_given
+from migrate.programs.processes.seeds import GENERATOR, is_given, samples_rows
 from migrate.programs.reach.reached import reached
 from migrate.programs.values.fillings import Fillings
 from migrate.programs.values.sources import Sources, parts_given
@@ -60,7 +60,7 @@ def _library(facts: Facts, draws: Draws, call: ast.Call) -> str | None:
     if any(keyword.arg in _SEEDED for keyword in call.keywords) or not draws.draws(call):
         return None
     if not names:  # a method: `x.normal_()`, `frame.sample(frac=1)`
-        return "numpy" if {"frac", "n"} & {keyword.arg for keyword in call.keywords} else "torch"
+        return "numpy" if samples_rows(facts, call) else "torch"
     found = (library for library, drawing in _DRAWING.items() if any(name.startswith(drawing) for name in names))
     return next(found, None)
 

@@ -177,8 +177,20 @@ def forward_draws(facts: Facts, program: Program) -> bool:
     )
 
 
+def samples_rows(facts: Facts, call: ast.Call) -> bool:
+    """`frame.sample(frac=1)`: pandas draws from NumPy's stream, unless it is given a state of its own."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "sample" or facts.called(call):
+        return False
+    given = {keyword.arg for keyword in call.keywords}
+    made = (value.origin for value in facts.receiver(call))
+    is_frame = any(isinstance(o, ast.Call) and any(n.startswith("pandas.") for n in facts.called(o)) for o in made)
+    return given.isdisjoint({"random_state", None}) and (is_frame or not given.isdisjoint({"frac", "n"}))
+
+
 def _drawn(facts: Facts, use: Use) -> Iterator[str]:
     names = facts.called(use.node) - known.STREAMS
+    if samples_rows(facts, use.node):
+        yield "numpy"
     for library in known.DRAWN:
         if any(known.draws_from(library, name) and name not in known.SEEDS[library] for name in names):
             yield library

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
+#: Draw only where they are told to shuffle, and others that always do.
+_IF_ASKED = frozenset(
+    f"sklearn.model_selection.{name}" for name in "KFold StratifiedKFold StratifiedGroupKFold".split()
+)
+_FOLDS = _IF_ASKED | frozenset(f"sklearn.model_selection.{name}ShuffleSplit" for name in ("", "Stratified", "Group"))
 #: What chooses, as the splits do: the library whose seed decides, and the argument that takes one of its own.
 _CHOOSING = {
     **SPLITS,
@@ -31,6 +36,9 @@ _CHOOSING = {
     "numpy.random.choice": ("numpy", ""),
     "random.shuffle": ("random", ""),
     "random.sample": ("random", ""),
+    "sklearn.utils.shuffle": ("numpy", "random_state"),
+    "sklearn.utils.resample": ("numpy", "random_state"),
+    **dict.fromkeys(_FOLDS, ("numpy", "random_state")),
 }
 #: What runs for each sample, or for each batch.
 EACH = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward", "collate_fn"})
@@ -73,7 +81,8 @@ def _is_never_called(facts: Facts, unit: Function) -> bool:
 def _library(facts: Facts, use: Use, each: set[Unit]) -> str | None:
     """What a call draws from, unless it has a generator of its own, runs for each sample or never does."""
     given = {keyword.arg for keyword in use.node.keywords}
-    known = (_CHOOSING[name] for name in facts.called(use.node) & _CHOOSING.keys())
+    names = facts.called(use.node) - (frozenset() if "shuffle" in given else _IF_ASKED)
+    known = (_CHOOSING[name] for name in names & _CHOOSING.keys())
     library = next((library for library, own in known if not given & {own, None}), None)
     if library is None or not isinstance(use.unit, Function):
         return library

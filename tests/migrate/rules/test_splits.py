@@ -5,7 +5,10 @@ import pytest
 PROGRAM = """
 import random
 import numpy as np
+import pandas as pd
 import torch
+from sklearn.model_selection import KFold, StratifiedShuffleSplit
+from sklearn.utils import shuffle
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset, SubsetRandomSampler, TensorDataset, random_split
 {seed}
@@ -44,11 +47,18 @@ def main():
 main()
 """
 BY_INDEX = "chosen = list(range(32))\n    {}\n    train, test = Subset(data, chosen[:24]), Subset(data, chosen[24:])"
+FOLDS = "chosen, rest = next(folds.split(data))\n    train, test = Subset(data, chosen), Subset(data, rest)"
+ROWS = "rows = {}\n    train, test = TensorDataset(torch.tensor(rows.values), torch.tensor(rows.values)), data"
 CHOSEN = {
     "random_split": "train, test = random_split(data, [24, 8])",
     "numpy": BY_INDEX.format("np.random.shuffle(chosen)"),
     "random": BY_INDEX.format("random.shuffle(chosen)"),
     "a permutation": BY_INDEX.format("chosen = torch.randperm(32).tolist()"),
+    "scikit-learn": BY_INDEX.format("chosen = shuffle(chosen)"),
+    "folds": "folds = KFold(4, shuffle=True)\n    " + FOLDS,
+    "a stratified split": "folds = StratifiedShuffleSplit(1)\n    " + FOLDS,
+    "rows of a frame": ROWS.format("pd.read_csv('rows.csv').dropna().sample(frac=1)"),
+    "rows by their number": ROWS.format("pd.read_csv('rows.csv').sample(24)"),
 }
 SEED = "accelerator.num_processes > 1:\n        set_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])\n"
 
@@ -69,6 +79,10 @@ SEEDED = {
     "all": (CHOSEN["random_split"], "torch.manual_seed(0)"),
     "its own generator": ("train, test = random_split(data, [24, 8], generator=torch.Generator().manual_seed(1))", ""),
     "not at random": ("train, test = Subset(data, range(24)), Subset(data, range(24, 32))", ""),
+    "folds as they stand": (f"folds = KFold(4)\n    {FOLDS}", ""),
+    "folds with a seed": (f"folds = KFold(4, shuffle=True, random_state=1)\n    {FOLDS}", ""),
+    "rows with a seed": (ROWS.format("pd.read_csv('rows.csv').sample(frac=1, random_state=1)"), ""),
+    "rows under NumPy's seed": (ROWS.format("pd.read_csv('rows.csv').sample(frac=1)"), "np.random.seed(0)"),
 }
 
 
