@@ -10,6 +10,7 @@ from migrate.analysis.known import output
 from migrate.analysis.syntax import LOOPS, walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.output.caches import caches
+from migrate.programs.output.made_before import endings, read_below
 from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
 from migrate.programs.reach.reached import uses_reached
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _DEEPEST = 4
 #: The position of the path among the arguments of what writes.
 _WRITTEN = {"torch.save": 1, "torchvision.utils.save_image": 1, "pickle.dump": 1, "joblib.dump": 1} | dict.fromkeys(
-    ("numpy.save", "numpy.savez", "numpy.savetxt", "matplotlib.pyplot.savefig"), 0
+    ("numpy.save", "numpy.savez", "numpy.savez_compressed", "numpy.savetxt", "matplotlib.pyplot.savefig"), 0
 )
 _LOADS = frozenset({"torch.load"})
 #: Methods that write to the path that they are given, and the one that reads what the last of them has written.
@@ -47,6 +48,8 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
     drawn = [call for writes in written.values() for call, _ in writes if conversion.facts.called(call) & _DRAWS]
     returning = (_LOADS if written else frozenset()) | (output.IMAGE_READERS if drawn else frozenset())
     voice, kept = Voice(conversion), caches(conversion).inside  # which the main process comes to first
+    writing = _writing(conversion, [write for each in written.values() for write in each])
+    made = {ending for writes in written.values() for call, _ in writes for ending in _endings(conversion, call)}
     found: dict[ast.stmt, None] = {}
     for use in uses_reached(conversion.facts, conversion.speaking_uses):
         path = _read(conversion, use.node)
@@ -62,7 +65,9 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
             trained = is_load or all(unit is not use.unit for _, unit in writes)
             places = _places(voice, use.node, use.unit, _DEEPEST, trained=trained)
             found.update(dict.fromkeys(places if is_own else (_above_loops(conversion, place) for place in places)))
-    writing = _writing(conversion, [write for each in written.values() for write in each])
+        elif made & endings(conversion.facts, path):
+            places = read_below(conversion, use.node, use.unit, writing)
+            found.update((_outside_of_tests(conversion, place), None) for place in places if not voice.is_of_one(place))
     followed = (place for place in found if _may_follow(conversion, place, writing))
     return _needed(conversion, followed, writing)
 
@@ -71,13 +76,17 @@ def _written(conversion: Conversion) -> Iterator[tuple[str, list[Write]]]:
     found: dict[str, list[Write]] = {}
     outputs = conversion.facts.once(Outputs)
     for use in conversion.facts.calls:
-        if (path := _path(conversion, outputs, use)) is not None:
+        if (path := _path(conversion, outputs, use.node)) is not None:
             found.setdefault(ast.unparse(path), []).append((use.node, use.unit))
     yield from found.items()
 
 
-def _path(conversion: Conversion, outputs: Outputs, use: Use) -> ast.expr | None:
-    call = use.node
+def _endings(conversion: Conversion, call: ast.Call) -> set[str]:
+    path = _path(conversion, conversion.facts.once(Outputs), call)
+    return endings(conversion.facts, path) if path is not None else set()
+
+
+def _path(conversion: Conversion, outputs: Outputs, call: ast.Call) -> ast.expr | None:
     if outputs.is_in_memory(call):
         return None
     if outputs.opens(call):
