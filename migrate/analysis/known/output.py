@@ -40,6 +40,8 @@ WRITES = frozenset(
     tensorboard_logger.log_histogram""".split()
 )
 WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")
+#: Of what draws, what lets a figure out of the process; what is drawn on the way stays in it.
+SHOWS = frozenset(f"{library}.{name}" for library in ("matplotlib.pyplot", "pylab") for name in ("savefig", "show"))
 #: What closes or empties a figure.
 CLOSES = frozenset({"matplotlib.pyplot.close", "matplotlib.pyplot.clf", "matplotlib.pyplot.cla", "pylab.close"})
 OPENS = frozenset({"builtins.open", "io.open", "codecs.open"})

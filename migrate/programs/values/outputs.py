@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from migrate.analysis.roles import Value, Values
     from migrate.analysis.units import Unit
 
+#: The attribute of a figure that has its pixels.
+_CANVAS = "canvas"
 _ON_BARS = frozenset({Role.BAR, Role.ITERATOR})
 #: What is raised where a folder is there already.
 _RAISED = frozenset({"OSError", "FileExistsError", "Exception", "IOError", "EnvironmentError"})
@@ -28,6 +30,7 @@ class Outputs:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._figures: dict[Unit, frozenset[str]] = {}
+        self._pixels: dict[Unit, bool] = {}
         self.services = Services(facts)
         self.fronts = Fronts(facts)
 
@@ -37,6 +40,8 @@ class Outputs:
             return False
         names = self._facts.called(call)
         if names & output.WRITES or any(name.startswith(output.WRITING_PREFIXES) for name in names):
+            if self._is_drawn_for_all(call) and not names & (output.WRITES | output.SHOWS):
+                return False
             return not self._may_be_there(call) and not self.services.starts(call)
         receiver = self._facts.receiver(call)
         if self.is_to_file(call) or self._is_on_writer(call.func):
@@ -64,7 +69,7 @@ class Outputs:
             return not self._may_be_there(call)
         if func.attr == "save" and any(self._is_saved(value) for value in receiver):
             return True
-        return self.is_figure(func.value)
+        return self.is_figure(func.value) and not self._is_drawn_for_all(call)
 
     def _is_saved(self, value: Value, depth: int = 4) -> bool:
         """Whether an object has a `save` that writes a file; arrays and tensors have none, pictures made of them do.
@@ -171,6 +176,24 @@ class Outputs:
         while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
             node = node.func if isinstance(node, ast.Call) else node.value
         return isinstance(node, ast.Name) and node.id in self._figures_of(self._facts.unit(node))
+
+    def _is_drawn_for_all(self, call: ast.Call) -> bool:
+        """Whether the function of a call takes the pixels of what it draws: then each process needs the picture."""
+        unit = self._facts.unit(call)
+        if unit not in self._pixels:
+            self._pixels[unit] = any(self._takes_pixels(node) for node in self._facts.own(unit))
+        return self._pixels[unit]
+
+    def _takes_pixels(self, node: ast.AST) -> bool:
+        """`np.array(figure.canvas.renderer)`, or a call of a function of the project that does so with a figure."""
+        if isinstance(node, ast.Attribute) and node.attr == _CANVAS and self.is_figure(node.value):
+            statement = self._facts.tree(node).statement(node)
+            drawn = statement.value if isinstance(statement, ast.Expr) else None
+            return not (isinstance(drawn, ast.Call) and any(inner is node for inner in ast.walk(drawn.func)))
+        if not isinstance(node, ast.Call) or not any(self.is_figure(argument) for argument in node.args):
+            return False
+        inside = (inner for target in self._facts.targets(node) for inner in self._facts.own(target))
+        return any(isinstance(inner, ast.Attribute) and inner.attr == _CANVAS for inner in inside)
 
     def makes_figure(self, statement: ast.stmt) -> bool:
         """`fig, ax = plt.subplots()`, `im = ax.imshow(x)`."""

@@ -266,6 +266,33 @@ def test_a_figure_of_the_main_process_is_closed_by_it(changed):
     changed(imports="import matplotlib.pyplot as plt", end=(text, f"if accelerator.is_main_process:\n{indented(text)}"))
 
 
+PIXELS = "import matplotlib.pyplot as plt\nimport numpy as np"
+#: How the pixels of a figure are taken, and what is put before that.
+TAKEN = {
+    "here": ("np.array(fig.canvas.renderer)", ""),
+    "by a function": ("pixels(fig)", "def pixels(figure):\n    return np.asarray(figure.canvas.buffer_rgba())\n"),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_figure_of_which_the_pixels_are_taken_is_drawn_by_all(changed, name):
+    taken, made = TAKEN[name]
+    before = (
+        "fig, ax = plt.subplots()\nax.imshow(shown)\nplt.title('shown')\n{}"
+        f"fig.canvas.draw()\npicture = {taken}\nplt.close(fig)"
+    )
+    guarded = "if accelerator.is_main_process:\n    plt.savefig('shown.png')\n"
+    changed(
+        imports=PIXELS,
+        setup=(made, made) if made else "",
+        epoch=(
+            "shown = np.ones((2, 2)) * epoch\n" + before.format("plt.savefig('shown.png')\n"),
+            "shown = np.ones((2, 2)) * epoch\n" + before.format(guarded),
+        ),
+        end=("print(picture.shape)", "accelerator.print(picture.shape)"),
+    )
+
+
 def test_a_bar_that_cannot_be_switched_off_is_told(unchanged):
     report = unchanged(imports="from progress.bar import Bar", start="bar = Bar('epoch', max=2)", step="bar.next()")
 
