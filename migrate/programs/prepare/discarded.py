@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks, own_expressions, reads, writes
-from migrate.analysis.units import Class, Function
+from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.training.gradients_off import without_gradients
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Unit
+    from migrate.analysis.units import Function, Unit
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
@@ -37,16 +37,8 @@ def discarded(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Assi
             is_trained = origins(facts.values(node.value.func), Role.MODEL) & program.model_origins
             in_loop = any(loop in training for loop in loops.around(node.value, unit))
             if is_trained and in_loop and not without_gradients(facts, node.value):
-                if any(_rests_on_own_layers(forward, unused) for forward in _forwards(facts, node.value)):
+                if any(_rests_on_own_layers(forward, unused) for forward in forwards(facts, node.value)):
                     yield node
-
-
-def _forwards(facts: Facts, call: ast.Call) -> Iterator[Function]:
-    """The project's own `forward`s that the call of a model runs."""
-    for value in facts.values(call.func):
-        if value.role is Role.MODEL and isinstance(value.unit, Class):
-            members = (member.unit for member in value.unit.lookup("forward"))
-            yield from (unit for unit in members if isinstance(unit, Function))
 
 
 def _unused(facts: Facts, unit: Unit, node: ast.AST) -> tuple[bool, ...]:

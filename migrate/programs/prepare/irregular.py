@@ -1,5 +1,5 @@
 """Programs whose gradients do not come in one backward for each forward: two losses, penalties, layers that are frozen,
-results that no loss uses, losses that methods of the model compute.
+results that no loss uses, layers that some steps leave out, losses that methods of the model compute.
 
 PyTorch's DistributedDataParallel averages gradients while the first backward after a forward runs, and counts on every
 parameter to take part. A second backward through the same graph, or a parameter that is frozen or released later, is
@@ -9,6 +9,7 @@ missed. Such a program asks for `find_unused_parameters`, with which the runtime
 from __future__ import annotations
 
 import ast
+import itertools
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.programs.argument import HANDLERS, Argument
 from migrate.programs.prepare.bypass import around_forward
+from migrate.programs.prepare.chosen_layers import chosen_layers
 from migrate.programs.prepare.discarded import discarded
 from migrate.programs.program import Refusal
 from migrate.programs.reach.outsiders import units_of
@@ -76,7 +78,8 @@ def irregular(facts: Facts, loops: Loops, program: Program) -> ast.AST | None:
             for first, second in pairwise(calls):
                 if not _are_alternatives(facts, first, second) and not _is_run_between(facts, unit, first, second):
                     return second
-    return next(discarded(facts, loops, program), None) or _frozen_later(facts, loops, program)
+    left_out = itertools.chain(discarded(facts, loops, program), chosen_layers(facts, loops, program))
+    return next(left_out, None) or _frozen_later(facts, loops, program)
 
 
 def _is_false(node: ast.expr) -> bool:

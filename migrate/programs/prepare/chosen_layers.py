@@ -1,0 +1,154 @@
+"""Layers that a step may leave out: what a model's forward is given, or what it draws, decides about them.
+
+    if random() < 0.1:                 ->  forward(self, x, label=None):
+        label = None                           if label is not None:
+    noise = model(x, label)                        x = x + self.label(label)
+
+DistributedDataParallel waits for the gradients of all layers, and each process may leave out others.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import is_none, writes
+from migrate.analysis.units import Class, Function
+from migrate.programs.metrics.chance import is_draw
+from migrate.programs.reach.outsiders import units_of
+from migrate.programs.reach.reached import reached
+from migrate.programs.training.gradients_off import without_gradients
+from migrate.programs.values.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.syntax import Loop
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
+    from migrate.programs.program import Program
+
+_LEAVES = (ast.Return, ast.Continue, ast.Break)
+
+
+def chosen_layers(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.If]:
+    """The tests in models by which they run a layer in one step and not in another."""
+    training = {loop.node for loop in program.training}
+    for unit in units_of(facts, program):
+        for node in facts.own(unit):
+            if not isinstance(node, ast.Call) or without_gradients(facts, node):
+                continue
+            if origins(facts.values(node.func), Role.MODEL) & program.model_origins:
+                if any(loop in training for loop in loops.around(node, unit)):
+                    yield from _by_call(facts, node)
+
+
+def _by_call(facts: Facts, call: ast.Call) -> Iterator[ast.If]:
+    """The tests that one call of a model may meet."""
+    for forward in forwards(facts, call):
+        varying = {name for name in forward.parameter_names if _varies(facts, call, forward, name)}
+        for test in _tests(facts, forward):
+            if _asks_whether_there(test.test) in varying and _runs_layers(facts, forward, (*test.body, *test.orelse)):
+                yield test
+        for unit in reached(facts, [forward]):
+            for test in _tests(facts, unit):
+                if _draws(facts, test.test) and _runs_layers(facts, unit, _decided(facts, test)):
+                    yield test
+
+
+def forwards(facts: Facts, call: ast.Call) -> Iterator[Function]:
+    """The project's own `forward`s that the call of a model runs."""
+    for value in facts.values(call.func):
+        if value.role is Role.MODEL and isinstance(value.unit, Class):
+            members = (member.unit for member in value.unit.lookup("forward"))
+            yield from (unit for unit in members if isinstance(unit, Function))
+
+
+def _tests(facts: Facts, unit: Unit) -> Iterator[ast.If]:
+    yield from (node for node in facts.own(unit) if isinstance(node, ast.If))
+
+
+def _asks_whether_there(test: ast.expr) -> str | None:
+    """The name of which `if label is not None:` asks whether there is one."""
+    while isinstance(test, ast.UnaryOp):
+        test = test.operand
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and is_none(test.comparators[0]):
+        test = test.left
+    return test.id if isinstance(test, ast.Name) else None
+
+
+def _varies(facts: Facts, call: ast.Call, forward: Function, name: str) -> bool:
+    """Whether a call gives a parameter something in one step and nothing in another."""
+    names = [parameter.arg for parameter in forward.positional]
+    position = names.index(name) - 1 if name in names else -1  # without the object itself
+    given = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+    if given is None and 0 <= position < len(call.args):
+        given = call.args[position]
+    loops = list(facts.tree(call).loops(call))
+    if isinstance(given, ast.IfExp):
+        return _is_emptied(facts, given, loops)
+    if not isinstance(given, ast.Name):
+        return False
+    return any(_is_emptied(facts, each, loops) for each in facts.once(Sources).given(given).expressions)
+
+
+def _is_emptied(facts: Facts, value: ast.expr, loops: list[Loop]) -> bool:
+    """Whether a name is given nothing under a condition that is another one in each round of a loop."""
+    if isinstance(value, ast.IfExp):
+        return (is_none(value.body) or is_none(value.orelse)) and _changes(facts, value.test, loops)
+    above = [node for node in facts.tree(value).up(value) if isinstance(node, ast.If)] if is_none(value) else []
+    return any(_changes(facts, node.test, loops) for node in above)
+
+
+def _changes(facts: Facts, test: ast.expr, loops: list[Loop]) -> bool:
+    """Whether a condition is drawn, or goes by what a loop sets."""
+    set_there = {name for loop in loops for name in writes(loop)}
+    return _draws(facts, test) or any(isinstance(n, ast.Name) and n.id in set_there for n in ast.walk(test))
+
+
+def _draws(facts: Facts, test: ast.expr) -> bool:
+    """Whether a test draws, or reads what was drawn right for it."""
+    asked = [node for node in ast.walk(test) if isinstance(node, (ast.Call, ast.Name))]
+    sources = facts.once(Sources)
+    drawn = [e for n in asked if isinstance(n, ast.Name) for e in sources.given(n).expressions]
+    calls = [n for each in (test, *drawn) for n in ast.walk(each) if isinstance(n, ast.Call)]
+    return any(is_draw(facts, call) for call in calls)
+
+
+def _decided(facts: Facts, test: ast.If) -> tuple[ast.stmt, ...]:
+    """What a test decides about: its branches, and what comes after one that leaves."""
+    tree = facts.tree(test)
+    block = tree.block(test)
+    leaves = any(isinstance(statement, _LEAVES) for statement in (*test.body, *test.orelse))
+    below = block[block.index(test) + 1 :] if leaves else []
+    return (*test.body, *test.orelse, *below)
+
+
+def _runs_layers(facts: Facts, unit: Unit, statements: tuple[ast.stmt, ...], depth: int = 3) -> bool:
+    """Whether something that the object holds is called, as `self.label(x)` or `for layer in self.layers:`."""
+    if not isinstance(unit, Function) or unit.owner is None or unit.itself is None:
+        return False
+    held = {unit.itself.arg, *_taken_from(facts, unit, unit.itself.arg)}
+    for call in (node for each in statements for node in ast.walk(each) if isinstance(node, ast.Call)):
+        methods = [target for target in facts.targets(call) if not isinstance(target.node, ast.Lambda)]
+        if not methods and _root(call.func) in held:
+            return True
+        if depth and any(_runs_layers(facts, each, tuple(each.node.body), depth - 1) for each in methods):  # type: ignore[arg-type]
+            return True
+    return False
+
+
+def _taken_from(facts: Facts, unit: Unit, itself: str) -> Iterator[str]:
+    """The names of what a loop over something that the object holds goes through."""
+    for node in facts.own(unit):
+        if isinstance(node, ast.For) and any(isinstance(n, ast.Name) and n.id == itself for n in ast.walk(node.iter)):
+            yield from (name.id for name in ast.walk(node.target) if isinstance(name, ast.Name))
+
+
+def _root(func: ast.expr) -> str | None:
+    """`self` of `self.layers[0](x)`."""
+    while isinstance(func, (ast.Attribute, ast.Subscript)):
+        func = func.value
+    return func.id if isinstance(func, ast.Name) else None

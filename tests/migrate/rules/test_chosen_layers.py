@@ -1,0 +1,109 @@
+"""Layers that a step may leave out: each process may leave out others, so gradients are averaged after the backward."""
+
+import pytest
+
+from migrate.options import Target
+
+PROGRAM = """
+import random
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+        self.label = nn.Embedding(3, 4)
+        self.blocks = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+
+    def helped(self, x, y):
+        return x + self.label(y)
+
+    def forward(self, x, y=None):
+        x = self.body(x)
+        {forward}
+        return x
+
+
+def main(unlabeled):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    data = TensorDataset(torch.ones(64, 4), torch.ones(64, dtype=torch.long))
+    loader = DataLoader(data, batch_size=4, shuffle=True)
+    model = Net().to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        {batch}
+        loss = ({call} - x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+main(False)
+"""
+GIVEN = "if y is not None:\n            x = x + self.label(y)"
+EMPTIED = "if random.random() < 0.1:\n            y = None"
+DROPPED = """for block in self.blocks:
+            if self.training and random.random() < 0.1:
+                continue
+            x = block(x)"""
+HANDLER = "DistributedDataParallelKwargs(find_unused_parameters=True)"
+LEFT_OUT = {
+    "what is not there in some steps": (GIVEN, EMPTIED, "model(x, y)"),
+    "by its name": (GIVEN, EMPTIED, "model(x, y=y)"),
+    "chosen in the call": (GIVEN, "pass", "model(x, y if random.random() > 0.1 else None)"),
+    "by a method": ("if y is not None:\n            x = self.helped(x, y)", EMPTIED, "model(x, y)"),
+    "the other way round": (
+        GIVEN.replace("is not None", "is None").replace("self.label(y)", "self.label.weight.sum() * self.body(x)"),
+        EMPTIED,
+        "model(x, y)",
+    ),
+    "layers that are dropped": (
+        DROPPED,
+        "pass",
+        "model(x)",
+    ),
+    "a draw with a name": (
+        "drawn = torch.rand(1)\n        if drawn < 0.1:\n            x = self.blocks[0](x)",
+        "pass",
+        "model(x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_gradients_are_averaged_after_the_backward(convert_text, name):
+    forward, batch, call = LEFT_OUT[name]
+    _, result = convert_text(PROGRAM.format(forward=forward, batch=batch, call=call))
+
+    assert HANDLER in result
+
+
+ALWAYS = {
+    "always given": (GIVEN, "pass", "model(x, y)"),
+    "never given": (GIVEN, "pass", "model(x)"),
+    "the same in every step": (GIVEN, "pass", "model(x, y if unlabeled else None)"),
+    "an option": (GIVEN, "if unlabeled:\n            y = None", "model(x, y)"),
+    "no layer": ("if random.random() < 0.1:\n            x = x.flip(1)", "pass", "model(x)"),
+    "the mode": ("if self.training:\n            x = self.blocks[0](x)", "pass", "model(x)"),
+}
+
+
+@pytest.mark.parametrize("name", ALWAYS)
+def test_all_steps_run_the_same_layers(convert_text, name):
+    forward, batch, call = ALWAYS[name]
+    _, result = convert_text(PROGRAM.format(forward=forward, batch=batch, call=call))
+
+    assert "accelerator = Accelerator()" in result
+
+
+def test_with_accelerate_it_is_refused(convert_text):
+    forward, batch, call = LEFT_OUT["by its name"]
+    before = PROGRAM.format(forward=forward, batch=batch, call=call)
+    report, result = convert_text(before, target=Target.ACCELERATE)
+
+    assert "accelerator" not in result
+    assert any("makes gradients that DistributedDataParallel does not average" in f.message for f in report.findings)
