@@ -110,9 +110,12 @@ class _Walk:
                 yield from (part for part, _ in parts_given(self._facts, binding.statement, binding.target))
 
     def _made(self, call: ast.Call) -> Iterator[ast.AST]:
-        """All that a data set of the project does when it is made."""
-        classes = {value.unit for value in self._facts.values(call) if value.origin is call}
-        makers = [m.unit for cls in classes if isinstance(cls, Class) for m in cls.lookup("__init__")]
+        """All that a data set of the project does when it is made, and when a program tells it to draw anew."""
+        units = (value.unit for value in self._facts.values(call) if value.origin is call)
+        classes = [unit for unit in units if isinstance(unit, Class)]
+        makers = [member.unit for cls in classes for member in cls.lookup("__init__")]
+        methods = (unit for unit in self._facts.functions if unit.owner in classes and unit not in self._each)
+        makers += [unit for unit in methods if self._facts.callers(unit)]
         for unit in reached(self._facts, (unit for unit in makers if isinstance(unit, Function))):
             yield from (inner for inner in self._facts.own(unit) if isinstance(inner, ast.Call))
 

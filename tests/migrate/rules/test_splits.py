@@ -125,6 +125,18 @@ def test_what_is_drawn_for_each_is_not_seeded(convert_text, name):
     assert "set_seed" not in result
 
 
+ANEW = "    def draw_anew(self):\n        self.rows = [np.random.randint(9) for _ in range(32)]\n\n    def __len__"
+
+
+@pytest.mark.parametrize("told", ["data.draw_anew()", ""])
+def test_what_a_data_set_draws_when_it_is_told_to(convert_text, told):
+    split, _ = SEEDED["not at random"]
+    source = program(f"{split}\n    {told}").replace("    def __len__", ANEW, 1)
+    _, result = convert_text(source)
+
+    assert (SEED in result) is bool(told)
+
+
 def test_a_split_in_a_function_that_nobody_calls_is_not_seeded(convert_text):
     unused = "def unused(data):\n    np.random.shuffle(data)"
     _, result = convert_text(program(SEEDED["not at random"][0], unused))
