@@ -54,7 +54,9 @@ class Builder:
         """The template with its holes filled, with no more parentheses than it takes."""
         # not the module's own configuration: libcst does not take its indentation where that holds a form feed
         config = cst.PartialParserConfig(encoding=self.module.encoding, default_newline=self.module.default_newline)
-        return cst.parse_expression(assemble(template, parts), config=config)
+        text = assemble(template, parts)
+        made = cst.parse_expression(text, config=config)
+        return cast("cst.BaseExpression", made.visit(_Blank())) if _BLANK.search(text) else made
 
     def piece(self, node: cst.BaseExpression) -> Piece:
         """An expression as a part of a template."""
@@ -100,6 +102,17 @@ class Builder:
 
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
+
+
+class _Blank(cst.CSTTransformer):
+    """Leaves empty lines between parentheses empty, which would be indented with the lines around them."""
+
+    def leave_EmptyLine(self, original_node: cst.EmptyLine, updated_node: cst.EmptyLine) -> cst.EmptyLine:  # noqa: N802
+        is_blank = updated_node.comment is None and not updated_node.whitespace.value
+        return updated_node.with_changes(indent=False) if is_blank else updated_node
+
+
+_BLANK = re.compile(r"\n\r?\n")
 
 
 class _Ends(cst.CSTTransformer):

@@ -113,6 +113,13 @@ REWRITES = {
         RECEIVER,
         "x = (  # why\n  a + b\n)",
     ),
+    "empty lines stay empty": (
+        "if a:\n    x = f(\n        1,\n\n        2,\n    ).to(d)",
+        "f(1, 2).to(d)",
+        "{x}",
+        RECEIVER,
+        "if a:\n    x = f(\n        1,\n\n        2,\n    )",
+    ),
     "keyword": ("f(k=a + b)", "f(k=a + b)", "{x} * 2", argument("k"), "(a + b) * 2"),
     "all arguments": ("a.b(c, *d, e=f)", "a.b(c, *d, e=f)", "g(a, {x})", ARGUMENTS, "g(a, c, *d, e=f)"),
     "no arguments": ("a.b()", "a.b()", "g(a, {x})", ARGUMENTS, "g(a)"),
