@@ -77,12 +77,22 @@ def output(conversion: Conversion, draft: Draft) -> None:
     for call in said.folders:
         _make_any_time(draft, call)
     for bar in said.bars:
-        draft.add_keyword(bar, "disable", f"not {conversion.access.name(bar)}.is_local_main_process")
+        _hide(conversion, draft, bar)
     if said.logs:
         _silence(conversion, draft)
     _download(conversion, draft)
     _agree(conversion, draft, said)
     _report(conversion, draft, said)
+
+
+def _hide(conversion: Conversion, draft: Draft, bar: ast.Call) -> None:
+    """Show a bar on the first process of each machine, and there only where the user's flag allows it."""
+    elsewhere = f"not {conversion.access.name(bar)}.is_local_main_process"
+    flag = next((keyword.value for keyword in bar.keywords if keyword.arg == "disable"), None)
+    if flag is None:
+        draft.add_keyword(bar, "disable", elsewhere)
+    else:
+        draft.wrap(flag, f"{{it}} or {elsewhere}")
 
 
 def _agree(conversion: Conversion, draft: Draft, said: Speech) -> None:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.known.progress import BARS, RANGE_BARS
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.programs.marker import is_marked
 from migrate.programs.values.fronts import Fronts
 from migrate.programs.values.services import Services
+from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -218,10 +220,19 @@ class Outputs:
     # --- bars -------------------------------------------------------------------------------------------------------
 
     def is_bar(self, call: ast.Call) -> bool:
-        """`tqdm(...)`, that nobody has switched on or off."""
+        """`tqdm(...)`, that nobody has switched on or off, but a flag of the user."""
         if not self._facts.called(call) & (BARS | RANGE_BARS | output.MORE_BARS):
             return False
-        return not any(keyword.arg in ("disable", None) for keyword in call.keywords)
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        return None not in given and ("disable" not in given or self._is_flag(given["disable"]))
+
+    def _is_flag(self, test: ast.expr) -> bool:
+        """`args.quiet`, `not verbose`: the same on all processes, since nothing is called for it."""
+        test = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+        if not isinstance(test, (ast.Name, ast.Attribute)) or is_marked(test):
+            return False
+        given = self._facts.once(Sources).given(test).expressions
+        return not any(is_marked(each) or any(isinstance(n, ast.Call) for n in ast.walk(each)) for each in given)
 
     def is_counter(self, call: ast.Call) -> bool:
         """`tqdm(range(steps))` under no loop."""

@@ -128,6 +128,19 @@ def test_bars(changed, name):
     changed(imports="from tqdm import tqdm", target=target, over=BARS[name])
 
 
+@pytest.mark.parametrize("flag", ["quiet", "not quiet"])
+def test_a_bar_that_the_user_may_switch_off(changed, flag):
+    hidden = f"{flag} or not accelerator.is_local_main_process"
+    bars = (f"tqdm(loader, disable={flag})", f"tqdm(loader, disable={hidden})")
+    changed(imports="from tqdm import tqdm", made="quiet = False", over=bars)
+
+
+@pytest.mark.parametrize("flag", ["True", "not is_first()", "None"])
+def test_a_bar_that_something_else_switches(unchanged, flag):
+    first = "def is_first():\n    return True\n"
+    unchanged(imports="from tqdm import tqdm", made=first, over=f"tqdm(loader, disable={flag})")
+
+
 BY_HAND = "bar = tqdm(total=len(loader){})"
 
 
