@@ -42,6 +42,8 @@ _OTHERS = {
 def obstacles(world: World, sums: Sums, dealing: Dealing) -> Iterator[Refusal]:
     """Why the modules cannot be made ready."""
     yield from _shares(world, dealing)
+    if not sums.has_loaders:
+        yield from _lost_shares(world)
     yield from dealing.obstacles()
     yield from sums.inside()
     yield from _with_gradients(world)
@@ -122,6 +124,17 @@ def _shares(world: World, dealing: Dealing) -> Iterator[Refusal]:
             if (by_hand and not names & distributed.SAMPLERS) or _is_data(world, node):
                 why = "the program shares its data out over the processes by hand, by rank"
                 yield Refusal(node, "MIG113", why, "let every process make all of the data, then run migrate again")
+
+
+def _lost_shares(world: World) -> Iterator[Refusal]:
+    """`if world_size > 1: files = files[rank::world_size]`, which nothing would do in place of the branch."""
+    for module in world.modules:
+        tree = world.facts.tree(module.tree)
+        for node in tree.nodes:
+            if isinstance(node, ast.Slice) and id(node) in world.dead:
+                if any(isinstance(part, ast.expr) and world.quantity(part) in RANKS for part in ast.walk(node)):
+                    why = "the program shares its data out over the processes by hand, and no DataLoader would do that"
+                    yield Refusal(node, "MIG113", why, "put the data into a DataLoader, then run migrate again")
 
 
 def _turns(world: World) -> Iterator[Refusal]:

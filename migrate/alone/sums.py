@@ -83,9 +83,14 @@ class Sums:
     @cached_property
     def stay(self) -> bool:
         """Whether each process computes something of its own: no loader deals the data out, and its rank counts."""
+        return not self.has_loaders and any(map(self._counts, self._world.modules))
+
+    @cached_property
+    def has_loaders(self) -> bool:
+        """Whether the program makes a loader, which deals the data out."""
         facts, modules = self._world.facts, self._world.modules
-        mine = [use.node for use in facts.calls_anywhere if use.unit.module in modules]
-        return not any(Role.LOADER in roles(facts.values(call)) for call in mine) and any(map(self._counts, modules))
+        mine = (use.node for use in facts.calls_anywhere if use.unit.module in modules)
+        return any(Role.LOADER in roles(facts.values(call)) for call in mine)
 
     def _counts(self, module: Module) -> bool:
         """Whether a file computes with a rank: `rank * size`, `seed + rank`, `i % world_size != rank`."""
