@@ -63,8 +63,6 @@ def _is_on_device(conversion: Conversion, node: ast.expr, computed: frozenset[Ro
         return False
     if _comes_from_host(conversion.facts, node):
         return False
-    if isinstance(node, ast.Call) and any(only_cpu(conversion.facts, argument) for argument in node.args):
-        return False  # x.to("cpu")
     return any(_is_placed(conversion, value) for value in values)
 
 
@@ -77,6 +75,8 @@ def _comes_from_host(facts: Facts, node: ast.expr) -> bool:
         while isinstance(inner, (ast.Attribute, ast.Subscript, ast.Call)):
             if isinstance(inner, ast.Attribute) and inner.attr in _TO_HOST:
                 return True
+            if isinstance(inner, ast.Call) and any(only_cpu(facts, argument) for argument in inner.args):
+                return True  # x.to("cpu")
             inner = inner.func if isinstance(inner, ast.Call) else inner.value
         if isinstance(inner, ast.Name) and inner not in seen:
             seen.add(inner)

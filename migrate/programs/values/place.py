@@ -168,14 +168,25 @@ class Places:
 
     @cached_property
     def _joined(self) -> dict[tuple[int, str], Quantity]:
-        """`init_process_group(rank=x, world_size=y)`: what x and y are in that unit."""
-        return {
-            (id(use.unit), ast.unparse(keyword.value)): _JOINED[keyword.arg]
+        """`init_process_group(rank=x, world_size=y)`: what x and y are in that unit, and where it is given y."""
+        found: dict[tuple[int, str], Quantity] = {}
+        waiting = [
+            (keyword.value, _JOINED[keyword.arg])
             for use in self._facts.calls_anywhere
             if self._facts.called(use.node) & distributed.PROCESS_GROUPS
             for keyword in use.node.keywords
-            if keyword.arg in _JOINED and isinstance(keyword.value, (ast.Name, ast.Attribute))
-        }
+            if keyword.arg in _JOINED
+        ]
+        while waiting:
+            node, kind = waiting.pop()
+            unit = self._facts.unit(node)
+            if not isinstance(node, (ast.Name, ast.Attribute)) or (id(unit), ast.unparse(node)) in found:
+                continue
+            found[id(unit), ast.unparse(node)] = kind
+            if kind is Quantity.WORLD_SIZE and isinstance(unit, Function) and isinstance(node, ast.Name):
+                if node.id in unit.parameter_names:
+                    waiting += [(given, kind) for given in self._sources.argument(unit, node.id).expressions]
+        return found
 
     @cached_property
     def _spawned(self) -> dict[tuple[int, str], Quantity]:

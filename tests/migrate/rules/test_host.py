@@ -68,6 +68,8 @@ def test_a_comparison(changed):
 @pytest.mark.parametrize("move", ['.to("cpu")', '.to(torch.device("cpu"))', ".cpu()"])
 def test_what_is_brought_to_the_host_stays(unchanged, move):
     unchanged(step=f"rows = output.detach(){move}.numpy()")
+    unchanged(step=f"rows = output{move}.detach().numpy()")
+    unchanged(step=f"rows = output{move}\nshown = rows.detach().numpy()")
 
 
 def test_the_cpu_by_name_beside_the_device(changed):

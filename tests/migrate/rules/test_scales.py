@@ -207,6 +207,56 @@ def test_a_maximum_of_all_has_no_counterpart(refused_text):
     refused_text(source, "MIG113", "dist.all_reduce", ("no counterpart",))
 
 
+COUNTED = """
+import os
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+def setup(place, count):
+    os.environ["MASTER_ADDR"] = "localhost"
+    dist.init_process_group("nccl", rank=place, world_size=count)
+
+
+def main(rank, several):
+    setup(rank, several)
+    data = TensorDataset(torch.ones(64, 4), torch.ones(64, 1))
+    loader = DataLoader(data, batch_size=8, sampler=DistributedSampler(data, several, rank))
+    model = DDP(nn.Linear(4, 1).to(rank), device_ids=[rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(x.to(rank)), y.to(rank))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    mean = torch.tensor(losses).mean().to(rank)
+    dist.all_reduce(mean, op=dist.ReduceOp.SUM)
+    mean = mean / several
+    print(mean.item())
+
+
+if __name__ == "__main__":
+    world_size = 2
+    mp.spawn(main, args=(world_size,), nprocs=world_size)
+"""
+
+
+def test_a_number_of_processes_that_is_written_out_is_known_by_the_group_that_is_told_it(convert_text):
+    _, text = convert_text(COUNTED)
+
+    assert "losses = accelerator.gather_for_metrics(losses)" in text
+    assert "mean / " not in text
+    assert "world_size" not in text
+    assert "several" not in text
+
+
 LOST = "steps //= world_size"
 REFUSED = {
     "in a branch inside of it": (f"if args.distributed:\n        if steps > 2:\n            {LOST}", LOST),
