@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Function
 from migrate.programs.reach.reached import reached
 
@@ -35,7 +35,13 @@ def _found(facts: Facts) -> frozenset[Function]:
 
 
 def _is_method(facts: Facts, unit: object) -> bool:
-    return isinstance(unit, Function) and unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & _MODELS)
+    """Whether a function is a method of a model, or of a class that only models inherit from."""
+    if not isinstance(unit, Function) or unit.owner is None:
+        return False
+    if facts.roles_of_bases(unit.owner) & _MODELS:
+        return True
+    objects = roles(unit.parameters.get(unit.itself.arg, frozenset())) if unit.itself is not None else set()
+    return bool(objects) and objects <= _MODELS
 
 
 def _leading(facts: Facts, waiting: set[object]) -> set[Function]:
