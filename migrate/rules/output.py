@@ -143,6 +143,11 @@ _LEFT = (
         "let the others write nowhere: open(path if accelerator.is_main_process else os.devnull, ...)",
     ),
     (
+        "inside",
+        "every process writes this, in an expression that does more",
+        "write in a statement of its own; then run migrate again",
+    ),
+    (
         "mixed",
         "this writes, and it runs the model, which all processes must do together",
         "compute first, under a name, and write in a statement of its own; then run migrate again",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
 from migrate.programs.metrics.chance import is_draw
 
@@ -75,6 +76,25 @@ class Effects:
                     if id(target) not in seen and self.changes(target, seen | {id(unit)}, own=inner):
                         return True
         return False
+
+    def moves(self, node: ast.expr) -> bool:
+        """Whether what is computed moves the random stream on, or changes something that others see."""
+        return any(
+            isinstance(inner, ast.Call)
+            and (is_draw(self._facts, inner) or any(self.changes(t, frozenset()) for t in self._facts.targets(inner)))
+            for inner in walk(node)
+        )
+
+    def sets(self, node: ast.expr) -> bool:
+        """Whether an expression also sets a name, waits, or takes something out of what others go on with."""
+        return any(
+            isinstance(inner, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
+            or (isinstance(inner, ast.Call) and (self._is_mutator(inner, set()) or self._takes(inner)))
+            for inner in walk(node)
+        )
+
+    def _takes(self, call: ast.Call) -> bool:
+        return "builtins.next" in self._facts.called(call)
 
     def _handed(self, call: ast.Call) -> Iterator[Function]:
         """The functions that a call is handed and runs: `net.apply(init_weights)`."""

@@ -36,6 +36,22 @@ def keeps(conversion: Conversion, statement: ast.If) -> bool:
     return is_main(statement.test) and statement not in dissolved(conversion)
 
 
+def is_left_to_main(conversion: Conversion, node: ast.AST) -> bool:
+    """Whether something stands in a branch on the main process that stays, or behind `is_main_process and`."""
+    tree = conversion.facts.tree(node)
+    inner = node
+    for above in tree.up(node):
+        if isinstance(above, ast.If) and keeps(conversion, above) and tree.in_block(node, above.body) is not None:
+            return True
+        if isinstance(above, ast.BoolOp) and isinstance(above.op, ast.And) and inner in above.values:
+            if any(map(is_main, above.values[: above.values.index(inner)])):
+                return True
+        elif isinstance(above, ast.IfExp) and inner is above.body and is_main(above.test):
+            return True
+        inner = above
+    return False
+
+
 def in_kept(conversion: Conversion) -> set[int]:
     """The nodes (by `id`) of the branches that stay the main process's alone."""
     kept = (guard for guard in guards(conversion) if keeps(conversion, guard))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.syntax import FUNCTIONS, blocks
 from migrate.analysis.units import Class, Function, Module
+from migrate.programs.output.asides import done
 from migrate.programs.output.folders import if_missing, may_be_there, only_folder, path_of
 from migrate.programs.output.guards import is_asked, keeps
 from migrate.programs.output.muted import is_muted, only_prints
@@ -35,6 +36,7 @@ class Speech:
     guarded: list[list[ast.stmt]] = field(default_factory=list)  # neighbours that do nothing but write
     mixed: list[ast.stmt] = field(default_factory=list)  # write, and run what all processes must enter
     diverted: list[ast.expr] = field(default_factory=list)  # paths of files: the others open the null device
+    inside: list[ast.Call] = field(default_factory=list)  # what expressions write that do more
     opened: list[ast.Call] = field(default_factory=list)  # files that stay open for writing, and cannot be diverted
     optional: list[ast.Call] = field(default_factory=list)  # writers that are None on the others
     switched: list[ast.Call] = field(default_factory=list)  # runs of services, switched off on the others
@@ -91,6 +93,7 @@ def speech(conversion: Conversion) -> Speech:
     said.told = told_files(conversion.facts, conversion.program)
     _find_single(conversion, voice, said)
     _find_prints(conversion, voice, said)
+    _find_written(conversion, voice, said)
     _find_bars(conversion, voice, said)
     _find_commands(conversion, voice, said)
     return said
@@ -187,6 +190,23 @@ def _find_prints(conversion: Conversion, voice: Voice, said: Speech) -> None:
             said.prints.append(use.node)
         elif statement not in said.early:
             said.early.append(statement)
+
+
+def _find_written(conversion: Conversion, voice: Voice, said: Speech) -> None:
+    """What is written inside of other expressions, and no guard stands around: `epoch and torch.save(state, path)`."""
+    covered = said.covered | {id(call) for call in said.saves}
+    for use in conversion.speaking_uses:
+        tree = conversion.facts.tree(use.node)
+        statement = tree.statement(use.node)
+        is_alone = tree.parents[use.node] is statement and isinstance(statement, ast.Expr)
+        is_inner = id(use.node) not in covered and not is_alone and not voice.is_left_to_one(use.node)
+        if not is_inner or voice.is_written_elsewhere(use.unit) or statement in said.mixed:
+            continue
+        is_made = use.node in done(statement) and voice.outputs.writes(use.node) and voice.needs_guard(use.node)
+        if voice.is_plain_save(use.node) and _is_reached(conversion, use.node):
+            said.saves.append(use.node)
+        elif is_made and _is_reached(conversion, use.node):
+            said.inside.append(use.node)
 
 
 def _listen_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Function) -> None:

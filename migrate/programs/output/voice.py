@@ -12,11 +12,11 @@ from migrate.analysis.syntax import FUNCTIONS, own_nodes, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import is_marked
-from migrate.programs.metrics.chance import is_draw
+from migrate.programs.output.asides import asked, done
 from migrate.programs.output.effects import Effects
 from migrate.programs.output.figures import Figures
 from migrate.programs.output.folders import may_be_there
-from migrate.programs.output.guards import keeps
+from migrate.programs.output.guards import is_left_to_main
 from migrate.programs.output.own_files import OwnFiles
 from migrate.programs.output.writers import Form, Writers
 from migrate.programs.processes.branches import Branches, Side
@@ -50,20 +50,24 @@ class Voice:
 
     def is_print(self, statement: ast.stmt) -> bool:
         """`print(...)` as a statement, by that name."""
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        return isinstance(call, ast.Call) and self._is_plain_print(call)
+
+    def _is_plain_print(self, call: ast.Call) -> bool:
         return (
-            isinstance(statement, ast.Expr)
-            and isinstance(statement.value, ast.Call)
-            and isinstance(statement.value.func, ast.Name)
-            and self._facts.called(statement.value) == {output.PRINT}
-            and not self.outputs.writes(statement.value)
-            and not self.own.is_own(statement.value)
+            isinstance(call.func, ast.Name)
+            and self._facts.called(call) == {output.PRINT}
+            and not self.outputs.writes(call)
+            and not self.own.is_own(call)
         )
 
     def is_save(self, statement: ast.stmt) -> bool:
         """`torch.save(object, path)` as a statement, without options."""
-        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-            return False
-        call = statement.value
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        return isinstance(call, ast.Call) and self.is_plain_save(call)
+
+    def is_plain_save(self, call: ast.Call) -> bool:
+        """The same, wherever it stands."""
         if self.outputs.is_in_memory(call) or self.own.is_own(call):
             return False
         if output.SAVE not in self._facts.called(call) or any(isinstance(a, ast.Starred) for a in call.args):
@@ -91,9 +95,9 @@ class Voice:
 
     def _outputs(self, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.Expr):
-            return isinstance(statement.value, ast.Call) and (
-                self.is_print(statement) or self._is_writing(statement.value)
-            )
+            calls = done(statement)
+            does_write = bool(calls) and all(self._is_plain_print(call) or self._is_writing(call) for call in calls)
+            return does_write and not any(map(self._does_more, asked(statement)))
         if isinstance(statement, ast.If):
             return self._body_outputs(statement.body) and (not statement.orelse or self._body_outputs(statement.orelse))
         if isinstance(statement, (ast.For, ast.While)):
@@ -128,7 +132,9 @@ class Voice:
         """Whether a statement only sets names that nobody but these others reads, and changes nothing else."""
         if not isinstance(statement, ast.Assign):
             return False
-        if not all(isinstance(t, (ast.Name, ast.Tuple)) for t in statement.targets) or self._has_effects(statement):
+        if not all(isinstance(t, (ast.Name, ast.Tuple)) for t in statement.targets):
+            return False
+        if self.effects.moves(statement.value):
             return False
         names = writes(statement)
         function = self._facts.tree(statement).function(statement)
@@ -139,27 +145,24 @@ class Voice:
             for n in walk(function)
         )
 
-    def _has_effects(self, statement: ast.Assign) -> bool:
-        """Whether what is computed moves the random stream on, or changes something that others see."""
-        return any(
-            isinstance(node, ast.Call)
-            and (
-                is_draw(self._facts, node)
-                or any(self.effects.changes(t, frozenset()) for t in self._facts.targets(node))
-            )
-            for node in walk(statement.value)
-        )
+    def _does_more(self, node: ast.expr) -> bool:
+        """Whether what an expression asks for on its way does something that all processes must do."""
+        is_loader = bool(self._facts.loaders(self._facts.values(node)))
+        return is_loader or is_marked(node) or self.effects.moves(node) or self.effects.sets(node)
 
     def _needs_guard(self, statement: ast.stmt) -> bool:
         """Whether there is more in it than prints and plain saves, which have forms of their own."""
         if isinstance(statement, ast.Expr):
-            call = statement.value
-            into_file = isinstance(call, ast.Call) and self.outputs.is_to_file(call) and not self._opens_itself(call)
-            return not into_file and not self.is_print(statement) and not self.is_save(statement)
+            return any(map(self.needs_guard, done(statement)))
         inner = [s for s in walk(statement) if isinstance(s, ast.stmt) and s is not statement]
         return isinstance(statement, (ast.Assign, ast.With)) or any(
             isinstance(s, (ast.Expr, ast.With)) and self._needs_guard(s) for s in inner
         )
+
+    def needs_guard(self, call: ast.Call) -> bool:
+        """Whether a call that writes has no form of its own for one process."""
+        into_file = self.outputs.is_to_file(call) and not self._opens_itself(call)
+        return not into_file and not self._is_plain_print(call) and not self.is_plain_save(call)
 
     def _opens_itself(self, call: ast.Call) -> bool:
         """`open(path, "w").write(text)`."""
@@ -253,13 +256,7 @@ class Voice:
 
     def is_left_to_one(self, made: ast.AST | None) -> bool:
         """Whether something stands in a branch on the main process that stays."""
-        if made is None:
-            return False
-        above = (node for node in self._facts.tree(made).up(made) if isinstance(node, ast.If))
-        return any(
-            keeps(self.conversion, node) and self._facts.tree(made).in_block(made, node.body) is not None
-            for node in above
-        )
+        return made is not None and is_left_to_main(self.conversion, made)
 
     def _is_guarded(self, made: ast.AST | None) -> bool:
         """Whether only the main process makes a writer."""

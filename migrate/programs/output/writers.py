@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import Tree
 from migrate.analysis.units import Class, Function
+from migrate.programs.output.asides import done
 
 if TYPE_CHECKING:
     from migrate.analysis.roles import Values
@@ -97,16 +98,16 @@ class Writers:
 
     def _is_written_to(self, statement: ast.stmt, node: ast.expr) -> bool:
         """`writer.add_scalar(...)` as a statement of a function that can see the accelerator, or is called guarded."""
-        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-            return self._is_in_spoken(node)
-        func: ast.expr = statement.value.func
-        while isinstance(func, (ast.Attribute, ast.Call)) and func is not node:
-            func = func.value if isinstance(func, ast.Attribute) else func.func
-        on_it = func is node and statement.value.func is not node
-        if on_it and self._voice.is_collective(statement):
+        on_it = any(_is_called_on(call, node) for call in done(statement))
+        if on_it and (self._voice.is_collective(statement) or not self._is_whole(statement)):
             return False
         unit = self._facts.unit(statement)
         return (on_it and self._voice.can_speak(unit)) or self._is_in_spoken(node)
+
+    def _is_whole(self, statement: ast.stmt) -> bool:
+        """Whether a statement is one call, or only writes: a guard stands around it."""
+        is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+        return is_call or self._voice.only_outputs(statement)
 
     def _is_in_spoken(self, node: ast.expr) -> bool:
         """Whether only the main process comes to a node: its function is called under a guard."""
@@ -126,6 +127,14 @@ class Writers:
             return all(isinstance(op, _TESTS) for op in above.ops)
         test = getattr(above, "test", None)
         return isinstance(above, ast.If) and test is node and not self._voice.is_collective(above)
+
+
+def _is_called_on(call: ast.Call, node: ast.expr) -> bool:
+    """Whether a call asks an object for something: `writer.add_scalar(...)`, `run.config.update(...)`."""
+    func: ast.expr = call.func
+    while isinstance(func, (ast.Attribute, ast.Call)) and func is not node:
+        func = func.value if isinstance(func, ast.Attribute) else func.func
+    return func is node and call.func is not node
 
 
 def _objects(values: Values) -> set[ast.AST]:
