@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import PLACE, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function
+from migrate.programs.metrics.feeding import fed
 from migrate.programs.metrics.ground import DEEPEST
-from migrate.programs.metrics.joins import fed
 from migrate.programs.values.accumulators import is_own
 from migrate.programs.values.kept import FILLING, filled, place_of
 from migrate.programs.values.scalars import Scalar, Scalars

@@ -11,11 +11,10 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role
 from migrate.analysis.syntax import reads, same, walk
-from migrate.analysis.units import Class, Function
-from migrate.programs.values.accumulators import is_own
-from migrate.programs.values.kept import place_of
+from migrate.analysis.units import Function
+from migrate.programs.metrics.feeding import GROWING, classes, fed, receiver
+from migrate.programs.values.asides import done
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -39,9 +38,9 @@ class Join:
 def joins(facts: Facts, meters: Meters, loop: LoopFact) -> Iterator[Join]:
     """The meters that can be joined after a training loop and are read there."""
     for target, calls in fed(facts, loop, loop.node).items():
-        if any(isinstance(call.func, ast.Attribute) and not _is(call.func.value, target) for call in calls):
+        if not all(_is(receiver(facts, call), target) for call in calls):
             continue
-        found = {meters.classes.get(cls) for call in calls for cls in _classes(facts, call)}
+        found = {meters.classes.get(cls) for call in calls for cls in classes(facts, call)}
         meter = found.pop() if len(found) == 1 else None
         anchor = _set_up_before(facts, loop, target, meter) if meter is not None else None
         if meter is None or anchor is None:
@@ -57,62 +56,14 @@ def joins(facts: Facts, meters: Meters, loop: LoopFact) -> Iterator[Join]:
             continue
         if sums and derived is not None and _is_read_after(facts, reading, anchor, target) and not is_read_early:
             if not any(_resets(facts, n, meter) for n in inside):
-                yield Join(target, anchor, sums, derived, bool(inside))
+                is_asked = any(call not in done(facts.tree(call).statement(call)) for call in calls)
+                yield Join(target, anchor, sums, derived, bool(inside) or is_asked)
 
 
 def apart(facts: Facts, loop: LoopFact, joined: Collection[Join]) -> dict[str, ast.Call]:
     """The objects that a training loop feeds and that stay one process's own, with the first call that feeds each."""
     targets = {join.target for join in joined}
     return {target: calls[0] for target, calls in fed(facts, loop, loop.node).items() if target not in targets}
-
-
-def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]]:
-    """The objects of the project that keep what code of a loop gives them of its batches, as they are written in it.
-
-    Of `meters[key]` only `meters` is known.
-    """
-    found: dict[str, list[ast.Call]] = {}
-    for node in walk(root):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            continue
-        receiver = node.func.value
-        is_named = isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(receiver) != "self"
-        if is_named and any(_classes(facts, node)) and any(map(_changes, facts.targets(node))):
-            if any(_holds_own(facts, loop, given) for given in (*node.args, *(k.value for k in node.keywords))):
-                found.setdefault(min(place_of(receiver), default=ast.unparse(receiver)), []).append(node)
-    return found
-
-
-def _holds_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
-    """Whether an argument, or a part of a list or dictionary that is written there, is of the process's own batches."""
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return any(_holds_own(facts, loop, part) for part in node.elts)
-    if isinstance(node, ast.Dict):
-        return any(_holds_own(facts, loop, part) for part in node.values)
-    return is_own(facts, loop, node)
-
-
-def _classes(facts: Facts, call: ast.Call) -> Iterator[Class]:
-    for value in facts.receiver(call):
-        if value.role is Role.INSTANCE and isinstance(value.unit, Class):
-            yield value.unit
-
-
-def _changes(method: Function) -> bool:
-    """Whether a method changes its object, or what that holds."""
-    own = method.positional[0].arg if method.positional else ""
-    for node in walk(method.node):
-        kept: list[ast.expr] = []
-        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
-            kept = node.targets if isinstance(node, ast.Assign) else [node.target]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING:
-            kept = [node.func.value]
-        if any(own in reads(target) and not isinstance(target, ast.Name) for target in kept):
-            return True
-    return False
-
-
-_GROWING = frozenset({"append", "extend", "add", "update"})
 
 
 def _set_up_before(facts: Facts, loop: LoopFact, target: str, meter: Meter) -> ast.stmt | None:
@@ -205,9 +156,11 @@ def _resets(facts: Facts, node: ast.expr, meter: Meter) -> bool:
 
 
 def _called(facts: Facts, node: ast.expr) -> str:
-    """The method that is called on a node; empty: none."""
+    """The method that is called on a node, or by calling it; empty: none."""
     parents = facts.tree(node).parents
     above = parents[node]
+    if isinstance(above, ast.Call) and above.func is node:
+        return "__call__"
     is_call = isinstance(above, ast.Attribute) and isinstance(parents[above], ast.Call) and parents[above].func is above  # type: ignore[attr-defined]
     return above.attr if is_call and isinstance(above, ast.Attribute) else ""
 
@@ -253,7 +206,7 @@ def _grows_otherwise(node: ast.AST, sums: frozenset[str]) -> bool:
         return any(isinstance(target, ast.Attribute) and target.attr in sums for target in node.targets)
     if isinstance(node, ast.AugAssign):
         return isinstance(node.target, ast.Attribute) and node.target.attr in sums
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
         return isinstance(node.func.value, ast.Attribute) and node.func.value.attr in sums
     return False
 

@@ -13,8 +13,9 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import reads, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.metrics.averages import Averages, Averaging
+from migrate.programs.metrics.feeding import fed
 from migrate.programs.metrics.joining import joined_below
-from migrate.programs.metrics.joins import apart, fed
+from migrate.programs.metrics.joins import apart
 from migrate.programs.metrics.trail import Trail
 from migrate.programs.training.phases import evaluating
 from migrate.programs.values.accumulators import appended, is_own, statements_after
@@ -46,6 +47,7 @@ def left_over(
     new: set[str] = set()
     for statement in statements_after(facts, loop.node):
         if isinstance(statement, (ast.For, ast.While)):
+            read |= reads(statement.iter if isinstance(statement, ast.For) else statement.test) - new
             new |= writes(statement)  # another loop sets its own names before it reads them
             continue
         read |= reads(statement) - writes(statement) - new

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.syntax import FUNCTIONS, blocks
 from migrate.analysis.units import Class, Function, Module
-from migrate.programs.output.asides import done
 from migrate.programs.output.folders import if_missing, may_be_there, only_folder, path_of
 from migrate.programs.output.guards import is_asked, keeps
 from migrate.programs.output.muted import is_muted, only_prints
@@ -17,6 +16,7 @@ from migrate.programs.output.surroundings import Outside, surroundings
 from migrate.programs.output.voice import Voice
 from migrate.programs.output.writers import Form
 from migrate.programs.processes.films import put_around, told_files
+from migrate.programs.values.asides import done
 from migrate.programs.values.names import is_made_up
 
 if TYPE_CHECKING:

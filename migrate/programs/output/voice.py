@@ -12,7 +12,6 @@ from migrate.analysis.syntax import FUNCTIONS, own_nodes, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import is_marked
-from migrate.programs.output.asides import asked, done
 from migrate.programs.output.effects import Effects
 from migrate.programs.output.figures import Figures
 from migrate.programs.output.folders import may_be_there
@@ -21,6 +20,7 @@ from migrate.programs.output.own_files import OwnFiles
 from migrate.programs.output.writers import Form, Writers
 from migrate.programs.processes.branches import Branches, Side
 from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.values.asides import asked, done
 from migrate.programs.values.fetches import is_download, own_class
 from migrate.programs.values.outputs import Outputs
 

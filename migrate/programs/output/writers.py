@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import Tree
 from migrate.analysis.units import Class, Function
-from migrate.programs.output.asides import done
+from migrate.programs.values.asides import done
 
 if TYPE_CHECKING:
     from migrate.analysis.roles import Values

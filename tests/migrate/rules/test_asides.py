@@ -1,4 +1,4 @@
-"""What is written in an expression that stands by itself: `migrate/programs/output/asides.py`."""
+"""What is written in an expression that stands by itself: `migrate/programs/values/asides.py`."""
 
 import pytest
 

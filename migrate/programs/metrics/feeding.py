@@ -1,0 +1,118 @@
+"""Objects of the project that a training loop feeds with its results: `losses.update(loss)`, `metric(output, y)`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role
+from migrate.analysis.syntax import reads, walk
+from migrate.analysis.units import Class
+from migrate.programs.metrics.meters import meter_of
+from migrate.programs.values.accumulators import is_own
+from migrate.programs.values.asides import done
+from migrate.programs.values.kept import place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Function
+    from migrate.programs.loops import LoopFact
+
+GROWING = frozenset({"append", "extend", "add", "update"})
+
+
+def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]]:
+    """The objects of the project that keep what code of a loop gives them of its batches, as they are written in it.
+
+    Of `meters[key]`, and of `for meter in meters:`, only `meters` is known.
+    """
+    found: dict[str, list[ast.Call]] = {}
+    for node in walk(root):
+        if not isinstance(node, ast.Call) or not _is_feeding(facts, node):
+            continue
+        if any(_holds_own(facts, loop, given) for given in (*node.args, *(k.value for k in node.keywords))):
+            found.setdefault(_place(facts, receiver(facts, node)), []).append(node)
+    return found
+
+
+def receiver(facts: Facts, call: ast.Call) -> ast.expr:
+    """The object whose method is called, or that is called itself."""
+    is_called = any(value.role is Role.INSTANCE for value in facts.values(call.func))
+    return call.func.value if isinstance(call.func, ast.Attribute) and not is_called else call.func
+
+
+def classes(facts: Facts, call: ast.Call) -> Iterator[Class]:
+    """The classes of the project that such an object may be of."""
+    for value in facts.values(receiver(facts, call)):
+        if value.role is Role.INSTANCE and isinstance(value.unit, Class):
+            yield value.unit
+
+
+def _is_feeding(facts: Facts, call: ast.Call) -> bool:
+    of = receiver(facts, call)
+    is_named = isinstance(of, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(of) != "self"
+    if not is_named or not any(classes(facts, call)) or not any(map(_changes, facts.targets(call))):
+        return False
+    return of is not call.func or _is_fed_by_call(facts, call)
+
+
+def _is_fed_by_call(facts: Facts, call: ast.Call) -> bool:
+    """`metric(output, y)`: what is called for its result may keep something else, as a loss does that counts steps."""
+    is_done = call in done(facts.tree(call).statement(call))
+    return is_done or all(meter_of(cls) is not None for cls in classes(facts, call))
+
+
+def _place(facts: Facts, node: ast.expr) -> str:
+    """The name of an object, or of what a loop or comprehension around takes it from."""
+    if isinstance(node, ast.Name) and (over := _over(facts, node, node.id)) is not None:
+        node = _holder(over.iter, over.target, node.id) or node
+    return min(place_of(node), default=ast.unparse(node))
+
+
+def _over(facts: Facts, node: ast.AST, name: str) -> ast.For | ast.comprehension | None:
+    """The innermost loop around a node, or part of a comprehension, that sets a name."""
+    for above in facts.tree(node).up(node):
+        parts = [above] if isinstance(above, ast.For) else getattr(above, "generators", [])
+        for part in parts:
+            if any(isinstance(inner, ast.Name) and inner.id == name for inner in walk(part.target)):
+                return part
+    return None
+
+
+def _holder(over: ast.expr, target: ast.expr, name: str) -> ast.expr | None:
+    """What holds what a loop goes through under a name: `metrics`, `meters.values()`, `zip(names, metrics)`."""
+    if isinstance(over, (ast.Name, ast.Attribute, ast.Subscript)):
+        return over
+    if not isinstance(over, ast.Call):
+        return None
+    if isinstance(over.func, ast.Attribute):
+        return over.func.value if over.func.attr in ("values", "items") else None
+    at = len(over.args) - 1
+    if isinstance(target, ast.Tuple) and len(target.elts) == len(over.args):  # of `zip`
+        at = next((i for i, each in enumerate(target.elts) if isinstance(each, ast.Name) and each.id == name), at)
+    return over.args[at] if over.args and isinstance(over.args[at], (ast.Name, ast.Attribute)) else None
+
+
+def _holds_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
+    """Whether an argument, or a part of a list or dictionary that is written there, is of the process's own batches."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return any(_holds_own(facts, loop, part) for part in node.elts)
+    if isinstance(node, ast.Dict):
+        return any(_holds_own(facts, loop, part) for part in node.values)
+    return is_own(facts, loop, node)
+
+
+def _changes(method: Function) -> bool:
+    """Whether a method changes its object, or what that holds."""
+    own = method.positional[0].arg if method.positional else ""
+    for node in walk(method.node):
+        kept: list[ast.expr] = []
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            kept = node.targets if isinstance(node, ast.Assign) else [node.target]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
+            kept = [node.func.value]
+        if any(own in reads(target) and not isinstance(target, ast.Name) for target in kept):
+            return True
+    return False

@@ -1,0 +1,128 @@
+"""Objects that a training loop feeds by calling them, or that it takes out of a list: `metrics/feeding.py`."""
+
+import pytest
+
+from migrate.options import Options
+from migrate.pipeline import run_text
+from migrate.report.model import Kind
+
+METER = """\
+class Accuracy:
+    def __init__(self):
+        self.right = 0
+        self.seen = 0
+    def __call__(self, output, y):
+        self.right += (output > y).sum().item()
+        self.seen += y.size(0)
+        return self.right / self.seen
+    def value(self):
+        return self.right / self.seen
+"""
+#: What is set to anything is no sum that can be joined.
+BEGIN = """\
+    def begin(self, right):
+        self.right = right
+"""
+LOSS = """\
+class Error:
+    def __init__(self):
+        self.steps = 0
+        self.last = None
+    def __call__(self, output, y):
+        self.steps += 1
+        self.last = output - y
+        return (output - y).pow(2).mean()
+"""
+
+
+def notes(report):
+    return [finding.message for finding in report.of(Kind.NOTE) if finding.code == "MIG114"]
+
+
+FED = {
+    "one that may begin with any number": (
+        "metric = Accuracy()",
+        "metric(output, y)",
+        "print(metric.value())",
+        "metric",
+    ),
+    "of a list": (
+        "metrics = [Accuracy(), Accuracy()]",
+        "for metric in metrics:\n    metric(output, y)",
+        "for metric in metrics:\n    print(metric.value())",
+        "metrics",
+    ),
+    "of a list, with its number": (
+        "metrics = [Accuracy(), Accuracy()]",
+        "for i, metric in enumerate(metrics):\n    metric(output, y)",
+        "print([metric.value() for metric in metrics])",
+        "metrics",
+    ),
+    "beside names": (
+        "names, metrics = ['a', 'b'], [Accuracy(), Accuracy()]",
+        "for metric, name in zip(metrics, names):\n    metric(output, y)",
+        "print([metric.value() for metric in metrics])",
+        "metrics",
+    ),
+    "of a dictionary": (
+        "metrics = {'a': Accuracy(), 'b': Accuracy()}",
+        "for metric in metrics.values():\n    metric(output, y)",
+        "print(metrics['a'].value())",
+        "metrics",
+    ),
+    "of a dictionary, with its key": (
+        "metrics = {'a': Accuracy(), 'b': Accuracy()}",
+        "for key, metric in metrics.items():\n    metric(output, y)",
+        "print(metrics['a'].value())",
+        "metrics",
+    ),
+    "in a comprehension": (
+        "metrics = [Accuracy(), Accuracy()]",
+        "[metric(output, y) for metric in metrics]",
+        "print(metrics[0].value())",
+        "metrics",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FED)
+def test_what_counts_one_process_share_is_told(convert_text, programs, name):
+    made, step, end, told = FED[name]
+    report, result = convert_text(programs({"setup": METER + BEGIN, "made": made, "step": step, "end": end})[0])
+
+    assert "accelerator.prepare(" in result
+    assert f"while this loop runs, {told} shows one process's share of the data" in notes(report)
+    assert f"{told}, read after this loop, is of one process's share of the data" in notes(report)
+
+
+@pytest.mark.parametrize(("step", "is_shown"), [("metric(output, y)", False), ("print(metric(output, y))", True)])
+def test_a_meter_that_is_called_is_joined(convert_text, programs, step, is_shown):
+    holes = {"setup": METER, "start": "metric = Accuracy()", "step": step, "epoch": "print(metric.value())"}
+    report, result = convert_text(programs(holes)[0])
+
+    assert "    metric.right, metric.seen = accelerator.reduce((metric.right, metric.seen))\n" in result
+    assert notes(report) == ["while this loop runs, metric shows one process's share of the data"] * is_shown
+
+
+def test_what_is_decided_by_one_of_a_list_is_refused(refused, programs):
+    holes = {
+        "setup": METER,
+        "made": "metrics = [Accuracy(), Accuracy()]",
+        "step": "for metric in metrics:\n    metric(output, y)",
+        "epoch": "if metrics[0].value() > 0.9:\n    break",
+    }
+    refused("MIG122", "metrics[0].value()", ["metrics"], **holes)
+
+
+def test_a_loss_that_counts_its_steps_is_no_metric(convert_text, programs):
+    source = programs({"setup": LOSS, "end": "print(criterion.steps)"})[0]
+    report, _ = convert_text(source.replace("nn.MSELoss()", "Error()"))
+
+    assert not [message for message in notes(report) if "criterion" in message]
+
+
+def test_what_goes_through_a_list_of_one_process_own_says_so(programs):
+    source = programs({"made": "kept = []", "step": "kept.append(output)", "end": "for rows in kept:\n    print(rows)"})
+    report = run_text(source[0].encode(), "program.py", Options())
+
+    assert "kept, read after this loop, is of one process's share of the data" in notes(report)
