@@ -30,7 +30,7 @@ def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]
     """
     found: dict[str, list[ast.Call]] = {}
     for node in walk(root):
-        if not isinstance(node, ast.Call) or not _is_feeding(facts, node):
+        if not isinstance(node, ast.Call) or not _is_feeding(facts, loop, node):
             continue
         if any(_holds_own(facts, loop, given) for given in (*node.args, *(k.value for k in node.keywords))):
             found.setdefault(_place(facts, receiver(facts, node)), []).append(node)
@@ -50,16 +50,18 @@ def classes(facts: Facts, call: ast.Call) -> Iterator[Class]:
             yield value.unit
 
 
-def _is_feeding(facts: Facts, call: ast.Call) -> bool:
+def _is_feeding(facts: Facts, loop: LoopFact, call: ast.Call) -> bool:
     of = receiver(facts, call)
     is_named = isinstance(of, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(of) != "self"
     if not is_named or not any(classes(facts, call)) or not any(map(_changes, facts.targets(call))):
         return False
-    return of is not call.func or _is_fed_by_call(facts, call)
+    return of is not call.func or _is_fed_by_call(facts, loop, call)
 
 
-def _is_fed_by_call(facts: Facts, call: ast.Call) -> bool:
-    """`metric(output, y)`: what is called for its result may keep something else, as a loss does that counts steps."""
+def _is_fed_by_call(facts: Facts, loop: LoopFact, call: ast.Call) -> bool:
+    """`metric(output, y)`: what is called for its result, or to train, may keep something else, such as its steps."""
+    if {facts.unit(backward) for backward in loop.backwards} & set(facts.targets(call)):
+        return False
     is_done = call in done(facts.tree(call).statement(call))
     return is_done or all(meter_of(cls) is not None for cls in classes(facts, call))
 
@@ -112,7 +114,7 @@ def _changes(method: Function) -> bool:
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             kept = node.targets if isinstance(node, ast.Assign) else [node.target]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
-            kept = [node.func.value]
+            kept = [node.func.value] if node.args or node.keywords else []
         if any(own in reads(target) and not isinstance(target, ast.Name) for target in kept):
             return True
     return False

@@ -47,7 +47,7 @@ def left_over(
     new: set[str] = set()
     for statement in statements_after(facts, loop.node):
         if isinstance(statement, (ast.For, ast.While)):
-            read |= reads(statement.iter if isinstance(statement, ast.For) else statement.test) - new
+            read |= reads(statement) - writes(statement) - new
             new |= writes(statement)  # another loop sets its own names before it reads them
             continue
         read |= reads(statement) - writes(statement) - new

@@ -19,8 +19,9 @@ from migrate.analysis.syntax import LOOPS, reads, same, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.kept import divisors_of, is_place, is_read, sets
 from migrate.programs.values.lengths import measured
-from migrate.programs.values.numbers import is_foreign, is_number
+from migrate.programs.values.numbers import is_foreign, is_number, is_text
 from migrate.programs.values.scalars import Scalars
+from migrate.programs.values.together import together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,15 +61,24 @@ def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
 def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     """`losses = []` right before the loop, `losses.append(<number>)` in it, read after it and not in it.
 
-    A list that goes on over several loops would be joined in the order of the processes, not of time: it is left.
+    A list that goes on over several loops would be joined in the order of the processes, not of time: it is left. So
+    is one beside which code goes through another that is left.
     """
-    for name, added in appended(facts, loop).items():
-        is_mine = any(is_own(facts, loop, value) for value in added)
-        reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in walk(loop.node)) > len(added)
-        if not is_mine or reads_inside or not all(_are_numbers(facts, value) for value in added):
-            continue
-        if _set_up_before(facts, loop, name) is loop.node and _is_read(statements_after(facts, loop.node), name):
+    lists = {n: each for n, each in appended(facts, loop).items() if any(is_own(facts, loop, v) for v in each)}
+    later = statements_after(facts, loop.node)
+    found = [
+        name for name, added in lists.items() if _can_be_joined(facts, loop, name, added) and _is_read(later, name)
+    ]
+    left = together(facts, later, found, lists.keys() - set(found)) if found else set()
+    for name in found:
+        if name not in left:
             yield Accumulator(name, loop, loop.node, True, Joined.LIST, read_inside=False)
+
+
+def _can_be_joined(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
+    reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in walk(loop.node)) > len(added)
+    are_numbers = not reads_inside and all(_are_numbers(facts, value) for value in added)
+    return are_numbers and _set_up_before(facts, loop, name) is loop.node
 
 
 def _are_numbers(facts: Facts, node: ast.expr) -> bool:
@@ -172,7 +182,7 @@ def _grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
 
 def _holds_numbers(facts: Facts, added: ast.expr) -> bool:
     """Whether what is added comes of a batch, or of what nobody knows of one; text does not add up."""
-    if any(_is_text(facts, part) for part in _summands(added)):
+    if any(is_text(facts, part) for part in _summands(added)):
         return False
     if roles(facts.values(added)) & (FROM_LOADER | {Role.TENSOR}):
         return True
@@ -186,16 +196,6 @@ def _summands(node: ast.expr) -> Iterator[ast.expr]:
         yield from _summands(node.right)
     else:
         yield node
-
-
-def _is_text(facts: Facts, node: ast.expr) -> bool:
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str)
-    is_made = isinstance(node, ast.Call) and bool(facts.called(node) & _TEXTS)
-    return is_made or isinstance(node, ast.JoinedStr) or Role.TEXT in roles(facts.values(node))
-
-
-_TEXTS = frozenset({"builtins.str", "builtins.repr", "builtins.format"})
 
 
 def _is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
@@ -376,7 +376,7 @@ def _counted(facts: Facts, loop: ast.AST) -> Iterator[str]:
     """The names that go up by a number in a loop, which is not the batch's: `steps += 1`, `seen += batch_size`."""
     for node in walk(loop):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-            if not _holds_numbers(facts, node.value) and not _is_text(facts, node.value):
+            if not _holds_numbers(facts, node.value) and not is_text(facts, node.value):
                 yield ast.unparse(node.target)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
             if same(node.targets[0], node.value.left) and not _holds_numbers(facts, node.value.right):

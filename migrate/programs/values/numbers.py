@@ -23,6 +23,7 @@ _NUMBER_CALLS = frozenset({"builtins.float", "builtins.int", "builtins.len"})
 _LIKE_ARGUMENTS = frozenset(f"builtins.{name}" for name in "abs max min pow round sum".split())
 #: Libraries whose functions give no tensors.
 _WITHOUT_TENSORS = ("numpy.", "math.", "scipy.", "sklearn.", "statistics.")
+_TEXTS = frozenset({"builtins.str", "builtins.repr", "builtins.format"})
 _SIZES = frozenset({"shape", "size"})
 _TENSORS = FROM_LOADER | {Role.TENSOR}
 _DEEPEST = 6
@@ -75,6 +76,14 @@ def is_foreign(facts: Facts, node: ast.expr, depth: int = 4) -> bool:
         if any(is_foreign(facts, value, depth - 1) for value in given):
             return True
     return False
+
+
+def is_text(facts: Facts, node: ast.expr) -> bool:
+    """Whether an expression is text, which does not add up."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str)
+    is_made = isinstance(node, ast.Call) and bool(facts.called(node) & _TEXTS)
+    return is_made or isinstance(node, ast.JoinedStr) or Role.TEXT in roles(facts.values(node))
 
 
 def _is_other_library(facts: Facts, call: ast.Call) -> bool:

@@ -121,6 +121,28 @@ def test_a_loss_that_counts_its_steps_is_no_metric(convert_text, programs):
     assert not [message for message in notes(report) if "criterion" in message]
 
 
+STEP = """\
+class Step:
+    def __init__(self):
+        self.taken = 0
+    def __call__(self, loss, optimizer):
+        self.taken += 1
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_what_takes_the_whole_step_is_no_metric(convert_text, programs):
+    source = programs({"setup": STEP, "made": "step = Step()", "end": "print(step.taken)"})[0]
+    source = source.replace(
+        "        loss.backward()\n        optimizer.step()\nprint", "        step(loss, optimizer)\nprint"
+    )
+    report, result = convert_text(source)
+
+    assert "step(loss, optimizer, accelerator)" in result or "step(loss, optimizer)" in result
+    assert not notes(report)
+
+
 def test_what_goes_through_a_list_of_one_process_own_says_so(programs):
     source = programs({"made": "kept = []", "step": "kept.append(output)", "end": "for rows in kept:\n    print(rows)"})
     report = run_text(source[0].encode(), "program.py", Options())

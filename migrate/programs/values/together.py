@@ -1,0 +1,103 @@
+"""Lists that code goes through together: `zip(scores, labels)`, `roc_auc_score(torch.cat(labels), scores)`.
+
+Entry by entry they belong together: of all processes are all of them, or none.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.tensors import FOLDING_WITHOUT_DIM
+from migrate.analysis.syntax import blocks, children, own_expressions
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from migrate.analysis.facts import Facts
+
+_NOTHING: frozenset[str] = frozenset()
+_JOINING = (ast.Call, ast.BinOp, ast.Compare, ast.Subscript)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def together(facts: Facts, later: Sequence[ast.stmt], names: Collection[str], one: Collection[str]) -> set[str]:
+    """Of the names of lists, those that statements bring together with one of some others, or with what these meet."""
+    met = _Met(facts, {name: frozenset({name}) for name in (*names, *one)})
+    met.block(later)
+    found = set(one)
+    for _ in names:
+        found |= {name for group in (*met.groups, met.left) if group & found for name in group}
+    return found & set(names)
+
+
+@dataclass(slots=True)
+class _Met:
+    """What statements make of lists, by the names that hold something of their entries."""
+
+    facts: Facts
+    held: dict[str, frozenset[str]]
+    groups: list[frozenset[str]] = field(default_factory=list)
+    left: frozenset[str] = _NOTHING  # given back, or kept in objects: who takes one takes the others
+
+    def block(self, statements: Sequence[ast.stmt]) -> None:
+        for statement in statements:
+            self._statement(statement)
+            for inner in blocks(statement):
+                self.block(inner)
+
+    def _statement(self, statement: ast.stmt) -> None:
+        if isinstance(statement, ast.For):
+            self._set(statement.target, self._of(statement.iter))
+        elif isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                self._give(target, statement.value)
+        elif isinstance(statement, ast.AugAssign):
+            found = self._of(statement.target) | self._of(statement.value)
+            self.groups.append(found)
+            self._set(statement.target, found)
+        elif isinstance(statement, ast.Return) and statement.value is not None:
+            self.left |= self._of(statement.value)
+        else:
+            for part in own_expressions(statement):
+                self._of(part)
+
+    def _give(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            for to, given in [(to, self._of(given)) for to, given in zip(target.elts, value.elts, strict=True)]:
+                self._set(to, given)
+        else:
+            self._set(target, self._of(value))
+
+    def _set(self, target: ast.AST, given: frozenset[str]) -> None:
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self.held[node.id] = given
+            elif isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+                self.left |= given
+
+    def _of(self, node: ast.AST) -> frozenset[str]:
+        """The lists of whose entries an expression holds something."""
+        if isinstance(node, ast.Name):
+            return self.held.get(node.id, _NOTHING)
+        if isinstance(node, _COMPREHENSIONS):
+            for part in node.generators:
+                self._set(part.target, self._of(part.iter))
+        found = _NOTHING.union(*map(self._of, children(node)))
+        if isinstance(node, _JOINING) and not self._is_shown(node):
+            self.groups.append(found)
+        return _NOTHING if isinstance(node, ast.Call) and _folds(node) else found
+
+    def _is_shown(self, node: ast.AST) -> bool:
+        """`print(scores, labels)`: side by side on the screen."""
+        return isinstance(node, ast.Call) and "builtins.print" in self.facts.called(node)
+
+
+def _folds(call: ast.Call) -> bool:
+    """`np.mean(losses)`, `losses.mean()`: one number of all entries."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name in FOLDING_WITHOUT_DIM and len(call.args) < 2 and not call.keywords
+
+
+__all__ = ["together"]
