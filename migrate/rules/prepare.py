@@ -36,10 +36,8 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import is_docstring
 from migrate.analysis.units import Function
 from migrate.programs.prepare.apart import Group, apart
+from migrate.programs.prepare.by_gpus import Kind, by_gpus
 from migrate.programs.training.one_by_one import counted
-from migrate.programs.values.lengths import reached
-from migrate.programs.values.place import DEVICE_COUNTS
-from migrate.programs.values.sources import Sources
 from migrate.rules.layout import WIDTH, assignment, place
 from migrate.rules.rule import rule
 
@@ -66,7 +64,7 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
     for taken in counted(conversion):
         draft.wrap(taken.number, f"min({{it}}, len({ast.unparse(taken.loader)}))")
     _tell_workers(conversion, draft)
-    _tell_batches(conversion, draft)
+    _tell_numbers(conversion, draft)
     for loader in conversion.loaders:
         for need in [conversion.on_host[o] for o in loader.origins if o in conversion.on_host][:1]:
             draft.note(
@@ -88,20 +86,28 @@ def _tell_workers(conversion: Conversion, draft: Draft) -> None:
         )
 
 
-def _tell_batches(conversion: Conversion, draft: Draft) -> None:
-    """A batch that was cut up for all GPUs of a machine is now that of each process."""
-    facts = conversion.facts
-    made = {origin for loader in conversion.loaders for origin in loader.origins}
-    for call in sorted((node for node in made if isinstance(node, ast.Call)), key=lambda node: node.lineno):
-        given = [keyword.value for keyword in call.keywords if keyword.arg == "batch_size"]
-        for node in reached(facts, facts.once(Sources), [*call.args[1:2], *given]):
-            if isinstance(node, ast.Call) and facts.called(node) & DEVICE_COUNTS:
-                draft.note(
-                    call,
-                    f"the batch goes by {ast.unparse(node)}, all GPUs of the machine, and each process has one of them",
-                    "give it the size of a batch for one GPU",
-                )
-                return
+#: What is told of a number that goes by the GPUs of a machine, of which each process has one: what it is, what to do.
+_BY_GPUS = {
+    Kind.BATCH: (
+        "the batch goes by {count}, all GPUs of the machine, and each process has one of them",
+        "give it the size of a batch for one GPU",
+    ),
+    Kind.WORKERS: (
+        "each process starts as many workers as this says: their number goes by {count}, all GPUs of the machine",
+        "give it the number of workers for one GPU",
+    ),
+    Kind.RATE: (
+        "the learning rate goes by {count}, the GPUs of a machine, however many processes there are",
+        "let it go by accelerator.num_processes, or write it out",
+    ),
+}
+
+
+def _tell_numbers(conversion: Conversion, draft: Draft) -> None:
+    """A batch that was cut up for all GPUs of a machine is now that of each process; so it is with other numbers."""
+    for found in by_gpus(conversion):
+        why, way_out = _BY_GPUS[found.kind]
+        draft.note(found.call, why.format(count=ast.unparse(found.count)), way_out)
 
 
 def _prepare(conversion: Conversion, draft: Draft, stage: Stage) -> None:

@@ -354,7 +354,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 gpus = torch.cuda.device_count()
 device = torch.device("cuda" if gpus else "cpu")
-loader = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=BATCH)
+loader = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
 model = nn.Linear(2, 1).to(device)
 if gpus > 1:
     model = nn.DataParallel(model)
@@ -367,15 +367,42 @@ for (x,) in loader:
 """
 
 
-def test_a_batch_for_all_gpus_of_a_machine_is_told(convert_text, remark):
-    source = COUNTED.lstrip().replace("BATCH", "4 * max(1, gpus)")
+BY_GPUS = {
+    "a batch": ("batch_size=4", "batch_size=4 * max(1, gpus)", "loader =", "the batch goes by"),
+    "workers": ("batch_size=4", "4, num_workers=4 * max(1, gpus)", "loader =", "starts as many workers"),
+    "workers by their place": (
+        "batch_size=4",
+        "4, False, None, None, 4 * max(1, gpus)",
+        "loader =",
+        "starts as many workers",
+    ),
+    "a rate": ("lr=0.1", "lr=0.1 * max(1, gpus)", "optimizer =", "the learning rate goes by"),
+    "a rate by its place": ("lr=0.1", "0.1 * max(1, gpus)", "optimizer =", "the learning rate goes by"),
+    "a rate that is chosen": ("lr=0.1", "lr=0.2 if gpus > 1 else 0.1", "optimizer =", "the learning rate goes by"),
+    "a rate of a group": (
+        "model.parameters(), lr=0.1",
+        "[{'params': model.parameters(), 'lr': 0.1 * gpus}], lr=0.1",
+        "optimizer =",
+        "the learning rate goes by",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_GPUS)
+def test_a_number_that_goes_by_the_gpus_of_a_machine_is_told(convert_text, remark, name):
+    plain, counted, at, mention = BY_GPUS[name]
+    source = COUNTED.lstrip().replace(plain, counted)
     report, _ = convert_text(source)
 
-    remark(report, source, "MIG104", "loader = DataLoader", ["torch.cuda.device_count()", "each process"], Kind.NOTE)
+    assert counted in source
+    remark(report, source, "MIG104", at, [mention, "torch.cuda.device_count()"], Kind.NOTE)
 
 
-def test_a_batch_of_a_plain_size_is_not(convert_text):
-    report, _ = convert_text(COUNTED.lstrip().replace("BATCH", "4"))
+@pytest.mark.parametrize(
+    "counted", ["4", "4, num_workers=2 if gpus > 0 else 0", "4, num_workers=2, drop_last=gpus > 1"]
+)
+def test_a_number_that_does_not_go_by_them_is_not(convert_text, counted):
+    report, _ = convert_text(COUNTED.lstrip().replace("batch_size=4", counted))
 
     assert not [finding for finding in report.of(Kind.NOTE) if finding.code == "MIG104"]
 
