@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.alone.bars import is_only_shown
 from migrate.alone.calls import BROADCAST, GATHERS, REDUCTIONS, SAME
 from migrate.alone.world import RANKS
 from migrate.analysis.known import distributed
@@ -121,7 +122,8 @@ def _shares(world: World, dealing: Dealing) -> Iterator[Refusal]:
             names = world.facts.called(call) if isinstance(call, ast.Call) else set()
             made = roles(world.facts.values(call)) if isinstance(call, ast.Call) else set()
             by_hand = isinstance(parent, (ast.Slice, ast.Subscript)) or bool(made & {Role.DATASET, Role.SAMPLER})
-            if (by_hand and not names & distributed.SAMPLERS) or _is_data(world, node):
+            by_hand = by_hand and not names & distributed.SAMPLERS
+            if (by_hand or _is_data(world, node)) and not is_only_shown(world, node):
                 why = "the program shares its data out over the processes by hand, by rank"
                 yield Refusal(node, "MIG113", why, "let every process make all of the data, then run migrate again")
 

@@ -205,6 +205,20 @@ DRAWING = (
 )
 
 
+#: What is made of `torch.nn` without weights, and draws nothing when it is called, either.
+_PLAIN_LAYERS = frozenset(
+    """Identity Flatten Unflatten ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Sigmoid LogSigmoid Tanh Tanhshrink
+    Hardtanh Hardshrink Softshrink Hardsigmoid Hardswish Softplus Softsign Softmin Softmax Softmax2d LogSoftmax GLU
+    Threshold Upsample UpsamplingNearest2d UpsamplingBilinear2d PixelShuffle PixelUnshuffle ChannelShuffle Fold Unfold
+    CosineSimilarity PairwiseDistance Sequential ModuleList ModuleDict""".split()
+) | {
+    f"{kind}{dimensions}d"
+    for kind in """MaxPool AvgPool LPPool AdaptiveMaxPool AdaptiveAvgPool MaxUnpool ZeroPad ConstantPad ReflectionPad
+    ReplicationPad CircularPad""".split()
+    for dimensions in (1, 2, 3)
+}
+
+
 def draws_from(library: str, name: str) -> bool:
     """Whether a function draws from the stream of a library, or may."""
     return name.startswith(DRAWN[library]) and not name.startswith(_DESCRIBING)
@@ -213,4 +227,5 @@ def draws_from(library: str, name: str) -> bool:
 def draws(name: str) -> bool:
     """Whether a function of a library draws."""
     is_layer = name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
-    return name.startswith(DRAWING) or (is_layer and not name.endswith("Loss"))
+    is_plain = name.endswith("Loss") or name.rpartition(".")[2] in _PLAIN_LAYERS
+    return name.startswith(DRAWING) or (is_layer and not is_plain)

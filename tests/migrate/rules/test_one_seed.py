@@ -64,6 +64,33 @@ def test_refused_where_something_lasting_is_drawn_before(refused_text):
     refused_text(text, "MIG123", "noise = torch.rand", ["draws something here"])
 
 
+def drawn_above(line):
+    made = "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')"
+    body = source(made=made).partition("model =")
+    inside = "".join(f"    {line}\n" for line in (body[1] + body[2]).splitlines())
+    return f"{body[0]}{line}\ndef main():\n{inside}\nmain()\n"
+
+
+LAYERS = [
+    "nn.Tanh()",
+    "nn.AdaptiveAvgPool2d(1)",
+    "nn.Sequential(nn.ReLU(), nn.Flatten())",
+]
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layers_without_weights_draw_nothing(convert_text, layer):
+    _, result = convert_text(drawn_above(f"layer = {layer}"))
+
+    assert f"    {ALIKE}\n" in result
+
+
+@pytest.mark.parametrize("layer", ["nn.Linear(2, 2)", "nn.Sequential(nn.Tanh(), nn.Linear(2, 2))"])
+def test_layers_with_weights_do(refused_text, layer):
+    text = drawn_above(f"layer = {layer}").replace("optimizer.step()", "optimizer.step()\n        layer(torch.ones(2))")
+    refused_text(text, "MIG123", "layer =", ["draws something here"])
+
+
 AGENT = """
 import random
 import sys

@@ -2,6 +2,8 @@
 
 import pytest
 
+from migrate.report.model import Kind
+
 JOIN = 'torch.distributed.init_process_group("gloo")'
 RANK = f"{JOIN}\nrank = torch.distributed.get_rank()"
 WRAP = "model = nn.parallel.DistributedDataParallel(model)"
@@ -327,3 +329,80 @@ def test_processes_that_part_before_the_accelerator_are_left(programs, convert_t
 
     assert result == before
     assert any("processes part ways here" in each.message for each in report.findings if each.code == "MIG113")
+
+
+BARS_OF_DATA = """
+import torch
+import torch.distributed as dist
+from torch import nn, optim
+from torch.utils.data import DataLoader, Dataset
+from torch.utils.data.distributed import DistributedSampler
+from tqdm import tqdm
+
+
+class Rows(Dataset):
+    def __init__(self, count{parameter}):
+        self.rows = []
+        items = range(count)
+        {bar}
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return self.rows[i], self.rows[i][:1]
+
+
+dist.init_process_group("gloo")
+data = Rows(8{given})
+loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data))
+model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+FILL = "self.rows += [torch.ones(2) * i for i in items]"
+SHOWN = {
+    "an argument of a bar": "items = tqdm(items, disable=dist.get_rank() != 0)",
+    "a bar or none": "items = tqdm(items) if dist.get_rank() == 0 else items",
+    "none or a bar": "items = items if dist.get_rank() else tqdm(items)",
+    "a bar under a test": "if dist.get_rank() == 0:\n            print(count)\n            items = tqdm(items)",
+}
+DEALT = {
+    "items of its own": "items = items[dist.get_rank() :: 2]",
+    "a bar around a part": "items = tqdm(items[2:]) if dist.get_rank() == 0 else items",
+    "others on one process": "if dist.get_rank() == 0:\n            items = items[2:]",
+    "others on the others": (
+        "if dist.get_rank() == 0:\n            print(count)\n        else:\n            items = items[2:]"
+    ),
+}
+
+
+def rows(bar, **holes):
+    return BARS_OF_DATA.format(**({"parameter": "", "given": ""} | holes), bar=f"{bar}\n        {FILL}").lstrip()
+
+
+@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("is_handed", [False, True])
+def test_data_that_ask_for_the_rank_only_to_show_a_bar_are_not_said_to_be_shared_out(refused_text, name, is_handed):
+    text = rows(SHOWN[name])
+    if is_handed:
+        text = rows(SHOWN[name].replace("dist.get_rank()", "rank"), parameter=", rank", given=", dist.get_rank()")
+    refused_text(text, "MIG113", "def __init__", ["asks which process it runs in"])
+
+
+@pytest.mark.parametrize("name", DEALT)
+def test_data_that_go_by_the_rank_are_shared_out_by_hand(refused_text, name):
+    refused_text(rows(DEALT[name]), "MIG113", "dist.get_rank()", ["by hand"])
+
+
+def test_data_that_are_handed_the_rank_and_keep_it_are_shared_out_by_hand(convert_text):
+    bar = "items = tqdm(items, disable=rank != 0)\n        self.rank = rank"
+    report, _ = convert_text(rows(bar, parameter=", rank", given=", dist.get_rank()"))
+
+    assert {finding.message for finding in report.of(Kind.LEFT)} == {
+        "the program shares its data out over the processes by hand, by rank"
+    }
