@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING
 
 from migrate.programs.metrics.joins import apart
 from migrate.programs.metrics.shares import left_over
+from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.reductions import folded_by_hand, unlike_means
 from migrate.programs.values.accumulators import Accumulator, Joined
 from migrate.rules.layout import Place, assignment, place
@@ -54,6 +55,11 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
+_OF_OWN_ROWS = (
+    "this loss compares the rows of a batch with each other: each process compares those of its own batches only"
+)
+
+
 @rule("MIG114")
 def metrics(conversion: Conversion, draft: Draft) -> None:
     """Gather in evaluation loops, join after training loops."""
@@ -66,6 +72,8 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
         for part, why in folded_by_hand(conversion.facts, loop):
             draft.note(part, why)
         if loop.loaders & conversion.loader_origins:
+            for part in Comparisons(conversion.facts, loop, conversion.program.model_origins).each():
+                draft.note(part, _OF_OWN_ROWS)
             averaged = conversion.loops.averaged(loop)
             accumulated = conversion.loops.accumulated(loop)
             found = tuple(each for each in accumulated if each.name not in averaged.names)

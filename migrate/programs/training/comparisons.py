@@ -1,0 +1,181 @@
+"""Losses that compare the rows of a batch with each other, as contrastive ones do: each process has those of its own.
+
+Only what is certain is told: a matrix of all rows by all rows (`x @ y.t()`), or rows that are spread against each other
+(`x.unsqueeze(1) - y.unsqueeze(0)`), of tensors with one row a sample, from which the loss is computed. `torch.cdist`
+may as well compare points within each sample.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.tensors import MOVES
+from migrate.analysis.roles import ROWS, Role, origins
+from migrate.analysis.syntax import walk
+from migrate.analysis.units import Class, Function
+from migrate.programs.values.place import number
+from migrate.programs.values.scalars import assigned
+from migrate.programs.values.sources import called_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.loops import LoopFact
+
+_PRODUCTS = frozenset({"mm", "matmul", "addmm", "addmm_"})
+_JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate"})
+_SCALING = frozenset({"torch.nn.functional.normalize", "torch.div", "torch.mul"})
+#: Methods that leave the rows of a tensor what they are.
+_KEEPING = frozenset("float double half contiguous detach clone div mul".split()) | MOVES
+_FIRST = (0, 1)
+
+
+class Comparisons:
+    """The comparisons that one training loop's losses are computed from."""
+
+    def __init__(self, facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> None:
+        self._facts = facts
+        self._loop = loop
+        self._models = models
+        self._given: dict[Function, set[str]] = {}  # parameters that are given one row a sample
+
+    def each(self) -> list[ast.expr]:
+        """The first in each function, and in the loop itself."""
+        found: dict[Unit, ast.expr] = {}
+        for node in sorted(self._found(), key=lambda each: (each.lineno, each.col_offset)):
+            found.setdefault(self._facts.unit(node), node)
+        return list(found.values())
+
+    def _found(self) -> list[ast.expr]:
+        waiting: list[ast.expr] = [c.func.value for c in self._loop.backwards if isinstance(c.func, ast.Attribute)]
+        parts: dict[ast.expr, None] = {}
+        while waiting:
+            new = [n for n in walk(waiting.pop()) if isinstance(n, ast.expr) and n not in parts]
+            parts.update(dict.fromkeys(new))
+            waiting += [value for node in new for value in self._behind(node)]
+        return [node for node in parts if self._compares(node)]
+
+    def _behind(self, node: ast.expr) -> list[ast.expr]:
+        """What an expression has its value from: what its name was given, what a function returns."""
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            return self._assigned(node)
+        if not isinstance(node, ast.Call) or origins(self._facts.values(node.func), Role.MODEL) & set(self._models):
+            return []
+        found: list[ast.expr] = []
+        losses = (value.unit for value in self._facts.values(node.func) if isinstance(value.unit, Class))
+        forward = (member.unit for cls in losses for member in cls.lookup("forward"))
+        for target in (*self._facts.targets(node), *(unit for unit in forward if isinstance(unit, Function))):
+            self._hand_over(node, target)
+            returned = (n.value for n in self._facts.own(target) if isinstance(n, ast.Return))
+            found += [value for value in returned if value is not None]
+        return found
+
+    def _hand_over(self, call: ast.Call, target: Function) -> None:
+        names = [p.arg for p in target.positional][target.owner is not None :]
+        pairs = [*zip(names, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
+        self._given.setdefault(target, set()).update(name for name, value in pairs if self._is_rows(value))
+
+    def _assigned(self, name: ast.Name) -> list[ast.expr]:
+        if found := [value for value in assigned(self._facts, name) if value is not None]:
+            return found
+        unit = self._facts.unit(name)  # what nobody has run: the forward of a loss
+        given = (n for n in self._facts.own(unit) if isinstance(n, ast.Assign))
+        return [n.value for n in given if any(isinstance(to, ast.Name) and to.id == name.id for to in n.targets)]
+
+    # --- one row a sample -------------------------------------------------------------------------------------------
+
+    def _is_rows(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether an expression certainly is a tensor with one row a sample."""
+        if values := self._facts.values(node):
+            return all(value.role in ROWS and value.origin in self._loop.loaders for value in values)
+        if isinstance(node, ast.Name):
+            unit, given = self._facts.unit(node), self._assigned(node)
+            is_parameter = isinstance(unit, Function) and node.id in self._given.get(unit, ())
+            if node.id in seen or not given:
+                return is_parameter
+            return all(self._is_rows(value, seen | {node.id}) for value in given)
+        if isinstance(node, ast.BinOp):
+            return isinstance(node.op, (ast.Div, ast.Mult)) and self._is_rows(node.left, seen)
+        if isinstance(node, ast.Subscript):  # `features[:, 0]`
+            is_column = isinstance(node.slice, ast.Tuple) and ast.unparse(node.slice.elts[0]) == ":"
+            return is_column and self._is_rows(node.value, seen)
+        return isinstance(node, ast.Call) and self._gives_rows(node, seen)
+
+    def _gives_rows(self, call: ast.Call, seen: frozenset[str]) -> bool:
+        names = called_by_name(self._facts, call)
+        if names & _JOINING and call.args:
+            return _dimension(call) == 0 and all(self._is_rows(each, seen) for each in self._parts(call.args[0]))
+        if names & _SCALING and call.args:
+            return self._is_rows(call.args[0], seen)
+        if not isinstance(call.func, ast.Attribute):
+            return False
+        is_kept = call.func.attr in _KEEPING or (call.func.attr in ("view", "reshape") and _keeps_first(call))
+        return is_kept and self._is_rows(call.func.value, seen)
+
+    def _parts(self, node: ast.expr) -> list[ast.expr]:
+        """The tensors that are joined: those of a list, or the views of each sample: `torch.unbind(x, dim=1)`."""
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return node.elts
+        is_unbound = isinstance(node, ast.Call) and "torch.unbind" in called_by_name(self._facts, node)
+        return node.args[:1] if isinstance(node, ast.Call) and is_unbound and _dimension(node) == 1 else [node]
+
+    # --- rows by rows -----------------------------------------------------------------------------------------------
+
+    def _compares(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.BinOp):
+            sides = [node.left, node.right]
+        elif isinstance(node, ast.Call):
+            sides = [*([node.func.value] if isinstance(node.func, ast.Attribute) else []), *node.args]
+        else:
+            return False
+        is_product = isinstance(getattr(node, "op", None), ast.MatMult) or _name(node) in _PRODUCTS
+        turned = _turned(sides[-1]) if len(sides) > 1 else None
+        if is_product and turned is not None:
+            return self._is_rows(turned) and self._is_rows(sides[-2])
+        spread = [[inner for side in sides if (inner := _spread(side, at)) is not None] for at in _FIRST]
+        return all(len(found) == 1 and self._is_rows(found[0]) for found in spread)
+
+
+def _name(node: ast.expr) -> str:
+    func = node.func if isinstance(node, ast.Call) else None
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+
+
+def _turned(node: ast.expr) -> ast.expr | None:
+    """What is turned: `x.t()`, `x.T`, `x.transpose(0, 1)`."""
+    if isinstance(node, ast.Attribute):
+        return node.value if node.attr == "T" else None
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    dimensions = sorted(str(number(argument)) for argument in node.args)
+    is_turned = node.func.attr == "t" or (node.func.attr in ("transpose", "permute") and dimensions == ["0", "1"])
+    return node.func.value if is_turned else None
+
+
+def _spread(node: ast.expr, at: int) -> ast.expr | None:
+    """What gets a dimension at a place: `x.unsqueeze(1)`, `x[:, None]`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unsqueeze":
+        return node.func.value if [number(argument) for argument in node.args] == [at] else None
+    if not isinstance(node, ast.Subscript):
+        return None
+    places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    written = [ast.unparse(place) for place in places[: at + 1]]
+    return node.value if written == [":"] * at + ["None"] else None
+
+
+def _dimension(call: ast.Call) -> object:
+    given = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg in ("dim", "axis"))]
+    return number(given[0]) if given else 0
+
+
+def _keeps_first(call: ast.Call) -> bool:
+    """`x.view(x.size(0), -1)`: as many rows."""
+    assert isinstance(call.func, ast.Attribute)
+    of = ast.unparse(call.func.value)
+    return bool(call.args) and ast.unparse(call.args[0]) in (f"{of}.shape[0]", f"{of}.size(0)", f"len({of})")
+
+
+__all__ = ["Comparisons"]

@@ -1,0 +1,136 @@
+"""Losses that compare the rows of a batch with each other: `migrate/programs/training/comparisons.py`."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+SAYS = "compares the rows of a batch with each other"
+IMPORTS = "import torch.nn.functional as F"
+
+
+def told(report, source):
+    lines = source.splitlines()
+    return [lines[f.line - 1].strip() for f in report.of(Kind.NOTE) if f.code == "MIG114" and SAYS in f.message]
+
+
+COMPARING = {
+    "a product": "loss = loss + (output @ output.t()).mean()",
+    "a product with another view": "other = model(x + 1)\nloss = loss + torch.mm(output, other.T).exp().mean()",
+    "a method": "loss = loss + output.matmul(output.transpose(0, 1)).mean()",
+    "views under each other": "rows = torch.cat([output, model(x)], dim=0)\nloss = loss + (rows @ rows.t()).mean()",
+    "of a norm": "rows = F.normalize(output, dim=1)\nloss = loss + torch.matmul(rows, rows.permute(1, 0)).mean()",
+    "a similarity": "loss = loss + F.cosine_similarity(output.unsqueeze(1), output.unsqueeze(0), dim=2).mean()",
+    "distances": "apart = output.unsqueeze(0) - output.unsqueeze(1)\nloss = loss + apart.pow(2).mean()",
+    "distances by items": "apart = output[:, None] - output[None]\nloss = apart.pow(2).mean()",
+    "inside of a function": "loss = loss + between(output, model(x))",
+    "distances that are added in place": "d = torch.ones(4, 4).addmm_(output, output.t())\nloss = loss + d.mean()",
+}
+WITHIN = {
+    "weights": "loss = loss + (x @ model.weight.t()).mean()",
+    "centres": "centres = torch.ones(3, 1)\nloss = loss + (output @ centres.t()).mean()",
+    "points of each sample": "loss = loss + torch.cdist(output, y).mean()",
+    "the columns of each sample": "maps = output[:, None]\nloss = loss + maps.bmm(maps.transpose(1, 2)).mean()",
+    "a score that is only shown": "print((output @ output.t()).mean())",
+    "a mask of labels": "same = y.unsqueeze(0) == y.unsqueeze(1)\nprint(same)",
+    "a new dimension on both": "loss = loss + (output.unsqueeze(1) - y.unsqueeze(1)).pow(2).mean()",
+    "rows by columns": "loss = loss + (output.t() @ output).mean()",
+}
+BETWEEN = "def between(a, b):\n    rows = F.normalize(a, dim=1)\n    return (rows @ b.t()).mean()"
+
+
+@pytest.mark.parametrize("name", COMPARING)
+def test_what_compares_rows_is_told(convert_text, programs, name):
+    code = COMPARING[name]
+    source = programs({"imports": IMPORTS, "setup": BETWEEN, "backward": f"{code}\nloss.backward()"})[0]
+    report, result = convert_text(source)
+
+    assert "accelerator.backward(" in result
+    assert len(told(report, source)) == 1
+    assert told(report, source)[0] in (*code.splitlines(), "return (rows @ b.t()).mean()")
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_what_does_not_is_not(convert_text, programs, name):
+    source = programs({"imports": IMPORTS, "backward": f"{WITHIN[name]}\nloss.backward()"})[0]
+    report, result = convert_text(source)
+
+    assert "accelerator.backward(" in result
+    assert not told(report, source)
+
+
+LOSS = """\
+class Contrast(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.similarity = nn.CosineSimilarity(dim=2)
+
+    def forward(self, features, labels):
+{body}
+        return logits.mean()
+"""
+FORWARDS = {
+    "views of each sample": (
+        """
+features = features.view(features.shape[0], -1)
+rows = torch.cat(torch.unbind(features, dim=1), dim=0)
+anchor = rows
+if labels is None:
+    anchor = features[:, 0]
+logits = torch.div(torch.matmul(anchor, rows.T), 0.07)
+""",
+        "logits = torch.div",
+    ),
+    "a layer that compares": (
+        """
+rows = torch.cat((features, labels), dim=0)
+logits = self.similarity(rows.unsqueeze(1), rows.unsqueeze(0)) / 0.5
+""",
+        "logits = self.similarity",
+    ),
+    "of norms": ("a = features / features.norm()\nlogits = a.float() @ labels.to(a.dtype).t()", "logits ="),
+}
+OTHERS = {
+    "what is not known": "rows = self.head(features)\nlogits = rows @ rows.t()",
+    "one of them not known": "logits = features @ self.centres.t()",
+    "the samples side by side": "rows = torch.cat((features, labels), dim=1)\nlogits = rows.sum() @ rows.sum().t()",
+    "a view of other rows": "rows = features.view(-1, 2)\nlogits = rows @ rows.t()",
+    "one of all samples": "rows = features[0]\nlogits = rows @ rows.t()",
+    "rows at times": "rows = features\nif labels is None:\n    rows = self.queue\nlogits = rows @ rows.t()",
+}
+
+
+def with_loss(body):
+    return LOSS.format(body="\n".join(f"        {line}" for line in body.splitlines()))
+
+
+def with_criterion(programs, body):
+    source = programs({"imports": IMPORTS, "setup": with_loss(body)})[0]
+    return source.replace("nn.MSELoss()", "Contrast()")
+
+
+@pytest.mark.parametrize("name", FORWARDS)
+def test_the_forward_of_a_loss_is_looked_at(convert_text, programs, name):
+    body, at = FORWARDS[name]
+    source = with_criterion(programs, body)
+    report, result = convert_text(source)
+
+    assert "accelerator.backward(" in result
+    (line,) = told(report, source)
+    assert line.startswith(at)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_not_certain_in_it_is_not_told(convert_text, programs, name):
+    source = with_criterion(programs, OTHERS[name])
+    report, result = convert_text(source)
+
+    assert "accelerator.backward(" in result
+    assert not told(report, source)
+
+
+def test_what_the_trained_model_does_inside_is_not_looked_at(convert_text, programs):
+    model = "class Net(nn.Linear):\n    def forward(self, x):\n        return super().forward(x) + (x @ x.t()).mean()"
+    source = programs({"setup": model, "model": "model = Net(2, 1)"})[0]
+    report, _ = convert_text(source)
+
+    assert not told(report, source)
