@@ -30,9 +30,11 @@ Safe: on one process a prepared scheduler is the scheduler itself, and a count i
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from migrate.programs.schedule.schedulers import Horizon, Pace
+from migrate.programs.training.weights import weights_by_count
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -45,6 +47,12 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
     """Multiply counts, and say what was decided; what is prepared shows in prepare's arguments."""
     for count in conversion.scaled:
         draft.wrap(count, f"{{it}} * {conversion.access.name(count)}.num_processes")
+    for weight in weights_by_count(conversion):
+        draft.note(
+            weight,
+            f"`{ast.unparse(weight)}` weighs the loss by a count of steps: on N processes each step takes N batches",
+            "count the batches of all processes: multiply the count by accelerator.num_processes",
+        )
     for schedule in conversion.schedules:
         if schedule.pace is Pace.METRIC and schedule.is_within_epochs:
             what = "each step takes N batches, so it is told N times less often in an epoch"

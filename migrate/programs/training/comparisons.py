@@ -11,11 +11,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import MOVES
-from migrate.analysis.roles import ROWS, Role, origins
-from migrate.analysis.syntax import walk
-from migrate.analysis.units import Class, Function
+from migrate.analysis.roles import ROWS
+from migrate.analysis.units import Function
+from migrate.programs.training.loss_parts import LossParts
 from migrate.programs.values.place import number
-from migrate.programs.values.scalars import assigned
 from migrate.programs.values.sources import called_by_name
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class Comparisons:
     def __init__(self, facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> None:
         self._facts = facts
         self._loop = loop
-        self._models = models
+        self._parts = LossParts(facts, loop, models)
         self._given: dict[Function, set[str]] = {}  # parameters that are given one row a sample
 
     def each(self) -> list[ast.expr]:
@@ -50,40 +49,13 @@ class Comparisons:
         return list(found.values())
 
     def _found(self) -> list[ast.expr]:
-        waiting: list[ast.expr] = [c.func.value for c in self._loop.backwards if isinstance(c.func, ast.Attribute)]
-        parts: dict[ast.expr, None] = {}
-        while waiting:
-            new = [n for n in walk(waiting.pop()) if isinstance(n, ast.expr) and n not in parts]
-            parts.update(dict.fromkeys(new))
-            waiting += [value for node in new for value in self._behind(node)]
+        parts = self._parts.each()
+        for call in (node for node in parts if isinstance(node, ast.Call)):
+            for target in self._parts.entered(call):
+                names = [p.arg for p in target.positional][target.owner is not None :]
+                pairs = [*zip(names, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
+                self._given.setdefault(target, set()).update(name for name, value in pairs if self._is_rows(value))
         return [node for node in parts if self._compares(node)]
-
-    def _behind(self, node: ast.expr) -> list[ast.expr]:
-        """What an expression has its value from: what its name was given, what a function returns."""
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            return self._assigned(node)
-        if not isinstance(node, ast.Call) or origins(self._facts.values(node.func), Role.MODEL) & set(self._models):
-            return []
-        found: list[ast.expr] = []
-        losses = (value.unit for value in self._facts.values(node.func) if isinstance(value.unit, Class))
-        forward = (member.unit for cls in losses for member in cls.lookup("forward"))
-        for target in (*self._facts.targets(node), *(unit for unit in forward if isinstance(unit, Function))):
-            self._hand_over(node, target)
-            returned = (n.value for n in self._facts.own(target) if isinstance(n, ast.Return))
-            found += [value for value in returned if value is not None]
-        return found
-
-    def _hand_over(self, call: ast.Call, target: Function) -> None:
-        names = [p.arg for p in target.positional][target.owner is not None :]
-        pairs = [*zip(names, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
-        self._given.setdefault(target, set()).update(name for name, value in pairs if self._is_rows(value))
-
-    def _assigned(self, name: ast.Name) -> list[ast.expr]:
-        if found := [value for value in assigned(self._facts, name) if value is not None]:
-            return found
-        unit = self._facts.unit(name)  # what nobody has run: the forward of a loss
-        given = (n for n in self._facts.own(unit) if isinstance(n, ast.Assign))
-        return [n.value for n in given if any(isinstance(to, ast.Name) and to.id == name.id for to in n.targets)]
 
     # --- one row a sample -------------------------------------------------------------------------------------------
 
@@ -92,7 +64,7 @@ class Comparisons:
         if values := self._facts.values(node):
             return all(value.role in ROWS and value.origin in self._loop.loaders for value in values)
         if isinstance(node, ast.Name):
-            unit, given = self._facts.unit(node), self._assigned(node)
+            unit, given = self._facts.unit(node), self._parts.assigned(node)
             is_parameter = isinstance(unit, Function) and node.id in self._given.get(unit, ())
             if node.id in seen or not given:
                 return is_parameter
@@ -107,7 +79,7 @@ class Comparisons:
     def _gives_rows(self, call: ast.Call, seen: frozenset[str]) -> bool:
         names = called_by_name(self._facts, call)
         if names & _JOINING and call.args:
-            return _dimension(call) == 0 and all(self._is_rows(each, seen) for each in self._parts(call.args[0]))
+            return _dimension(call) == 0 and all(self._is_rows(each, seen) for each in self._joined(call.args[0]))
         if names & _SCALING and call.args:
             return self._is_rows(call.args[0], seen)
         if not isinstance(call.func, ast.Attribute):
@@ -115,7 +87,7 @@ class Comparisons:
         is_kept = call.func.attr in _KEEPING or (call.func.attr in ("view", "reshape") and _keeps_first(call))
         return is_kept and self._is_rows(call.func.value, seen)
 
-    def _parts(self, node: ast.expr) -> list[ast.expr]:
+    def _joined(self, node: ast.expr) -> list[ast.expr]:
         """The tensors that are joined: those of a list, or the views of each sample: `torch.unbind(x, dim=1)`."""
         if isinstance(node, (ast.List, ast.Tuple)):
             return node.elts

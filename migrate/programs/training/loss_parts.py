@@ -1,0 +1,64 @@
+"""What the losses of a training loop are computed from, up to the trained model."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import walk
+from migrate.analysis.units import Class, Function
+from migrate.programs.values.scalars import assigned
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+
+
+class LossParts:
+    """The expressions behind the losses of one loop, in functions and in the `forward` of loss functions, too."""
+
+    def __init__(self, facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> None:
+        self._facts = facts
+        self._loop = loop
+        self._models = set(models)
+
+    def each(self) -> list[ast.expr]:
+        """All of them; what a function is called with comes before what it makes of it."""
+        waiting: list[ast.expr] = [c.func.value for c in self._loop.backwards if isinstance(c.func, ast.Attribute)]
+        found: dict[ast.expr, None] = {}
+        while waiting:
+            new = [n for n in walk(waiting.pop()) if isinstance(n, ast.expr) and n not in found]
+            found.update(dict.fromkeys(new))
+            waiting += [value for node in new for value in self._behind(node)]
+        return list(found)
+
+    def _behind(self, node: ast.expr) -> list[ast.expr]:
+        """What an expression has its value from: what its name was given, what a function returns."""
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            return self.assigned(node)
+        targets = self.entered(node) if isinstance(node, ast.Call) else []
+        returned = (n.value for each in targets for n in self._facts.own(each) if isinstance(n, ast.Return))
+        return [value for value in returned if value is not None]
+
+    def entered(self, call: ast.Call) -> list[Function]:
+        """The functions of the project that a call enters, other than those of the trained model."""
+        values = self._facts.values(call.func)
+        if origins(values, Role.MODEL) & self._models:
+            return []
+        losses = (value.unit for value in values if isinstance(value.unit, Class))
+        forward = (member.unit for cls in losses for member in cls.lookup("forward"))
+        return [*self._facts.targets(call), *(unit for unit in forward if isinstance(unit, Function))]
+
+    def assigned(self, name: ast.Name) -> list[ast.expr]:
+        """What a name is given in its function, as far as that is seen."""
+        if found := [value for value in assigned(self._facts, name) if value is not None]:
+            return found
+        unit = self._facts.unit(name)  # what nobody has run: the forward of a loss
+        given = (n for n in self._facts.own(unit) if isinstance(n, ast.Assign))
+        return [n.value for n in given if any(isinstance(to, ast.Name) and to.id == name.id for to in n.targets)]
+
+
+__all__ = ["LossParts"]
