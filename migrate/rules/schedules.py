@@ -48,11 +48,11 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
     for count in conversion.scaled:
         draft.wrap(count, f"{{it}} * {conversion.access.name(count)}.num_processes")
     for weight in weights_by_count(conversion):
-        draft.note(
-            weight,
-            f"`{ast.unparse(weight)}` weighs the loss by a count of steps: on N processes each step takes N batches",
-            "count the batches of all processes: multiply the count by accelerator.num_processes",
+        message = (
+            f"`{ast.unparse(weight.node)}` weighs {weight.of} by a count of steps: N processes take N batches in each"
         )
+        way_out = "count the batches of all processes: multiply the count by accelerator.num_processes"
+        draft.note(weight.node, message, way_out)
     for schedule in conversion.schedules:
         if schedule.pace is Pace.METRIC and schedule.is_within_epochs:
             what = "each step takes N batches, so it is told N times less often in an epoch"

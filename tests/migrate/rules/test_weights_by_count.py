@@ -1,4 +1,4 @@
-"""Weights of a loss that go by a count of steps: `migrate/programs/training/weights.py`."""
+"""Weights of a loss, or of parameters, that go by a count of steps: `migrate/programs/training/weights.py`."""
 
 import pytest
 
@@ -47,6 +47,19 @@ OTHERWISE = {
 }
 
 
+AVERAGED = {
+    "a sum": "p.data = {tau} * p.data + (1 - {tau}) * q.data",
+    "in place": "p.data.mul_({tau}).add_(q.data, alpha=1 - {tau})",
+    "between both": "p.lerp_(q.detach(), 1 - {tau})",
+}
+AVERAGE = """
+def average(slow, fast, tau):
+    with torch.no_grad():
+        for p, q in zip(slow.parameters(), fast.parameters()):
+            {update}
+"""
+
+
 def source(**holes):
     return PROGRAM.format(**({"setup": RAMP, "measured": "", "weigh": "", "last": ""} | holes)).lstrip()
 
@@ -91,3 +104,29 @@ def test_a_count_that_is_multiplied_for_the_rate_is_right(convert_text):
 
     assert "done = step * accelerator.num_processes / 1000" in result
     assert not told(report)
+
+
+@pytest.mark.parametrize("name", AVERAGED)
+@pytest.mark.parametrize(
+    ("given", "is_told"), [("min(0.999, step / 1000)", True), ("0.99", False), ("epoch / 9", False)]
+)
+def test_the_momentum_of_an_averaged_model(convert_text, name, given, is_told):
+    setup = AVERAGE.format(update=AVERAGED[name].format(tau="tau"))
+    holes = {"setup": f"import copy\n{setup}", "last": f"average(slow, model, {given})"}
+    report, result = convert_text(source(**holes).replace("\nstep = 0", "\nslow = copy.deepcopy(model)\nstep = 0"))
+
+    assert "accelerator.backward(" in result
+    assert len([each for each in report.findings if "weighs parameters by a count" in each.message]) == is_told
+
+
+def test_a_momentum_in_the_loop_itself_is_told_once(convert_text):
+    update = AVERAGED["in place"].format(tau="tau")
+    last = (
+        "tau = min(0.999, step / 1000)\n        for p, q in zip(slow.parameters(), model.parameters()):\n"
+        f"            {update}\n            {update}"
+    )
+    text = source(last=last).replace("\nstep = 0", "\nslow = nn.Linear(2, 1)\nstep = 0")
+    report, _ = convert_text(text)
+
+    told = [finding for finding in report.findings if "weighs parameters by a count" in finding.message]
+    assert [text.splitlines()[finding.line - 1].strip() for finding in told] == [update]
