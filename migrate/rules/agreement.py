@@ -5,7 +5,11 @@
 
 A process that leaves a step alone (`continue`, `break`, `return`), or takes it alone, lets the others wait in backward
 for ever. All leave it as soon as one of them would; all take it only if each of them would (`.all()`). So it is in an
-expression (`optimizer.step() if loss < 9 else None`), and where a clock decides: `if time.time() - start > 60: break`.
+expression (`optimizer.step() if loss < 9 else None`), and where a clock or a signal decides: `if time.time() - start >
+60: break`. Of what is drawn all take what the main process has drawn:
+
+    if random.random() < 0.1:   ->   if accelerator.gather_for_metrics([bool(random.random() < 0.1)])[0]:
+
 What else they must do alike in a step (change what is trained, step a scheduler, evaluate, keep the weights) goes by
 the mean, which is what one process would have asked for:
 
@@ -51,7 +55,10 @@ def agreement(conversion: Conversion, draft: Draft) -> None:
             _average(conversion, draft, Average(number.node, "", Joint.MEAN, number.is_tensor))
         if each.means:
             continue
-        if each.is_tensor:
+        if each.of_main:
+            value = "bool({it})" if each.is_truth and not _is_bool(conversion, each.test) else "{it}"
+            draft.wrap(each.test, f"{accelerator}.gather_for_metrics([{value}])[0]")
+        elif each.is_tensor:
             draft.wrap(each.test, f"{accelerator}.gather({{it}}).{each.word}()")
         else:
             value = "{it}" if _is_bool(conversion, each.test) else "bool({it})"

@@ -218,6 +218,22 @@ _PLAIN_LAYERS = frozenset(
     for dimensions in (1, 2, 3)
 }
 
+#: What gives numbers and choices of chance, and the streams that do.
+CHANCE = (
+    "random.",
+    "numpy.random.",
+    *(f"torch.{name}" for name in "rand normal bernoulli multinomial poisson distributions.".split()),
+)
+DRAWING_METHODS = frozenset(
+    """sample rsample normal_ uniform_ random_ bernoulli_ exponential_ cauchy_ log_normal_ geometric_ multinomial
+    bernoulli""".split()
+)
+
+
+def is_chance(name: str) -> bool:
+    """Whether what a function gives is a matter of chance."""
+    return name.startswith(CHANCE) and not name.startswith("torch.random.")
+
 
 def draws_from(library: str, name: str) -> bool:
     """Whether a function draws from the stream of a library, or may."""

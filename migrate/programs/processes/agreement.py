@@ -12,16 +12,16 @@ from __future__ import annotations
 import ast
 import itertools
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, PLACE, Role, roles
-from migrate.analysis.syntax import FUNCTIONS, LOOPS, walk
+from migrate.analysis.syntax import FUNCTIONS, walk
 from migrate.programs.marker import is_marked
 from migrate.programs.processes.alike import Alike
-from migrate.programs.processes.clocks import by_system, deciding
+from migrate.programs.processes.clocks import by_system, deciding, is_drawn, own_test
 from migrate.programs.processes.junctions import Junction, iterated, junctions
-from migrate.programs.processes.replicas import has_buffers
+from migrate.programs.processes.replicas import by_chance, chance, has_buffers
+from migrate.programs.processes.sides import Side, sides_of
 from migrate.programs.program import Refusal
 from migrate.programs.values.content import depends_on_batch, goes_by_content, goes_by_values
 from migrate.programs.values.numbers import is_number
@@ -33,16 +33,6 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.program import Program
-
-_LEAVING = (ast.Break, ast.Continue, ast.Return)
-
-
-class Side(Enum):
-    """What a branch does that no process may do alone, or leave out alone; where it does several, the first."""
-
-    TRAINS = "takes the step"
-    LEAVES = "leaves the step"
-    ALIKE = "changes what is trained, or comes to where the others are waited for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +47,16 @@ class Number:
 class Agreement:
     """A condition on which all processes have to agree; it holds if it holds for one of them, or for all.
 
-    Where there are means, it is asked of the means of the numbers of all processes instead.
+    Where there are means, it is asked of the means of the numbers of all processes instead; what is drawn is what the
+    main process has drawn.
     """
 
     test: ast.expr
     for_one: bool
     is_tensor: bool  # else it is a Python value
     means: tuple[Number, ...] = ()
+    of_main: bool = False
+    is_truth: bool = True  # else its value is used, not only whether it holds
 
     @property
     def word(self) -> str:
@@ -73,9 +66,9 @@ class Agreement:
 
 def agreements(facts: Facts, loops: Loops, program: Program) -> list[Agreement]:
     """The conditions on which the processes must agree, where they can."""
-    found = _decisions(facts, loops, program)
-    clocked = (each for each, _ in _clocked(facts, loops, program).values())
-    return list({each.test: each for each in (*found.values(), *clocked) if each is not None}.values())
+    clocked = (each.agreed for each in _clocked(facts, loops, program).values())
+    found = (*clocked, *_decisions(facts, loops, program).values())
+    return list({each.test: each for each in found if each is not None}.values())
 
 
 def parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -90,9 +83,9 @@ def parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
                 "ask for the condition at the top of the loop over the batches, in an `if` of its own",
             )
     yield from _run_apart(facts, loops, program)
-    for decision, (agreed, own) in _clocked(facts, loops, program).items():
-        if agreed is None:
-            yield by_system(decision, own)
+    for decision, chosen in _clocked(facts, loops, program).items():
+        if chosen.agreed is None and (refusal := _refused(facts, loops, program, decision, chosen)) is not None:
+            yield refusal
 
 
 #: Why processes cannot agree on how many rounds there are, on a case, or on a value that is used.
@@ -107,9 +100,9 @@ def _decisions(facts: Facts, loops: Loops, program: Program) -> dict[Junction, A
         units = [unit.node for unit in loops.updates.functions(loop.node) if loops.trains(unit.node)]
         for junction in (each for root in (loop.node, *units) for each in _inside_of(facts, root)):
             if junction not in found and _is_own(facts, loop, junction):
-                sides = _sides(facts, loops, alike, junction)
+                sides = sides_of(facts, loops, alike, junction)
                 if any(sides) and not (_is_plain(sides) and _is_of_all(facts, loop, junction)):
-                    found[junction] = _agreement(facts, loops, loop, junction, sides)
+                    found[junction] = _agreement(facts, loop, junction, sides)
     return found
 
 
@@ -145,20 +138,60 @@ def _runs_apart(call: ast.Call, test: ast.expr) -> Refusal:
     return Refusal(call, "MIG122", why, "run it in every step, or under torch.no_grad()")
 
 
-def _clocked(facts: Facts, loops: Loops, program: Program) -> dict[ast.AST, tuple[Agreement | None, ast.expr]]:
-    """What a clock decides, with how all agree on it, and with the clock."""
-    alike = Alike(facts, ())
-    found: dict[ast.AST, tuple[Agreement | None, ast.expr]] = {}
+def _clocked(facts: Facts, loops: Loops, program: Program) -> dict[ast.AST, _Chosen]:
+    """What is decided by a clock, the system or a draw, over a loader."""
+    alike = Alike(facts, (loop.node for loop in program.evaluation))
+    found: dict[ast.AST, _Chosen] = {}
     for loop in program.training:
+        units = [unit for unit in loops.updates.functions(loop.node) if loops.trains(unit.node)]
         for node, own in deciding(facts, loops, program, loop):
-            agreed = None
+            agreed, asked = None, list(junctions(facts.tree(node), node))
             is_near = facts.unit(node) in (loop.unit, program.home) and _is_among_steps(facts, loops, node)
-            asked = list(junctions(facts.tree(node), node))
-            if is_near and len(asked) == 1:
-                sides = _sides(facts, loops, alike, asked[0])
-                agreed = _agreement(facts, loops, loop, asked[0], sides) if any(sides) else None
-            found[node] = (agreed, own)
+            if (is_near or facts.unit(node) in units) and len(asked) == 1:
+                agreed = _by_all(facts, loop, asked[0], own, sides_of(facts, loops, alike, asked[0]))
+            found[node] = _Chosen(agreed, own)
+        for root in (loop.node, *loops.around(loop.node, loop.unit), *(unit.node for unit in units)):
+            for junction in _inside_of(facts, root) if loop.loaders else ():
+                sides = sides_of(facts, loops, alike, junction) if junction.node not in found else []
+                if any(sides) and _is_plain(sides) and not _is_lone(facts, loop, junction):
+                    if (by := own_test(facts, program, junction.test)) is not None:
+                        found[junction.node] = _Chosen(_by_all(facts, loop, junction, by, sides), by, is_beside=True)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What decides by something of the process's own: how all agree on it, if they can, and what that is."""
+
+    agreed: Agreement | None
+    own: ast.expr
+    is_beside: bool = False  # whether the step is taken either way
+
+
+def _by_all(
+    facts: Facts, loop: LoopFact, junction: Junction, own: ast.expr, sides: Sequence[Side | None]
+) -> Agreement | None:
+    """How all agree on what one of them has measured or drawn: a draw is as good as another, so the first is taken."""
+    if not any(sides):
+        return None
+    if not is_drawn(facts, own):
+        return _agreement(facts, loop, junction, sides)
+    if not _is_common(facts, loop, junction):
+        return None
+    return Agreement(junction.test, for_one=True, is_tensor=False, of_main=True, is_truth=junction.is_truth)
+
+
+def _refused(facts: Facts, loops: Loops, program: Program, node: ast.AST, chosen: _Chosen) -> Refusal | None:
+    """Why a program is left where not all can agree; None: what is drawn is seeded alike on all."""
+    what = _ALIKE if chosen.is_beside else None
+    if not is_drawn(facts, chosen.own):
+        return by_system(node, chosen.own, what)
+    missing = chance(facts, loops, program) if program.one_seed is None else []
+    return by_chance(node, missing, what) if missing else None
+
+
+#: What is decided where the step is taken either way.
+_ALIKE = "what all must do alike is decided here"
 
 
 def _is_among_steps(facts: Facts, loops: Loops, node: ast.AST) -> bool:
@@ -166,57 +199,7 @@ def _is_among_steps(facts: Facts, loops: Loops, node: ast.AST) -> bool:
     return isinstance(node, ast.While) or any(loops.trains(around) for around in facts.tree(node).loops(node))
 
 
-def _sides(facts: Facts, loops: Loops, alike: Alike, junction: Junction) -> list[Side | None]:
-    """What follows by the answer to a test."""
-    return [_side(facts, loops, alike, side) for side in junction.sides]
-
-
-def _side(facts: Facts, loops: Loops, alike: Alike, parts: Sequence[ast.AST]) -> Side | None:
-    if any(loops.trains(part) or loops.updates.reached(part) for part in parts):
-        return Side.TRAINS
-    if any(_leaves(facts, loops, inner) for part in parts for inner in _inside(part)):
-        return Side.LEAVES
-    return Side.ALIKE if alike.is_done(parts) else None
-
-
-def _inside(part: ast.AST) -> Iterator[ast.AST]:
-    """A statement with all that is in it, without the functions that it defines."""
-    if isinstance(part, FUNCTIONS):
-        return
-    yield part
-    for child in ast.iter_child_nodes(part):
-        if isinstance(child, ast.stmt):
-            yield from _inside(child)
-        elif isinstance(child, ast.ExceptHandler):
-            for inner in child.body:
-                yield from _inside(inner)
-
-
-def _leaves(facts: Facts, loops: Loops, node: ast.AST) -> bool:
-    """Whether a statement leaves what all processes do together, and not only a loop in between."""
-    if isinstance(node, ast.Raise):
-        return _is_caught(facts, loops, node)
-    if isinstance(node, ast.Return) or not isinstance(node, _LEAVING):
-        return isinstance(node, ast.Return)
-    left = next(facts.tree(node).loops(node), None)
-    return left is not None and loops.trains(left)
-
-
-def _is_caught(facts: Facts, loops: Loops, node: ast.Raise) -> bool:
-    """Whether an exception only leaves a step; one that ends the program ends all of its processes."""
-    below: ast.AST = node
-    for above in facts.tree(node).up(node):
-        if isinstance(above, FUNCTIONS) or (isinstance(above, LOOPS) and loops.trains(above)):
-            return False
-        if isinstance(above, ast.Try) and above.handlers and below in above.body:
-            return True
-        below = above
-    return False
-
-
-def _agreement(
-    facts: Facts, loops: Loops, loop: LoopFact, junction: Junction, sides: Sequence[Side | None]
-) -> Agreement | None:
+def _agreement(facts: Facts, loop: LoopFact, junction: Junction, sides: Sequence[Side | None]) -> Agreement | None:
     if not junction.is_truth or not _is_common(facts, loop, junction):
         return None
     if _is_plain(sides) and (means := _means(facts, loop, junction.test)):

@@ -18,17 +18,17 @@ class _Asked:
         self._facts = facts
         self._known: dict[tuple[object, ...], Sameness] = {}
 
-    def of(self, program: Program, *, trusting: bool) -> Sameness:
+    def of(self, program: Program, *, trusting: bool, drawing: bool) -> Sameness:
         """What is known of a program as it is now; its models may yet get other names."""
-        key = (program.models, program.home, program.start, program.module, trusting)
+        key = (program.models, program.home, program.start, program.module, trusting, drawing)
         if key not in self._known:
-            self._known[key] = Sameness(self._facts, program, trusting=trusting)
+            self._known[key] = Sameness(self._facts, program, trusting=trusting, drawing=drawing)
         return self._known[key]
 
 
-def sameness_of(facts: Facts, program: Program, *, trusting: bool) -> Sameness:
+def sameness_of(facts: Facts, program: Program, *, trusting: bool, drawing: bool = False) -> Sameness:
     """The answers for a program, which are kept."""
-    return facts.once(_Asked).of(program, trusting=trusting)
+    return facts.once(_Asked).of(program, trusting=trusting, drawing=drawing)
 
 
 __all__ = ["sameness_of"]

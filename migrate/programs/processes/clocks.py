@@ -1,6 +1,8 @@
-"""What a clock or the system gives each process of its own, and what is decided by that.
+"""What a clock, the system or a draw gives each process of its own, and what is decided by that over a loader.
 
-`if time.time() - start > budget: break`: one process leaves, and the others wait for it in backward for ever.
+`if time.time() - start > budget: break`: one process leaves, and the others wait for it in backward for ever. So it is
+with a flag that a signal sets, and with `if random.random() < 0.1: continue`: even where all are seeded alike, each has
+other samples, for which the data set may draw more, or less.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
 from migrate.programs.processes.asked import sameness_of
+from migrate.programs.processes.junctions import junctions
+from migrate.programs.processes.parting import AT_ANY_TIME
 from migrate.programs.processes.sameness import Sameness
 from migrate.programs.program import Refusal
 
@@ -22,47 +26,69 @@ if TYPE_CHECKING:
 
 
 def deciding(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> Iterator[tuple[ast.AST, ast.expr]]:
-    """What decides by a clock or the system whether a loop over a loader takes its steps, each with that."""
-    if not loop.loaders or not facts.once(_Clocks).are_read:
+    """What decides by something of the process's own whether a loop over a loader takes its steps, each with that."""
+    if not loop.loaders or not facts.once(_Sources).are_there:
         return
-    sameness = sameness_of(facts, program, trusting=True)
+    sameness = sameness_of(facts, program, trusting=True, drawing=True)
     told: set[ast.AST] = set()
     for node in (*loop.backwards, *(update.node for update in loops.stepped(loop))):
         for test in sameness.parting(node):
-            if test not in told and (own := own_of(facts, program, test)) is not None:
+            if test not in told and (own := own_of(facts, program, test, drawing=True)) is not None:
                 told.add(test)
                 yield test, own
 
 
-class _Clocks:
-    """Whether anything in the files asks for a clock or the system: most programs need no further look."""
+def own_test(facts: Facts, program: Program, test: ast.expr) -> ast.expr | None:
+    """What a test goes back to that a clock, the system or a draw gives each process of its own."""
+    if not facts.once(_Sources).are_there or sameness_of(facts, program, trusting=True, drawing=True).same(test):
+        return None
+    sameness = Sameness(facts, program, trusting=True, drawing=True)
+    sameness.same(test)
+    return sameness.own
+
+
+class _Sources:
+    """Whether anything in the files asks for a clock, the system or chance: most programs need no further look."""
 
     def __init__(self, facts: Facts) -> None:
-        names = (name for use in facts.calls for name in facts.called(use.node))
-        self.are_read = any(name.startswith(known.OWN) for name in names)
+        names = {name for use in facts.calls for name in facts.called(use.node)}
+        self.are_there = (
+            any(name.startswith(known.OWN) or known.is_chance(name) for name in names)
+            or not names.isdisjoint(AT_ANY_TIME)
+            or any(getattr(use.node.func, "attr", "") in known.DRAWING_METHODS for use in facts.calls)
+        )
 
 
-def own_of(facts: Facts, program: Program, node: ast.AST) -> ast.expr | None:
-    """What of a clock or the system a decision goes back to; None: it is not known where from."""
-    sameness = Sameness(facts, program, trusting=True)  # one of its own, which meets all anew
+def own_of(facts: Facts, program: Program, node: ast.AST, *, drawing: bool = False) -> ast.expr | None:
+    """What of a clock or the system, or a draw, a decision goes back to; None: it is not known where from."""
+    sameness = Sameness(facts, program, trusting=True, drawing=drawing)  # one of its own, which meets all anew
     if isinstance(node, (ast.If, ast.IfExp, ast.While)):
         sameness.same(node.test)
     elif isinstance(node, (ast.For, ast.AsyncFor)):
         sameness.even(node.iter)
     elif isinstance(node, (ast.Assign, ast.AugAssign)) and sameness.same(node.value):
         sameness.alike(node, deep=True)
+    elif drawing:
+        for junction in junctions(facts.tree(node), node):
+            sameness.same(junction.test)
     return sameness.own
 
 
-def by_system(node: ast.AST, own: ast.expr | None) -> Refusal:
-    """Why a program is left that decides by a clock or the system."""
+def is_drawn(facts: Facts, own: ast.expr) -> bool:
+    """Whether what differs is a draw, and neither a clock nor the system."""
+    names = facts.called(own) if isinstance(own, ast.Call) else frozenset()
+    return any(map(known.is_chance, names)) or getattr(getattr(own, "func", None), "attr", "") in known.DRAWING_METHODS
+
+
+def by_system(node: ast.AST, own: ast.expr | None, told: str | None = None) -> Refusal:
+    """Why a program is left that decides by a clock or the system; `told`: what it decides."""
     what, text = decided(node)
     way = "decide by a number of steps"
     through = ""
     if own is not None and (source := ast.unparse(own)) not in text:
         through = f" ({source} in line {own.lineno})"
         way = f"let all processes have one {source}, by broadcast_object_list() or an option, or {way}"
-    why = f"{what} by {text}, which a clock or the system gives{through}: processes would part ways"
+    why = f"{told or what} by {text}, which a clock or the system gives{through}: processes would part ways"
     return Refusal(node, "MIG122", why, way)
 
 

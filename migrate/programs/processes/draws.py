@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
     from migrate.programs.stages import Spot
 
-_METHODS = frozenset(
-    """sample rsample normal_ uniform_ random_ bernoulli_ exponential_ cauchy_ log_normal_ geometric_ multinomial
-    bernoulli""".split()
-)
 _LOOKING = frozenset({"builtins.isinstance", "builtins.type", "builtins.len"})
 #: Layers, which draw when they are made; what hands data out; streams, which have seeds of their own.
 _OTHERWISE = ("torch.nn.", "torch.utils.data.", "random.Random")
@@ -152,7 +148,11 @@ class Draws:
             return False
         if any(known.draws(n) or known.draws_from("random", n) or known.draws_from("numpy", n) for n in names):
             return True
-        return not self._facts.called(call) and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
+        return (
+            not self._facts.called(call)
+            and isinstance(call.func, ast.Attribute)
+            and call.func.attr in known.DRAWING_METHODS
+        )
 
     def _names(self, call: ast.Call) -> frozenset[str]:
         """What a call may be of a library, without what draws from a stream that is seeded."""

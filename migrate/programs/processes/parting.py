@@ -35,13 +35,14 @@ def parting(
             yield from _around(facts, sameness, inner, None)
     if deep and isinstance(unit, Function) and id(unit) not in seen:
         for call in facts.callers(unit):
-            if call.handed is not None and call.handed.by in _AT_ANY_TIME:
+            if call.handed is not None and call.handed.by in AT_ANY_TIME:
+                sameness.own = call.node
                 yield call.node
             yield from parting(facts, sameness, call.node, seen=seen | {id(unit)})
 
 
 #: What calls a function in its own time.
-_AT_ANY_TIME = callers.BESIDE | {"threading.Timer", "signal.signal"}
+AT_ANY_TIME = callers.BESIDE | {"threading.Timer", "signal.signal"}
 
 
 def _around(facts: Facts, sameness: Sameness, node: ast.AST, stop: ast.AST | None) -> Iterator[ast.AST]:

@@ -221,7 +221,7 @@ def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[R
     if missing and found and is_same and not any(_parting(facts, loops, program, replicas, trusting=False)):
         return
     for node in found:
-        yield _refusal(node, missing) if not is_same else by_system(node, own_of(facts, program, node))
+        yield by_chance(node, missing) if not is_same else by_system(node, own_of(facts, program, node))
 
 
 def _parting(
@@ -300,12 +300,12 @@ def _learning_rates(facts: Facts, program: Program) -> Iterator[ast.Assign | ast
                     yield node  # type: ignore[misc]
 
 
-def _refusal(node: ast.AST, missing: list[str]) -> Refusal:
-    what, text = decided(node)
+def by_chance(node: ast.AST, missing: list[str], what: str | None = None) -> Refusal:
+    """Why a program is left that decides by what each process draws for itself; `what`: what it decides."""
+    decides, text = decided(node)
     told, way = _told(missing)
-    return Refusal(
-        node, "MIG122", f"{what} by {text}, which may differ between processes ({told}): they would part ways", way
-    )
+    why = f"{what or decides} by {text}, which may differ between processes ({told}): they would part ways"
+    return Refusal(node, "MIG122", why, way)
 
 
 def _told(missing: list[str]) -> tuple[str, str]:
@@ -339,6 +339,7 @@ def _way_out(missing: list[str]) -> str:
 
 __all__ = [
     "ON_CPU",
+    "by_chance",
     "chance",
     "dealt_out_before",
     "decide_seed",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import callers, output
 from migrate.analysis.known import same as known
-from migrate.analysis.roles import PLACE, Role, origins, roles
+from migrate.analysis.roles import FROM_LOADER, PLACE, Role, origins, roles
 from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.marker import asks_accelerator, is_of_all
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
 
 _FUNCTIONS = (Role.FUNCTION, Role.METHOD)
+_DEALT = frozenset({Role.LOADER, *FROM_LOADER})
 _OBJECTS = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.CRITERION})
 
 
@@ -41,15 +42,16 @@ class Sameness:
     """The answers for one program.
 
     The models that it trains have the same weights on all processes. `trusting`: all that is drawn is seeded, so only
-    clocks tell the processes apart.
+    clocks tell the processes apart; `drawing`: and what is drawn beside the batches, of which each has others.
     """
 
-    def __init__(self, facts: Facts, program: Program, *, trusting: bool) -> None:
+    def __init__(self, facts: Facts, program: Program, *, trusting: bool, drawing: bool = False) -> None:
         self._facts = facts
         self._trained = frozenset() if forward_draws(facts, program) else program.model_origins
         self._modes = Modes(facts, program)
         self._is_steady = not unsteady(facts, program)
         self.trusting = trusting
+        self._drawing = drawing
         self.own: ast.expr | None = None  # the last such thing that was met
         self._sources = facts.once(Sources)
         self._fillings = facts.once(Fillings)
@@ -66,6 +68,8 @@ class Sameness:
     def _is_same(self, node: ast.AST) -> bool:
         if asks_accelerator(node):
             return is_of_all(node)
+        if self._drawing and isinstance(node, ast.expr) and roles(self._facts.values(node)) & _DEALT:
+            return True  # decisions by the process's own batch are another question
         if isinstance(node, (ast.Name, ast.Attribute)):
             return not roles(self._facts.values(node)) & PLACE and self._named(node, value=True)
         if isinstance(node, ast.Call):
@@ -82,7 +86,7 @@ class Sameness:
 
     def _call(self, node: ast.Call) -> bool:
         names = called_by_name(self._facts, node)
-        if self._is_own(node, names):
+        if self._is_own(node, names) or (self._drawing and self._is_drawn(node, names)):
             return False
         if "builtins.len" in names and node.args:
             return self.even(node.args[0])
@@ -105,6 +109,14 @@ class Sameness:
     def _is_own(self, node: ast.expr, names: frozenset[str]) -> bool:
         """Whether a clock or the system gives each process something of its own; it is kept, for people to read."""
         if found := any(name.startswith(known.OWN) for name in names):
+            self.own = node
+        return found
+
+    def _is_drawn(self, node: ast.Call, names: frozenset[str]) -> bool:
+        """Whether a call gives what is a matter of chance."""
+        is_method = isinstance(node.func, ast.Attribute) and node.func.attr in known.DRAWING_METHODS
+        found = any(map(known.is_chance, names)) or (is_method and not names and not self._facts.targets(node))
+        if found:
             self.own = node
         return found
 
