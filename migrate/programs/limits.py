@@ -23,6 +23,7 @@ from migrate.programs.metrics.shares import decisions
 from migrate.programs.output.patched import OF_WRAPPER, is_patching
 from migrate.programs.output.wrapped import for_one_device, splitting
 from migrate.programs.processes.agreement import parting_ways
+from migrate.programs.processes.failing import failing
 from migrate.programs.processes.films import recorded
 from migrate.programs.processes.gaps import gaps
 from migrate.programs.processes.replicas import (
@@ -295,6 +296,7 @@ CHECKS: tuple[Check, ...] = (
     hidden_types,
     hidden_moves,
     parting_ways,
+    failing,
     gaps,
     _lone_decisions,
     loose_tensors,

@@ -25,8 +25,15 @@ What is decided after the batches goes by a number of all processes. What the la
     losses.append(loss.item())   ->   losses.append(accelerator.reduce(loss.item(), reduction="mean"))
 
 So it is where such a number stops the training, saves, steps a scheduler or sets a rate, and nowhere else.
+A training that is begun again where it has failed, or goes on with the next epoch, does so once all have failed:
+
+    except RuntimeError:   ->   except RuntimeError:
+        train(model)                accelerator.wait_for_everyone()
+                                    train(model)
+
 Refused: a decision that not all processes come to, or that goes by what has no mean: outputs, the last batch's hits;
-as many steps as the batch says (`for _ in range(int(loss)):`).
+as many steps as the batch says (`for _ in range(int(loss)):`); a step that is left where something has failed in it
+(`except RuntimeError: continue`): the others are in it by then.
 Safe: on one process the condition, the loss and the numbers are what they were.
 """
 
@@ -35,7 +42,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.programs.home.access import OutOfReach
 from migrate.programs.metrics.averages import Average, Joint
+from migrate.programs.processes.failing import begun_again
 from migrate.programs.processes.replicas import differs, without_loader
 from migrate.rules.rule import rule
 
@@ -68,9 +77,24 @@ def agreement(conversion: Conversion, draft: Draft) -> None:
             _average(conversion, draft, average)
     for average in _of_draws(conversion):
         _average(conversion, draft, average)
+    for handler in begun_again(conversion.facts, conversion.loops, conversion.program):
+        _wait_for_all(conversion, draft, handler)
     for loss in conversion.returned_losses:
         accelerator = conversion.access.name(loss)
         draft.wrap(loss, draft.quoted(loss, f"{accelerator}.reduce({{it}}.detach(), reduction='mean')"))
+
+
+def _wait_for_all(conversion: Conversion, draft: Draft, handler: ast.ExceptHandler) -> None:
+    """A training begins again once all processes have failed."""
+    first = handler.body[0]
+    if not conversion.access.can_reach(first) or not conversion.has_accelerator_at(first):
+        why = "training goes on here where one process alone may have failed, and nothing there lets all wait"
+        raise OutOfReach(handler, why, "let the exception end the program (`raise`)", code="MIG122")
+    if first.lineno == handler.lineno:
+        why = "training goes on here where one process alone may have failed, and all must wait for each other first"
+        raise OutOfReach(handler, why, "put what the handler does on lines of its own", code="MIG122")
+    draft.before(first, f"{conversion.access.name(first)}.wait_for_everyone()")
+    draft.note(handler, "training goes on here once all processes have failed: one that fails alone waits in vain")
 
 
 def _of_draws(conversion: Conversion) -> Iterator[Average]:

@@ -177,6 +177,8 @@ SHARED_TROUBLE = frozenset(
     """StopIteration KeyboardInterrupt ImportError ModuleNotFoundError FileNotFoundError FileExistsError KeyError
     AttributeError NameError IndexError""".split()
 )
+#: Of these what does not come of the samples that a process has in its step.
+SHARED_IN_STEPS = SHARED_TROUBLE - {"KeyError", "IndexError", "FileNotFoundError", "FileExistsError"}
 #: What the first argument has as many items of.
 PASSING = frozenset(
     "builtins.enumerate builtins.reversed builtins.sorted builtins.list builtins.tuple builtins.iter tqdm.tqdm".split()

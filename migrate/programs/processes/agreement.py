@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact, Loops
+    from migrate.programs.processes.clocks import Own
     from migrate.programs.program import Program
 
 
@@ -153,9 +154,11 @@ def _clocked(facts: Facts, loops: Loops, program: Program) -> dict[ast.AST, _Cho
         for root in (loop.node, *loops.around(loop.node, loop.unit), *(unit.node for unit in units)):
             for junction in _inside_of(facts, root) if loop.loaders else ():
                 sides = sides_of(facts, loops, alike, junction) if junction.node not in found else []
-                if any(sides) and _is_plain(sides) and not _is_lone(facts, loop, junction):
+                if any(sides) and not _is_lone(facts, loop, junction):
                     if (by := own_test(facts, program, junction.test)) is not None:
-                        found[junction.node] = _Chosen(_by_all(facts, loop, junction, by, sides), by, is_beside=True)
+                        found[junction.node] = _Chosen(
+                            _by_all(facts, loop, junction, by, sides), by, is_beside=_is_plain(sides)
+                        )
     return found
 
 
@@ -164,12 +167,12 @@ class _Chosen:
     """What decides by something of the process's own: how all agree on it, if they can, and what that is."""
 
     agreed: Agreement | None
-    own: ast.expr
+    own: Own
     is_beside: bool = False  # whether the step is taken either way
 
 
 def _by_all(
-    facts: Facts, loop: LoopFact, junction: Junction, own: ast.expr, sides: Sequence[Side | None]
+    facts: Facts, loop: LoopFact, junction: Junction, own: Own, sides: Sequence[Side | None]
 ) -> Agreement | None:
     """How all agree on what one of them has measured or drawn: a draw is as good as another, so the first is taken."""
     if not any(sides):

@@ -1,8 +1,8 @@
 """What a clock, the system or a draw gives each process of its own, and what is decided by that over a loader.
 
 `if time.time() - start > budget: break`: one process leaves, and the others wait for it in backward for ever. So it is
-with a flag that a signal sets, and with `if random.random() < 0.1: continue`: even where all are seeded alike, each has
-other samples, for which the data set may draw more, or less.
+with a flag that a signal sets, or a handler (`except ValueError: failed = True`), and with `if random.random() < 0.1:
+continue`: even where all are seeded alike, each has other samples, for which the data set may draw more, or less.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Module
     from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.program import Program
 
+    Own = ast.expr | ast.ExceptHandler
 
-def deciding(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> Iterator[tuple[ast.AST, ast.expr]]:
+
+def deciding(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> Iterator[tuple[ast.AST, Own]]:
     """What decides by something of the process's own whether a loop over a loader takes its steps, each with that."""
     if not loop.loaders or not facts.once(_Sources).are_there:
         return
@@ -38,7 +41,7 @@ def deciding(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> It
                 yield test, own
 
 
-def own_test(facts: Facts, program: Program, test: ast.expr) -> ast.expr | None:
+def own_test(facts: Facts, program: Program, test: ast.expr) -> Own | None:
     """What a test goes back to that a clock, the system or a draw gives each process of its own."""
     if not facts.once(_Sources).are_there or sameness_of(facts, program, trusting=True, drawing=True).same(test):
         return None
@@ -56,10 +59,17 @@ class _Sources:
             any(name.startswith(known.OWN) or known.is_chance(name) for name in names)
             or not names.isdisjoint(AT_ANY_TIME)
             or any(getattr(use.node.func, "attr", "") in known.DRAWING_METHODS for use in facts.calls)
+            or any(_handles_in_loop(facts, module) for module in facts.editable)
         )
 
 
-def own_of(facts: Facts, program: Program, node: ast.AST, *, drawing: bool = False) -> ast.expr | None:
+def _handles_in_loop(facts: Facts, module: Module) -> bool:
+    tree = facts.tree_of(module)
+    handlers = (n for n in tree.nodes if isinstance(n, ast.ExceptHandler)) if b"except" in module.file.content else ()
+    return any(True for handler in handlers for _ in tree.loops(handler))
+
+
+def own_of(facts: Facts, program: Program, node: ast.AST, *, drawing: bool = False) -> Own | None:
     """What of a clock or the system, or a draw, a decision goes back to; None: it is not known where from."""
     sameness = Sameness(facts, program, trusting=True, drawing=drawing)  # one of its own, which meets all anew
     if isinstance(node, (ast.If, ast.IfExp, ast.While)):
@@ -74,16 +84,19 @@ def own_of(facts: Facts, program: Program, node: ast.AST, *, drawing: bool = Fal
     return sameness.own
 
 
-def is_drawn(facts: Facts, own: ast.expr) -> bool:
+def is_drawn(facts: Facts, own: Own) -> bool:
     """Whether what differs is a draw, and neither a clock nor the system."""
     names = facts.called(own) if isinstance(own, ast.Call) else frozenset()
     return any(map(known.is_chance, names)) or getattr(getattr(own, "func", None), "attr", "") in known.DRAWING_METHODS
 
 
-def by_system(node: ast.AST, own: ast.expr | None, told: str | None = None) -> Refusal:
+def by_system(node: ast.AST, own: Own | None, told: str | None = None) -> Refusal:
     """Why a program is left that decides by a clock or the system; `told`: what it decides."""
     what, text = decided(node)
     way = "decide by a number of steps"
+    if isinstance(own, ast.ExceptHandler):
+        by = f"by {text}, which an exception sets (line {own.lineno}) that one process may meet alone"
+        return Refusal(node, "MIG122", f"{told or what} {by}: processes would part ways", "let it end the program")
     through = ""
     if own is not None and (source := ast.unparse(own)) not in text:
         through = f" ({source} in line {own.lineno})"

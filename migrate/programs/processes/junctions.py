@@ -32,7 +32,7 @@ class Junction:
 
     def decides(self, node: ast.AST) -> bool:
         """Whether a node stands in one of the sides."""
-        return any(node in walk(part) for side in self.sides for part in side)
+        return node not in walk(self.test) and any(node in walk(part) for side in self.sides for part in side)
 
 
 def junctions(tree: Tree, node: ast.AST) -> Iterator[Junction]:
@@ -51,6 +51,10 @@ def iterated(node: ast.AST) -> list[ast.expr]:
 def _statement(_: Tree, node: ast.If | ast.While) -> Iterator[Junction]:
     orelse = node.orelse if isinstance(node, ast.If) else []  # what follows a loop comes in either case
     yield Junction(node, node.test, (tuple(node.body), tuple(orelse)))
+
+
+def _assertion(_: Tree, node: ast.Assert) -> Iterator[Junction]:
+    yield Junction(node, node.test, ((), (node,)))
 
 
 def _conditional(_: Tree, node: ast.IfExp) -> Iterator[Junction]:
@@ -91,6 +95,7 @@ def _is_counted(rounds: ast.expr) -> bool:
 _FINDING: dict[type[ast.AST], Callable[..., Iterator[Junction]]] = {
     ast.If: _statement,
     ast.While: _statement,
+    ast.Assert: _assertion,
     ast.IfExp: _conditional,
     ast.BoolOp: _operands,
     ast.ListComp: _comprehension,

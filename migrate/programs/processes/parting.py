@@ -13,7 +13,7 @@ from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, own_nodes
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.processes.sameness import Sameness
@@ -28,6 +28,8 @@ def parting(
     """What decides whether a node runs, and how often; `deep`: in all, not for one call of its function."""
     unit = facts.unit(node)
     yield from _around(facts, sameness, node, None)
+    if sameness.drawing and not seen:
+        yield from _where_failed(facts, sameness, node)
     loops = {above for above in facts.tree(node).up(node) if isinstance(above, (ast.For, ast.While))}
     line = getattr(node, "lineno", 0)
     for inner in facts.own(unit):
@@ -65,8 +67,19 @@ def _around(facts: Facts, sameness: Sameness, node: ast.AST, stop: ast.AST | Non
         elif any(not all(map(ask, parts)) for ask, parts in _asked(sameness, above, below)):
             yield above
         elif isinstance(above, ast.ExceptHandler):
-            yield from () if sameness.trusting or _is_shared_trouble(above) else (above,)
+            yield from () if sameness.trusting or is_shared_trouble(above) else (above,)
         below = above
+
+
+def _where_failed(facts: Facts, sameness: Sameness, node: ast.AST) -> Iterator[ast.AST]:
+    """The handlers in a loop that a node stands in: `failed = True`."""
+    for above in facts.tree(node).up(node):
+        if isinstance(above, FUNCTIONS):
+            return
+        if isinstance(above, ast.ExceptHandler) and any(True for _ in facts.tree(above).loops(above)):
+            if not is_shared_trouble(above, known.SHARED_IN_STEPS):
+                sameness.own = above
+                yield above
 
 
 def _asked(sameness: Sameness, above: ast.AST, below: ast.AST) -> Iterator[tuple[_Ask, list[ast.expr]]]:
@@ -134,6 +147,7 @@ def _asks_for_file(facts: Facts, test: ast.expr) -> bool:
     return any(facts.called(c) & known.PRESENCE or ast.unparse(c.func).endswith((".exists", ".is_file")) for c in calls)
 
 
-def _is_shared_trouble(handler: ast.ExceptHandler) -> bool:
+def is_shared_trouble(handler: ast.ExceptHandler, shared: Collection[str] = known.SHARED_TROUBLE) -> bool:
+    """Whether a handler is for what all processes meet together."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return all(kind is not None and ast.unparse(kind).rpartition(".")[2] in known.SHARED_TROUBLE for kind in kinds)
+    return all(kind is not None and ast.unparse(kind).rpartition(".")[2] in shared for kind in kinds)

@@ -51,8 +51,8 @@ class Sameness:
         self._modes = Modes(facts, program)
         self._is_steady = not unsteady(facts, program)
         self.trusting = trusting
-        self._drawing = drawing
-        self.own: ast.expr | None = None  # the last such thing that was met
+        self.drawing = drawing
+        self.own: ast.expr | ast.ExceptHandler | None = None  # the last such thing that was met
         self._sources = facts.once(Sources)
         self._fillings = facts.once(Fillings)
         self._answers = Answers[tuple[ast.AST, str]]()
@@ -68,7 +68,7 @@ class Sameness:
     def _is_same(self, node: ast.AST) -> bool:
         if asks_accelerator(node):
             return is_of_all(node)
-        if self._drawing and isinstance(node, ast.expr) and roles(self._facts.values(node)) & _DEALT:
+        if self.drawing and isinstance(node, ast.expr) and roles(self._facts.values(node)) & _DEALT:
             return True  # decisions by the process's own batch are another question
         if isinstance(node, (ast.Name, ast.Attribute)):
             return not roles(self._facts.values(node)) & PLACE and self._named(node, value=True)
@@ -86,7 +86,7 @@ class Sameness:
 
     def _call(self, node: ast.Call) -> bool:
         names = called_by_name(self._facts, node)
-        if self._is_own(node, names) or (self._drawing and self._is_drawn(node, names)):
+        if self._is_own(node, names) or (self.drawing and self._is_drawn(node, names)):
             return False
         if "builtins.len" in names and node.args:
             return self.even(node.args[0])

@@ -35,7 +35,7 @@ def sides_of(facts: Facts, loops: Loops, alike: Alike, junction: Junction) -> li
 def _side(facts: Facts, loops: Loops, alike: Alike, parts: Sequence[ast.AST]) -> Side | None:
     if any(loops.trains(part) or loops.updates.reached(part) for part in parts):
         return Side.TRAINS
-    if any(_leaves(facts, loops, inner) for part in parts for inner in _inside(part)):
+    if any(leaves(facts, loops, inner) for part in parts for inner in _inside(part)):
         return Side.LEAVES
     return Side.ALIKE if alike.is_done(parts) else None
 
@@ -53,9 +53,9 @@ def _inside(part: ast.AST) -> Iterator[ast.AST]:
                 yield from _inside(inner)
 
 
-def _leaves(facts: Facts, loops: Loops, node: ast.AST) -> bool:
+def leaves(facts: Facts, loops: Loops, node: ast.AST) -> bool:
     """Whether a statement leaves what all processes do together, and not only a loop in between."""
-    if isinstance(node, ast.Raise):
+    if isinstance(node, (ast.Raise, ast.Assert)):
         return _is_caught(facts, loops, node)
     if isinstance(node, ast.Return) or not isinstance(node, _LEAVING):
         return isinstance(node, ast.Return)
@@ -63,7 +63,7 @@ def _leaves(facts: Facts, loops: Loops, node: ast.AST) -> bool:
     return left is not None and loops.trains(left)
 
 
-def _is_caught(facts: Facts, loops: Loops, node: ast.Raise) -> bool:
+def _is_caught(facts: Facts, loops: Loops, node: ast.Raise | ast.Assert) -> bool:
     """Whether an exception only leaves a step; one that ends the program ends all of its processes."""
     below: ast.AST = node
     for above in facts.tree(node).up(node):
