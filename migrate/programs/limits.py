@@ -26,6 +26,7 @@ from migrate.programs.processes.agreement import parting_ways
 from migrate.programs.processes.failing import failing
 from migrate.programs.processes.films import recorded
 from migrate.programs.processes.gaps import gaps
+from migrate.programs.processes.own_rates import set_by_chance
 from migrate.programs.processes.replicas import (
     dealt_out_before,
     differs,
@@ -306,6 +307,7 @@ CHECKS: tuple[Check, ...] = (
     dealt_out_before,
     raw_models,
     set_apart,
+    set_by_chance,
     recorded,
     phases_in_turns,
     closures,

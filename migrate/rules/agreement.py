@@ -10,8 +10,8 @@ expression (`optimizer.step() if loss < 9 else None`), and where a clock or a si
 
     if random.random() < 0.1:   ->   if accelerator.gather_for_metrics([bool(random.random() < 0.1)])[0]:
 
-What else they must do alike in a step (change what is trained, step a scheduler, evaluate, keep the weights) goes by
-the mean, which is what one process would have asked for:
+What else they must do alike in a step (change what is trained, set a rate, step a scheduler, evaluate, keep the
+weights) goes by the mean, which is what one process would have asked for:
 
     if loss.item() < 0.1:   ->   if accelerator.reduce(loss.item(), reduction="mean") < 0.1:
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.members import decorators
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function, Module
-from migrate.programs.processes.alike import Alike
+from migrate.programs.processes.alike import Alike, sets_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -128,15 +128,6 @@ class Ground:
 
 def root_of(unit: Unit) -> ast.AST:
     return unit.tree if isinstance(unit, Module) else unit.node
-
-
-def sets_rate(statement: ast.Assign | ast.AugAssign) -> bool:
-    """Whether a statement is `group["lr"] = ...`."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return any(
-        isinstance(to, ast.Subscript) and isinstance(to.slice, ast.Constant) and to.slice.value == "lr"
-        for to in targets
-    )
 
 
 def is_property(method: Function) -> bool:

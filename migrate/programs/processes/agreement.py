@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, PLACE, Role, roles
 from migrate.analysis.syntax import FUNCTIONS, walk
 from migrate.programs.marker import is_marked
-from migrate.programs.processes.alike import Alike
+from migrate.programs.processes.alike import Alike, rate_places
 from migrate.programs.processes.clocks import by_system, deciding, is_drawn, own_test
 from migrate.programs.processes.junctions import Junction, iterated, junctions
 from migrate.programs.processes.replicas import by_chance, chance, has_buffers
@@ -95,7 +95,7 @@ _NO_TRUTH = "no answer of all of them can take its place"
 
 def _decisions(facts: Facts, loops: Loops, program: Program) -> dict[Junction, Agreement | None]:
     """The tests by which a process would part, each with how all agree on it; None: they cannot."""
-    alike = Alike(facts, (loop.node for loop in program.evaluation))
+    alike = _alike(facts, loops, program)
     found: dict[Junction, Agreement | None] = {}
     for loop in program.training:
         units = [unit.node for unit in loops.updates.functions(loop.node) if loops.trains(unit.node)]
@@ -105,6 +105,12 @@ def _decisions(facts: Facts, loops: Loops, program: Program) -> dict[Junction, A
                 if any(sides) and not (_is_plain(sides) and _is_of_all(facts, loop, junction)):
                     found[junction] = _agreement(facts, loop, junction, sides)
     return found
+
+
+def _alike(facts: Facts, loops: Loops, program: Program) -> Alike:
+    steps = [loops.taking(loop.node) for loop in program.training]
+    units = {unit.node: None for step in steps for unit in loops.updates.functions(step) if loops.trains(unit.node)}
+    return Alike(facts, (loop.node for loop in program.evaluation), rate_places(facts, (*steps, *units)))
 
 
 def _inside_of(facts: Facts, root: ast.AST) -> Iterator[Junction]:
@@ -141,7 +147,7 @@ def _runs_apart(call: ast.Call, test: ast.expr) -> Refusal:
 
 def _clocked(facts: Facts, loops: Loops, program: Program) -> dict[ast.AST, _Chosen]:
     """What is decided by a clock, the system or a draw, over a loader."""
-    alike = Alike(facts, (loop.node for loop in program.evaluation))
+    alike = _alike(facts, loops, program)
     found: dict[ast.AST, _Chosen] = {}
     for loop in program.training:
         units = [unit for unit in loops.updates.functions(loop.node) if loops.trains(unit.node)]

@@ -1,7 +1,7 @@
 """What all processes do in a step, or none of them: else each goes on with other weights, or waits for the others.
 
-To change what is trained, by hand, too, to step a scheduler, to evaluate on shared-out batches, and to keep or save
-the weights.
+To change what is trained, by hand, too, to set a rate, to step a scheduler, to evaluate on shared-out batches, and to
+keep or save the weights.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import walk
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.training.gradients_off import without_gradients
+from migrate.programs.values.kept import written
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -33,9 +34,10 @@ _METHODS = {
 class Alike:
     """Questions about what code does that all processes must do."""
 
-    def __init__(self, facts: Facts, evaluations: Iterable[ast.AST]) -> None:
+    def __init__(self, facts: Facts, evaluations: Iterable[ast.AST], rates: Collection[str] = ()) -> None:
         self._facts = facts
         self._evaluations = frozenset(evaluations)
+        self._rates = frozenset(rates)  # the places that a learning rate goes by
 
     def is_done(self, statements: Iterable[ast.AST], depth: int = _DEEPEST) -> bool:
         """Whether code does such a thing, itself or in the functions that it calls."""
@@ -60,6 +62,8 @@ class Alike:
             return True
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             return node.attr == "requires_grad" or self._is_of_parameter(node)
+        if isinstance(node, (ast.Assign, ast.AugAssign)) and self._is_rate(node):
+            return True
         if isinstance(node, ast.AugAssign):
             return self._is_of_parameter(node.target)
         if not isinstance(node, ast.Call):
@@ -74,6 +78,10 @@ class Alike:
             for unit in self._facts.targets(node)
             if not is_inside_model(self._facts, unit)
         )
+
+    def _is_rate(self, statement: ast.Assign | ast.AugAssign) -> bool:
+        """Whether a statement sets a learning rate, or something that one goes by."""
+        return sets_rate(statement) or any(not self._rates.isdisjoint(written(to)) for to in _targets(statement))
 
     def _is_in_place(self, call: ast.Call, names: Collection[str]) -> bool:
         """`p.data.mul_(0.5)`, `nn.init.zeros_(model.weight)`."""
@@ -94,6 +102,41 @@ class Alike:
             return False
         mine = roles(self._facts.receiver(call)) & _METHODS.keys()
         return any(call.func.attr in _METHODS[role] for role in mine)
+
+
+def sets_rate(statement: ast.Assign | ast.AugAssign) -> bool:
+    """Whether a statement is `group["lr"] = ...`."""
+    return any(
+        isinstance(to, ast.Subscript) and isinstance(to.slice, ast.Constant) and to.slice.value == "lr"
+        for to in _targets(statement)
+    )
+
+
+def rate_places(facts: Facts, roots: Iterable[ast.AST]) -> frozenset[str]:
+    """What learning rates go by that are set in some code, or in functions that it calls, as it is written there."""
+    nodes = [node for root in roots for node in walk(root)]
+    given = [node for node in nodes if isinstance(node, (ast.Assign, ast.AugAssign))]
+    found = {place for node in given if sets_rate(node) for place in _read(node.value)}
+    for call in (node for node in nodes if isinstance(node, ast.Call)):
+        inner = (node for unit in facts.targets(call) for node in facts.own(unit))
+        if any(isinstance(node, (ast.Assign, ast.AugAssign)) and sets_rate(node) for node in inner):
+            found |= {place for part in (*call.args, *(k.value for k in call.keywords)) for place in _read(part)}
+    for _ in range(_DEEPEST):
+        found |= {
+            place
+            for node in given
+            if any(not found.isdisjoint(written(to)) for to in _targets(node))
+            for place in _read(node.value)
+        }
+    return frozenset(found)
+
+
+def _targets(statement: ast.Assign | ast.AugAssign) -> list[ast.expr]:
+    return statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+
+
+def _read(node: ast.expr) -> set[str]:
+    return {ast.unparse(inner) for inner in walk(node) if isinstance(inner, (ast.Name, ast.Attribute))}
 
 
 def _is_attribute_of_model(value: Value) -> bool:

@@ -176,7 +176,7 @@ def raw_models(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal
     """Layers that train themselves, where processes would have others: nobody averages their gradients."""
     missing = chance(facts, loops, program) if program.raw and program.one_seed is None else []
     if missing:
-        told, way = _told(missing)
+        told, way = told_of(missing)
         why = f"models that make their own optimizers are not prepared, and each process would train others ({told})"
         way = f"{way}, or make each model and its optimizer under names of their own"
         yield Refusal(program.training[0].node, "MIG901", why, way)
@@ -240,7 +240,7 @@ def _parting(
         for step in schedule.on_metric:
             if not all(map(sameness.same, step.args)):
                 yield step
-    for statement in _learning_rates(facts, program):
+    for statement in learning_rates(facts, program):
         if not sameness.same(statement.value) or not sameness.alike(statement, deep=True):
             yield statement
 
@@ -280,7 +280,7 @@ def has_buffers(facts: Facts, program: Program) -> bool:
 _BUFFERED = (b"BatchNorm", b"register_buffer", b"torchvision.models", b"InstanceNorm")
 
 
-def _learning_rates(facts: Facts, program: Program) -> Iterator[ast.Assign | ast.AugAssign]:
+def learning_rates(facts: Facts, program: Program) -> Iterator[ast.Assign | ast.AugAssign]:
     """`group["lr"] = lr` in the modules of the training loops."""
     for module in {loop.unit.module for loop in program.training}:
         for node in facts.tree(module.tree).nodes:
@@ -303,12 +303,12 @@ def _learning_rates(facts: Facts, program: Program) -> Iterator[ast.Assign | ast
 def by_chance(node: ast.AST, missing: list[str], what: str | None = None) -> Refusal:
     """Why a program is left that decides by what each process draws for itself; `what`: what it decides."""
     decides, text = decided(node)
-    told, way = _told(missing)
+    told, way = told_of(missing)
     why = f"{what or decides} by {text}, which may differ between processes ({told}): they would part ways"
     return Refusal(node, "MIG122", why, way)
 
 
-def _told(missing: list[str]) -> tuple[str, str]:
+def told_of(missing: list[str]) -> tuple[str, str]:
     """Why processes have other random numbers, and the way out."""
     if NUMBER in missing:
         return "each goes by its number", "decide by what all have summed up, or by a number of steps"
@@ -345,11 +345,14 @@ __all__ = [
     "decide_seed",
     "differs",
     "drawn_apart",
+    "has_buffers",
+    "learning_rates",
     "loose_tensors",
     "other_sources",
     "parting_replicas",
     "raw_models",
     "set_apart",
+    "told_of",
     "without_device",
     "without_loader",
 ]

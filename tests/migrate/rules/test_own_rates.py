@@ -1,0 +1,70 @@
+"""Learning rates that go by what a process has for itself: its batch, what it has drawn, its clock."""
+
+import pytest
+
+MEAN = "accelerator.reduce(loss.item(), reduction='mean') < 0.1"
+OWN = "loss.item() < 0.1"
+SET = "\nfor group in optimizer.param_groups:\n    group['lr'] = {}"
+SET_RATE = "def set_rate(optimizer, rate):\n    for group in optimizer.param_groups:\n        group['lr'] = rate"
+CHOSEN = "if {}:\n    rate = 0.01\nelse:\n    rate = 0.1"
+STATEMENTS = {
+    "under the test": ("", "if {}:\n    for group in optimizer.param_groups:\n        group['lr'] = 0.01"),
+    "chosen above": ("", CHOSEN + SET.format("rate")),
+    "chosen above, with more": ("", f"{CHOSEN}\nlower = rate / 2{SET.format('lower')}"),
+    "lowered": ("rate = 0.1", "if {}:\n    rate *= 0.5" + SET.format("rate")),
+    "handed to a function": (SET_RATE, CHOSEN + "\nset_rate(optimizer, rate)"),
+    "in a function": (SET_RATE, "if {}:\n    set_rate(optimizer, 0.01)"),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_rate_that_a_loss_chooses_is_chosen_by_the_mean(changed, name):
+    setup, step = STATEMENTS[name]
+    changed(setup=setup, step=(step.replace("{}", OWN, 1), step.replace("{}", MEAN, 1)))
+
+
+def test_a_rate_that_a_draw_chooses(changed):
+    step, coin = CHOSEN + SET.format("rate"), "random.random() < 0.1"
+    drawn = f"accelerator.gather_for_metrics([bool({coin})])[0]"
+    changed(imports="import random", step=(step.replace("{}", coin, 1), step.replace("{}", drawn, 1)))
+
+
+def test_a_name_that_no_rate_goes_by(unchanged):
+    unchanged(made="rate = last = 0.1", step=CHOSEN.format(OWN).replace("rate", "last") + SET.format("rate"))
+
+
+DRAWN = {
+    "in a step": ({"step": SET.format("random.random()").strip()}, "group["),
+    "under a name": ({"made": "rate = random.random()", "step": SET.format("rate").strip()}, "group["),
+}
+MADE = "rate = 10 ** random.uniform(-4, -1)"
+SEED = "random.seed(0)\ntorch.manual_seed(0)"
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_rate_that_is_drawn(refused, name):
+    holes, at = DRAWN[name]
+    finding = refused("MIG122", at, ["may differ between processes"], imports="import random", **holes)
+
+    assert "random.seed(0)" in finding.hint
+
+
+def with_rate(programs, setup, imports="import random"):
+    return programs({"imports": imports, "setup": setup})[0].replace("lr=0.1", "lr=rate")
+
+
+def test_an_optimizer_with_a_rate_that_is_drawn(refused_text, convert_text, programs):
+    refused_text(with_rate(programs, MADE), "MIG122", "lr=rate", ["what the processes train with is set by rate"])
+
+    assert convert_text(with_rate(programs, f"{SEED}\n{MADE}"))[0].changes
+
+
+def test_an_optimizer_with_a_rate_by_the_clock(refused_text, programs):
+    source = with_rate(programs, "rate = time.time() % 1", "import time")
+    refused_text(source, "MIG122", "lr=rate", ["which a clock or the system gives"])
+
+
+def test_an_optimizer_with_a_rate_of_an_option(convert_text, programs):
+    setup = 'options = argparse.ArgumentParser()\noptions.add_argument("--rate")\nrate = options.parse_args().rate'
+
+    assert convert_text(with_rate(programs, setup, "import argparse"))[0].changes
