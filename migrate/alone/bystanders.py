@@ -19,8 +19,8 @@ from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
 from migrate.programs.prepare.scripts import is_imported
 from migrate.programs.program import Refusal
-from migrate.programs.reach.entered import entered_from
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
+from migrate.programs.reach.entry_files import entered_from
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

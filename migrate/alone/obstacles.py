@@ -12,7 +12,7 @@ from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
 from migrate.programs.prepare.scripts import is_imported
-from migrate.programs.reach.entered import entered_from
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
+from migrate.programs.reach.entry_files import entered_from
 from migrate.programs.reach.unused import Unused
 
 if TYPE_CHECKING:

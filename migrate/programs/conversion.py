@@ -21,18 +21,18 @@ from migrate.programs.device.host import Whereabouts, left_on_cpu, whereabouts
 from migrate.programs.device.moved_early import too_early
 from migrate.programs.device.moves import Move, moves
 from migrate.programs.device.tensor_types import kept_from_gpu
-from migrate.programs.home.access import Access
-from migrate.programs.home.around import around
-from migrate.programs.home.given import kept_given
-from migrate.programs.home.naming import Named
-from migrate.programs.loops import Loops
-from migrate.programs.metrics.passes import (
+from migrate.programs.evaluation.passes import (
     evaluated_in_full,
     evaluations,
     gathered_on_device,
     handed_out_loaders,
     prepared_loaders,
 )
+from migrate.programs.home.access import Access
+from migrate.programs.home.around import around
+from migrate.programs.home.given import kept_given
+from migrate.programs.home.naming import Named
+from migrate.programs.loops import Loops
 from migrate.programs.output.lent import asked_and_run
 from migrate.programs.prepare.arrangement import Arrangement
 from migrate.programs.prepare.by_hand import ByHand, unscaled_twice
@@ -45,11 +45,11 @@ from migrate.programs.prepare.several import several, something_else
 from migrate.programs.processes.agreement import Agreement, agreements
 from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.program import Program, Refusal
-from migrate.programs.reach.before import earlier
+from migrate.programs.reach.above_accelerator import earlier
+from migrate.programs.reach.callees import reached
 from migrate.programs.reach.comprehensions import taken_apart
-from migrate.programs.reach.entered import is_of_another_script
+from migrate.programs.reach.entry_files import is_of_another_script
 from migrate.programs.reach.outsiders import is_inside_model, units_of
-from migrate.programs.reach.reached import reached
 from migrate.programs.schedule.rates import rates
 from migrate.programs.schedule.schedulers import Schedule, schedules
 from migrate.programs.stages import NoPlace, Stages, tell_apart
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
     from migrate.programs.device.whereabouts import Need
-    from migrate.programs.metrics.evaluation import InFull, Shared
+    from migrate.programs.evaluation.exact import InFull, Shared
 
 
 #: What Accelerate does not give at its top level.

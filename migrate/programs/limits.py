@@ -15,11 +15,9 @@ from migrate.programs.device.devices import is_unknown_move
 from migrate.programs.device.lambdas import hidden_moves
 from migrate.programs.device.spread import devices_in_turn, foreign_devices, several_devices
 from migrate.programs.device.tensor_types import hidden_types
+from migrate.programs.evaluation.metric_objects import twice_joined
 from migrate.programs.home.access import NAME
 from migrate.programs.loops import Loops, is_scaling
-from migrate.programs.metrics.ground import Ground
-from migrate.programs.metrics.metric_objects import twice_joined
-from migrate.programs.metrics.shares import decisions
 from migrate.programs.output.patched import OF_WRAPPER, is_patching
 from migrate.programs.output.wrapped import for_one_device, splitting
 from migrate.programs.processes.agreement import parting_ways
@@ -43,6 +41,8 @@ from migrate.programs.reach.starters import is_option, started
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
 from migrate.programs.reach.unparsed import unparsed
 from migrate.programs.reach.unused import Unused
+from migrate.programs.shares.ground import Ground
+from migrate.programs.shares.left_over import decisions
 from migrate.programs.training import backwards
 from migrate.programs.training.closures import closures
 from migrate.programs.training.numerics import numerics

@@ -17,12 +17,12 @@ from migrate.analysis.known.training import AUTOGRAD_BACKWARD, RUN_ELSEWHERE
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import Loop, reads, walk
 from migrate.analysis.units import Class, Function, Unit
-from migrate.programs.metrics.averages import Averages, Averaging
-from migrate.programs.metrics.balances import balances
-from migrate.programs.metrics.ground import Ground
-from migrate.programs.metrics.joins import Join, joins
-from migrate.programs.metrics.meters import Meters
-from migrate.programs.metrics.shares import averages, decisions
+from migrate.programs.shares.averages import Averages, Averaging
+from migrate.programs.shares.balances import balances
+from migrate.programs.shares.ground import Ground
+from migrate.programs.shares.joins import Join, joins
+from migrate.programs.shares.left_over import averages, decisions
+from migrate.programs.shares.meters import Meters
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.training.in_step import in_step
 from migrate.programs.training.updates import How, Updates
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.roles import Value
-    from migrate.programs.metrics.balances import Balance
+    from migrate.programs.shares.balances import Balance
     from migrate.programs.training.updates import Update
 
 #: A receiver of these roles has a `backward` of its own meaning.

@@ -43,9 +43,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.programs.home.access import OutOfReach
-from migrate.programs.metrics.averages import Average, Joint
 from migrate.programs.processes.failing import begun_again
 from migrate.programs.processes.replicas import differs, without_loader
+from migrate.programs.shares.averages import Average, Joint
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:

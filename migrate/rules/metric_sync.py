@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.programs.metrics.metric_objects import OPTION, metric_objects
+from migrate.programs.evaluation.metric_objects import OPTION, metric_objects
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:

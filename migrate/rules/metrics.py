@@ -34,8 +34,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from migrate.programs.metrics.joins import apart
-from migrate.programs.metrics.shares import left_over
+from migrate.programs.shares.joins import apart
+from migrate.programs.shares.left_over import left_over
 from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.reductions import folded_by_hand, unlike_means
 from migrate.programs.values.accumulators import Accumulator, Joined
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from migrate.programs.conversion import Conversion
+    from migrate.programs.evaluation.exact import Shared
     from migrate.programs.loops import LoopFact
-    from migrate.programs.metrics.evaluation import Shared
-    from migrate.programs.metrics.joins import Join
+    from migrate.programs.shares.joins import Join
     from migrate.programs.training.flags import Flagged
     from migrate.programs.training.turning import Turning
     from migrate.rules.draft import Draft

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Class, Function
 from migrate.programs.processes.draws import Draws
+from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_from
-from migrate.programs.reach.reached import reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

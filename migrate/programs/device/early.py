@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Function
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.home.asking import constructor
 from migrate.programs.program import Program, Refusal
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
 
 if TYPE_CHECKING:

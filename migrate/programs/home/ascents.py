@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

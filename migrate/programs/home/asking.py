@@ -15,8 +15,8 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_docstring
 from migrate.analysis.units import Class, Function
 from migrate.programs.marker import ACCELERATOR, marks
+from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import is_inside_model
-from migrate.programs.reach.reached import reached
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

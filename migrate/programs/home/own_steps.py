@@ -14,7 +14,7 @@ from migrate.analysis.units import Function
 from migrate.programs.home.homeless import making_their_own
 from migrate.programs.home.homes import Home, find
 from migrate.programs.home.outer import widened
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,8 @@ from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.home.around import around
 from migrate.programs.home.naming import is_local
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_of
-from migrate.programs.reach.reached import reached
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.takes import taken
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.programs.evaluation.exact import InFull
     from migrate.programs.home.around import Holder
     from migrate.programs.home.naming import Named
-    from migrate.programs.metrics.evaluation import InFull
 
 #: Attributes that a prepared loader has, too.
 _DATA = frozenset({"dataset", "batch_size"})

@@ -13,7 +13,7 @@ from migrate.programs.output.caches import caches
 from migrate.programs.output.made_before import endings, read_below
 from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
-from migrate.programs.reach.reached import uses_reached
+from migrate.programs.reach.callees import uses_reached
 from migrate.programs.values.outputs import Outputs
 
 if TYPE_CHECKING:

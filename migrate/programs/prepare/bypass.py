@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.training import GIVES_ITSELF, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.programs.processes.replicas import differs
+from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_of
-from migrate.programs.reach.reached import reached
 from migrate.programs.reach.self_training import steps
 from migrate.programs.training.gradients_off import is_decorated_without, without_gradients
 

@@ -17,7 +17,7 @@ from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.home.aliases import trained_by
 from migrate.programs.program import Program, Refusal
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
 from migrate.programs.training.gradients_off import without_gradients
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_none, writes
 from migrate.analysis.units import Class, Function
-from migrate.programs.metrics.chance import is_draw
+from migrate.programs.evaluation.chance import is_draw
+from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_of
-from migrate.programs.reach.reached import reached
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.sources import Sources
 

@@ -22,7 +22,7 @@ from migrate.programs.home.asking import makers
 from migrate.programs.marker import is_marked
 from migrate.programs.processes.draws import Draws
 from migrate.programs.program import Program, Refusal
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
 from migrate.programs.stages import NoPlace, Spot, Stages, staged, tree_of
 from migrate.programs.values.conditions import as_handed, first_named, flag, needs, negated, same_name
 from migrate.programs.values.fetches import is_download

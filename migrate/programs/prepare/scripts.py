@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function, Module
 from migrate.programs.prepare.visitors import may_visit
-from migrate.programs.reach.entered import entered_from
+from migrate.programs.reach.entry_files import entered_from
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable

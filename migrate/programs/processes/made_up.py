@@ -12,7 +12,7 @@ from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Class, Function
 from migrate.programs.processes.seeds import GENERATOR, is_given, samples_rows
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
 from migrate.programs.values.fillings import Fillings
 from migrate.programs.values.sources import Sources, parts_given
 

@@ -16,7 +16,7 @@ from migrate.programs.processes.draws import Draws
 from migrate.programs.processes.environments import environments
 from migrate.programs.processes.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, seeds_itself
 from migrate.programs.program import Refusal
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

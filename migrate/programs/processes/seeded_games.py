@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import FUNCTIONS, is_none
 from migrate.analysis.units import Function
-from migrate.programs.reach.entered import is_of_another_script
+from migrate.programs.reach.entry_files import is_of_another_script
 from migrate.programs.values.always import holds_by_default, is_always_run
 from migrate.programs.values.sources import called_by_name
 

@@ -12,8 +12,8 @@ from migrate.analysis.units import Class, Function, Module, module_of
 from migrate.programs.marker import NUMBERS, marks
 from migrate.programs.processes.environments import plays
 from migrate.programs.processes.seeded_games import seeds_environments
-from migrate.programs.reach.entered import entered_from
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
+from migrate.programs.reach.entry_files import entered_from
 from migrate.programs.values.always import is_always_run
 from migrate.programs.values.sources import Sources
 

@@ -14,7 +14,7 @@ from migrate.analysis.known.data import SPLITS
 from migrate.analysis.units import Function
 from migrate.programs.processes.draws import Draws
 from migrate.programs.processes.made_up import made_up_data
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts, Use

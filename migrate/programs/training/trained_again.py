@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.programs.reach.reached import reached
+from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

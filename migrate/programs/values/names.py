@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.syntax import is_main_guard
-from migrate.programs.reach.entered import entered_from
-from migrate.programs.reach.reached import uses_reached
+from migrate.programs.reach.callees import uses_reached
+from migrate.programs.reach.entry_files import entered_from
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from migrate.programs.metrics.meters import Meters
+from migrate.programs.shares.meters import Meters
 
 AVERAGE = """
 class Average:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import reads, same, walk
 from migrate.analysis.units import Function
-from migrate.programs.metrics.feeding import GROWING, classes, fed, receiver
+from migrate.programs.shares.feeding import GROWING, classes, fed, receiver
 from migrate.programs.values.asides import done
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
-    from migrate.programs.metrics.meters import Meter, Meters
+    from migrate.programs.shares.meters import Meter, Meters
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Function
+from migrate.programs.evaluation.exact import InFull, Shared, decide, gathered_first
+from migrate.programs.evaluation.gradients import needed
 from migrate.programs.home.places import evaluated_beside
-from migrate.programs.metrics.evaluation import InFull, Shared, decide, gathered_first
-from migrate.programs.metrics.gradients import needed
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import raw_units
 from migrate.programs.training.gradients_off import without_gradients

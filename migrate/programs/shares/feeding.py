@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import reads, walk
 from migrate.analysis.units import Class
-from migrate.programs.metrics.meters import meter_of
+from migrate.programs.shares.meters import meter_of
 from migrate.programs.values.accumulators import is_own
 from migrate.programs.values.asides import done
 from migrate.programs.values.kept import place_of

@@ -22,9 +22,9 @@ from migrate.analysis.known import data
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
 from migrate.analysis.syntax import binds, blocks, is_docstring, own_expressions
 from migrate.analysis.units import Class, Function
-from migrate.programs.metrics.beside import beside
-from migrate.programs.metrics.chance import draws, draws_in_evaluation
-from migrate.programs.metrics.joining import summing
+from migrate.programs.evaluation.beside import beside
+from migrate.programs.evaluation.chance import draws, draws_in_evaluation
+from migrate.programs.shares.own_sums import summing
 from migrate.programs.training.begun import iterators
 from migrate.programs.training.modes import Mode
 from migrate.programs.training.unsteady import unsteady

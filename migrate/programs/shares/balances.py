@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
-    from migrate.programs.metrics.averages import Average, Averaging
+    from migrate.programs.shares.averages import Average, Averaging
 
 _DEEPEST = 4  # names between a number of the batch and the balance
 _KEEPS = frozenset("detach cpu clone float double".split())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
-    from migrate.programs.metrics.trail import Trail
+    from migrate.programs.shares.trail import Trail
 
 _LEAVING: dict[type[ast.AST], str] = {
     ast.Break: "`break`",

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks, own_expressions, walk, writes
 from migrate.analysis.units import Class, Function, Module
-from migrate.programs.metrics.ground import DEEPEST, Decision, is_property, root_of
 from migrate.programs.processes.alike import sets_rate
 from migrate.programs.processes.junctions import junctions
+from migrate.programs.shares.ground import DEEPEST, Decision, is_property, root_of
 from migrate.programs.values.accumulators import statements_after
 from migrate.programs.values.kept import FILLING, filled, place_of, set_in, written
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
-    from migrate.programs.metrics.ground import Ground
+    from migrate.programs.shares.ground import Ground
 
 _SAME_ON_ALL = frozenset({"builtins.len", "builtins.type", "builtins.isinstance"})
 #: Functions that put their second argument into their first.

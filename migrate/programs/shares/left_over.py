@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TypeGuard
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import reads, walk, writes
 from migrate.analysis.units import Function
-from migrate.programs.metrics.averages import Averages, Averaging
-from migrate.programs.metrics.feeding import fed
-from migrate.programs.metrics.joining import joined_below
-from migrate.programs.metrics.joins import apart
-from migrate.programs.metrics.trail import Trail
+from migrate.programs.shares.averages import Averages, Averaging
+from migrate.programs.shares.feeding import fed
+from migrate.programs.shares.joins import apart
+from migrate.programs.shares.own_sums import joined_below
+from migrate.programs.shares.trail import Trail
 from migrate.programs.training.phases import evaluating
 from migrate.programs.values.accumulators import appended, is_own, statements_after
 from migrate.programs.values.kept import FILLING, filled, place_of
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
-    from migrate.programs.metrics.ground import Decision, Ground
-    from migrate.programs.metrics.joins import Join
+    from migrate.programs.shares.ground import Decision, Ground
+    from migrate.programs.shares.joins import Join
     from migrate.programs.values.accumulators import Accumulator
 
 _NOTHING = Averages()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import own_expressions, writes
-from migrate.programs.metrics.ground import Decision, Ground
-from migrate.programs.metrics.trail import Trail
+from migrate.programs.shares.ground import Decision, Ground
+from migrate.programs.shares.trail import Trail
 from migrate.programs.values.kept import FILLING
 
 if TYPE_CHECKING:

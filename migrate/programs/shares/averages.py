@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import PLACE, roles
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function
-from migrate.programs.metrics.feeding import fed
-from migrate.programs.metrics.ground import DEEPEST
+from migrate.programs.shares.feeding import fed
+from migrate.programs.shares.ground import DEEPEST
 from migrate.programs.values.accumulators import is_own
 from migrate.programs.values.kept import FILLING, filled, place_of
 from migrate.programs.values.scalars import Scalar, Scalars
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
-    from migrate.programs.metrics.ground import Ground
+    from migrate.programs.shares.ground import Ground
 
 
 _TESTED = (ast.If, ast.While, ast.IfExp)

@@ -1,1 +1,0 @@
-"""Evaluation, and the numbers of which each process has its share."""
