@@ -1,6 +1,7 @@
 """The children of a run: several processes through the launcher, and none of them when it is over."""
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -52,9 +53,13 @@ def test_an_interruption_leaves_no_child(tmp_path):
         _thread.interrupt_main()
 
     assert main is not None
-    threading.Thread(target=interrupt, daemon=True).start()
-    with pytest.raises(KeyboardInterrupt):
-        run(Start(processes=2, cpu=True), records / "order.json", tmp_path, 100.0)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in a shell's background ignore it
+    try:
+        threading.Thread(target=interrupt, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            run(Start(processes=2, cpu=True), records / "order.json", tmp_path, 100.0)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
     pids = [int((copy / f"pid{rank}").read_text()) for rank in (0, 1)]
     end = time.monotonic() + 10
