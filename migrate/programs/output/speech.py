@@ -196,17 +196,15 @@ def _find_written(conversion: Conversion, voice: Voice, said: Speech) -> None:
     """What is written inside of other expressions, and no guard stands around: `epoch and torch.save(state, path)`."""
     covered = said.covered | {id(call) for call in said.saves}
     for use in conversion.speaking_uses:
-        tree = conversion.facts.tree(use.node)
-        statement = tree.statement(use.node)
-        is_alone = tree.parents[use.node] is statement and isinstance(statement, ast.Expr)
-        is_inner = id(use.node) not in covered and not is_alone and not voice.is_left_to_one(use.node)
-        if not is_inner or voice.is_written_elsewhere(use.unit) or statement in said.mixed:
-            continue
+        statement = conversion.facts.tree(use.node).statement(use.node)
+        is_save = voice.is_plain_save(use.node)
         is_made = use.node in done(statement) and voice.outputs.writes(use.node) and voice.needs_guard(use.node)
-        if voice.is_plain_save(use.node) and _is_reached(conversion, use.node):
-            said.saves.append(use.node)
-        elif is_made and _is_reached(conversion, use.node):
-            said.inside.append(use.node)
+        is_alone = isinstance(statement, ast.Expr) and statement.value is use.node
+        if is_alone or id(use.node) in covered or not (is_save or is_made):
+            continue
+        is_of_one = voice.is_left_to_one(use.node) or voice.is_written_elsewhere(use.unit)
+        if not is_of_one and statement not in said.mixed and _is_reached(conversion, use.node):
+            (said.saves if is_save else said.inside).append(use.node)
 
 
 def _listen_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Function) -> None:

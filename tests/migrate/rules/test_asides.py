@@ -18,7 +18,8 @@ SAVES = {
     "a choice": '{save}({state}, "m.pt") if epoch else None',
     "for each path": '[{save}({state}, path) for path in ("a.pt", "b.pt")]',
     "behind what every process must do": 'next(names, None) and {save}({state}, "m.pt")',
-    "whose result has a name": 'kept = epoch and {save}({state}, "m.pt")',
+    "whose result is kept": 'kept = {save}({state}, "m.pt")',
+    "whose result may be kept": 'kept = epoch and {save}({state}, "m.pt")',
 }
 
 
