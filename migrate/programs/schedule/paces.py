@@ -20,13 +20,19 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
     from migrate.programs.schedule.schedulers import Schedule
 
+#: Schedulers of which none is a kind of another.
+_KINDS = frozenset(
+    f"torch.optim.lr_scheduler.{name}LR"
+    for name in "Step MultiStep Exponential CosineAnnealing OneCycle Cyclic Lambda Linear Polynomial Constant".split()
+)
+
 
 def stepped_at_both(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Schedule]) -> Iterator[Refusal]:
     """Why a program is left of which a prepared scheduler is also stepped per epoch."""
     for schedule in prepared:
         for_batches = per_batch(facts, loops, program, schedule.steps)
         for call in schedule.steps:
-            if call not in for_batches and _is_per_epoch(facts, loops, call):
+            if call not in for_batches and _is_per_epoch(facts, loops, call) and _is_met(facts, schedule, call):
                 target = schedule.named.target
                 at_both = f"{target} is stepped per epoch here, and per batch in line {for_batches[0].lineno}"
                 why = f"{at_both}: prepared, it takes a step for each process at both"
@@ -40,3 +46,17 @@ def _is_per_epoch(facts: Facts, loops: Loops, call: ast.Call) -> bool:
         if "builtins.range" in facts.called(own.iter):
             return False
     return any(loops.trains(loop) for loop in loops.around(call, facts.unit(call)))
+
+
+def _is_met(facts: Facts, schedule: Schedule, call: ast.Call) -> bool:
+    """Whether a call may step a scheduler: not in `if isinstance(it, StepLR):` where it is of other classes."""
+    kinds = {name for made in schedule.named.origins if isinstance(made, ast.Call) for name in facts.called(made)}
+    below: ast.AST = call
+    for above in facts.tree(call).up(call):
+        if isinstance(above, ast.If) and below in above.body and isinstance(above.test, ast.Call):
+            if "builtins.isinstance" in facts.called(above.test) and len(above.test.args) == 2:
+                asked = facts.names(above.test.args[1])
+                if asked and kinds and asked | kinds <= _KINDS and not asked & kinds:
+                    return False
+        below = above
+    return True

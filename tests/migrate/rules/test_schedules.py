@@ -357,6 +357,10 @@ def test_steps_that_make_up_for_a_training_before(changed):
     )
 
 
+def test_steps_of_another_kind_of_scheduler(changed):
+    changed(**IMPORTS, **ABSOLUTE, epoch="if isinstance(schedule, StepLR):\n    schedule.step()")
+
+
 def test_kinds_of_schedulers_with_names_of_their_own(changed):
     by_epoch = "slow = StepLR(optimizer, 1)"
     before, _ = ABSOLUTE["ready"]
