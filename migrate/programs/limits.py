@@ -35,6 +35,7 @@ from migrate.programs.processes.replicas import (
     raw_models,
     set_apart,
 )
+from migrate.programs.processes.uneven import uneven_steps
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.reach.starters import is_option, started
@@ -297,6 +298,7 @@ CHECKS: tuple[Check, ...] = (
     hidden_types,
     hidden_moves,
     parting_ways,
+    uneven_steps,
     failing,
     gaps,
     _lone_decisions,

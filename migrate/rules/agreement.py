@@ -32,8 +32,8 @@ A training that is begun again where it has failed, or goes on with the next epo
                                     train(model)
 
 Refused: a decision that not all processes come to, or that goes by what has no mean: outputs, the last batch's hits;
-as many steps as the batch says (`for _ in range(int(loss)):`); a step that is left where something has failed in it
-(`except RuntimeError: continue`): the others are in it by then.
+as many steps as the batch says (`for _ in range(int(loss)):`, `for row in x[mask]:`); a step that is left where
+something has failed in it (`except RuntimeError: continue`): the others are in it by then.
 Safe: on one process the condition, the loss and the numbers are what they were.
 """
 

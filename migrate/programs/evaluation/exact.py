@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
-from migrate.analysis.syntax import binds, blocks, is_docstring, own_expressions
+from migrate.analysis.syntax import binds, blocks, is_docstring, own_expressions, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.evaluation.beside import beside
 from migrate.programs.evaluation.chance import draws, draws_in_evaluation
+from migrate.programs.processes.clocks import own_test
+from migrate.programs.processes.junctions import junctions
 from migrate.programs.shares.own_sums import summing
 from migrate.programs.training.begun import iterators
 from migrate.programs.training.modes import Mode
@@ -76,6 +78,7 @@ def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shar
         _check_models(facts, program)
         _check_mode(facts, program, modes, loop)
         _check_sums(facts, loop)
+        _check_ends(facts, program, loop)
         forward = _forward(facts, loop)
         _check_before(facts, forward.before)
         _check_beside(facts, loop, forward)
@@ -86,6 +89,18 @@ def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shar
     lists = tuple(name for name in names if name in targets and is_listed(facts, loop.node, name))
     plain = tuple(name for name in names if name not in lists)
     return Shared(loop, forward.statement, plain, lists, unnamed=forward.unnamed)
+
+
+def _check_ends(facts: Facts, program: Program, loop: LoopFact) -> None:
+    """All processes must take as many batches."""
+    tree = facts.tree(loop.node)
+    for junction in (each for node in walk(loop.node) for each in junctions(tree, node)):
+        leaving = any(isinstance(node, _LEAVING) for side in junction.sides for part in side for node in walk(part))
+        if leaving and own_test(facts, program, junction.test) is not None:
+            raise NotShared(f"`{ast.unparse(junction.test)}` may end it, or a round of it, on one process alone")
+
+
+_LEAVING = (ast.Break, ast.Continue, ast.Return)
 
 
 def _check_sums(facts: Facts, loop: LoopFact) -> None:

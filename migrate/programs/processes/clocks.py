@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import same as known
 from migrate.programs.processes.asked import sameness_of
 from migrate.programs.processes.junctions import junctions
-from migrate.programs.processes.parting import AT_ANY_TIME
+from migrate.programs.processes.parting import AT_ANY_TIME, asked_files
 from migrate.programs.processes.sameness import Sameness
 from migrate.programs.program import Refusal
 
@@ -50,6 +50,10 @@ def own_test(facts: Facts, program: Program, test: ast.expr) -> Own | None:
     return sameness.own
 
 
+#: Methods whose objects need not be known: they draw, or ask for a file.
+_ASKING = known.DRAWING_METHODS | {"exists", "is_file"}
+
+
 class _Sources:
     """Whether anything in the files asks for a clock, the system or chance: most programs need no further look."""
 
@@ -57,8 +61,8 @@ class _Sources:
         names = {name for use in facts.calls for name in facts.called(use.node)}
         self.are_there = (
             any(name.startswith(known.OWN) or known.is_chance(name) for name in names)
-            or not names.isdisjoint(AT_ANY_TIME)
-            or any(getattr(use.node.func, "attr", "") in known.DRAWING_METHODS for use in facts.calls)
+            or not names.isdisjoint(AT_ANY_TIME | known.PRESENCE)
+            or any(getattr(use.node.func, "attr", "") in _ASKING for use in facts.calls)
             or any(_handles_in_loop(facts, module) for module in facts.editable)
         )
 
@@ -81,6 +85,8 @@ def own_of(facts: Facts, program: Program, node: ast.AST, *, drawing: bool = Fal
     elif drawing:
         for junction in junctions(facts.tree(node), node):
             sameness.same(junction.test)
+    if drawing and sameness.own is None and isinstance(node, (ast.If, ast.While)):
+        return next(asked_files(facts, node.test), None)
     return sameness.own
 
 

@@ -11,6 +11,8 @@ from migrate.programs.processes.agreement import agreements
 from migrate.programs.processes.clocks import is_drawn, own_test
 from migrate.programs.processes.replicas import chance, learning_rates, told_of
 from migrate.programs.program import Refusal
+from migrate.programs.values.fillings import Fillings
+from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +34,8 @@ def set_by_chance(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
     for node, part in given:
         if roles(facts.values(part)) & {Role.PARAMETERS, Role.MODEL} or (own := own_test(facts, program, part)) is None:
             continue
+        if own not in _behind(facts, part, _DEEPEST):
+            continue  # it came from a container, of which something else may be another on each process
         if any(own in walk(each.test) for each in agreements(facts, loops, program)):
             continue
         what = f"what the processes train with is set by {ast.unparse(part)}"
@@ -42,3 +46,24 @@ def set_by_chance(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
         elif not is_drawn(facts, own):
             why = f"{what}, which a clock or the system gives: each has another"
             yield Refusal(node, "MIG122", why, "set it by a number of steps, or by an option")
+
+
+_DEEPEST = 4  # names, items and calls between a rate and what it is drawn by
+
+
+def _behind(facts: Facts, node: ast.AST, depth: int) -> Iterator[ast.AST]:
+    """What a value is computed from, through names and items that are written out."""
+    if not depth or isinstance(node, ast.Dict):
+        return
+    yield node
+    given: tuple[ast.expr, ...] = ()
+    if isinstance(node, ast.Subscript):
+        given = tuple(facts.once(Fillings).items(node))
+    elif isinstance(node, (ast.Name, ast.Attribute, ast.Call)):
+        given = facts.once(Sources).given(node).expressions
+    for each in given:
+        yield from _behind(facts, each, depth - 1)
+    is_whole = isinstance(node, (ast.Subscript, ast.Attribute))
+    for child in [] if is_whole else ast.iter_child_nodes(node):
+        is_method = isinstance(node, ast.Call) and child is node.func and isinstance(child, ast.Attribute)
+        yield from _behind(facts, child.value if is_method and isinstance(child, ast.Attribute) else child, depth)

@@ -57,7 +57,7 @@ def _around(facts: Facts, sameness: Sameness, node: ast.AST, stop: ast.AST | Non
             if not _is_decided_alike(facts, sameness, above.test):
                 yield above
         elif isinstance(above, ast.While):
-            if not _is_decided_alike(facts, sameness, above.test) or _asks_for_file(facts, above.test):
+            if not _is_decided_alike(facts, sameness, above.test) or any(asked_files(facts, above.test)):
                 yield above
             yield from _leaving(facts, sameness, above)
         elif isinstance(above, (ast.For, ast.AsyncFor)) and below is not above.iter:
@@ -138,13 +138,15 @@ def _stopped_by_file(facts: Facts, inner: ast.AST, loop: ast.AST) -> Iterator[as
     for above in facts.tree(inner).up(inner) if isinstance(inner, ast.Break) else ():
         if above is loop:
             return
-        if isinstance(above, ast.If) and _asks_for_file(facts, above.test):
+        if isinstance(above, ast.If) and any(asked_files(facts, above.test)):
             yield above
 
 
-def _asks_for_file(facts: Facts, test: ast.expr) -> bool:
-    calls = (node for node in ast.walk(test) if isinstance(node, ast.Call))
-    return any(facts.called(c) & known.PRESENCE or ast.unparse(c.func).endswith((".exists", ".is_file")) for c in calls)
+def asked_files(facts: Facts, test: ast.expr) -> Iterator[ast.Call]:
+    """The calls of a test that ask whether there is a file."""
+    for call in (node for node in ast.walk(test) if isinstance(node, ast.Call)):
+        if facts.called(call) & known.PRESENCE or ast.unparse(call.func).endswith((".exists", ".is_file")):
+            yield call
 
 
 def is_shared_trouble(handler: ast.ExceptHandler, shared: Collection[str] = known.SHARED_TROUBLE) -> bool:

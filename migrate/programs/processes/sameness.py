@@ -78,6 +78,8 @@ class Sameness:
             return all(self.same(g.iter) and all(map(self.same, g.ifs)) for g in node.generators) and all(
                 self.same(part) for part in ast.iter_child_nodes(node) if not isinstance(part, ast.comprehension)
             )
+        if isinstance(node, ast.Subscript) and (items := self._fillings.items(node)):
+            return all(map(self.same, items))
         if isinstance(node, ast.Lambda):
             return self.trusting and self.same(node.body)
         if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Function
+from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,9 @@ _FILLING = frozenset(
 )
 
 
+_DEEPEST = 3  # names between an item and the dictionary
+
+
 class Fillings:
     """The places of a program that change the things in its containers."""
 
@@ -37,6 +41,22 @@ class Fillings:
         for filling, into in self._found.get(_last(node), ()):
             if self._is_one(node, into):
                 yield filling
+
+    def items(self, node: ast.Subscript) -> list[ast.expr]:
+        """What an item was given of a dictionary that is written out and not changed; nothing: it is not known."""
+        made = self._made(node.value, _DEEPEST) if isinstance(node.slice, ast.Constant) else []
+        found = [_item(each, node.slice) for each in made]
+        return [] if None in found else [value for value in found if value is not None]
+
+    def _made(self, node: ast.expr, depth: int) -> list[ast.Dict]:
+        """The dictionaries that are written out for a name; nothing where it may be another one."""
+        if isinstance(node, ast.Dict):
+            return [node]
+        if not isinstance(node, ast.Name) or not depth or any(True for _ in self.of(node)):
+            return []
+        given = self._facts.once(Sources).given(node)
+        made = [self._made(each, depth - 1) for each in given.expressions]
+        return [each for some in made for each in some] if given.complete and all(made) else []
 
     def _is_one(self, node: ast.expr, other: ast.expr) -> bool:
         """Whether two expressions that end in one name may be one object."""
@@ -113,3 +133,11 @@ def shares(unit: Unit, name: str) -> bool:
 def _shared(function: FunctionNode) -> frozenset[str]:
     declared = (node for node in own_nodes(function) if isinstance(node, (ast.Global, ast.Nonlocal)))
     return frozenset(name for node in declared for name in node.names)
+
+
+def _item(made: ast.Dict, key: ast.expr) -> ast.expr | None:
+    """The value of a key that is written out; None where another one may take its place, or none has it."""
+    if None in made.keys:
+        return None
+    pairs = zip(made.keys, made.values, strict=True)
+    return next((value for each, value in pairs if each is not None and ast.dump(each) == ast.dump(key)), None)

@@ -244,3 +244,22 @@ def test_an_evaluation_by_a_clock_that_not_all_come_to(refused):
     asked = f"if loss > 3:\n    if {LATE}:\n        torch.save(model.state_dict(), 'm.pt')"
     mention = "what all must do alike is decided here by time.time() - last > 60"
     refused("MIG122", f"if {LATE}", [mention], imports="import time", setup="last = time.time()", step=asked)
+
+
+FILE = 'os.path.exists("stop")'
+
+
+@pytest.mark.parametrize("hole", ["step", "epoch"])
+def test_all_stop_where_one_of_them_finds_a_file(changed, hole):
+    stop = "if {}:\n    break"
+    changed(imports="import os", **{hole: (stop.format(FILE), stop.format(ANY.format(FILE)))})
+
+
+@pytest.mark.parametrize("test", [LATE, "random.random() < 0.5"])
+def test_an_evaluation_that_one_process_may_leave_is_run_in_full(convert_text, programs, test):
+    epoch = VALIDATE.format("epoch", f"if {test}:\n                break\n            ", "model(a)")
+    holes = {"imports": "import random\nimport time", "setup": "last = time.time()", "made": EVALUATED["made"]}
+    report, result = convert_text(programs({**holes, "epoch": epoch})[0])
+
+    assert "gather" not in result
+    assert any("every process runs this evaluation in full" in finding.message for finding in report.findings)

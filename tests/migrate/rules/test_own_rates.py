@@ -68,3 +68,30 @@ def test_an_optimizer_with_a_rate_of_an_option(convert_text, programs):
     setup = 'options = argparse.ArgumentParser()\noptions.add_argument("--rate")\nrate = options.parse_args().rate'
 
     assert convert_text(with_rate(programs, setup, "import argparse"))[0].changes
+
+
+HELD = {
+    "an item beside a clock": 'held = {"rate": 0.1, "at": time.time()}',
+    "a clock that is put beside it": 'held = {"rate": 0.1}\nheld["at"] = time.time()',
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("read", ['held["rate"]', 'held.get("rate")'])
+def test_an_optimizer_with_a_rate_that_is_held_beside_a_clock(convert_text, programs, name, read):
+    source = with_rate(programs, HELD[name], "import time").replace("lr=rate", f"lr={read}")
+
+    assert convert_text(source)[0].changes
+
+
+def test_an_optimizer_with_an_item_that_is_drawn(refused_text, programs):
+    source = with_rate(programs, 'held = {"rate": random.random()}').replace("lr=rate", 'lr=held["rate"]')
+    refused_text(source, "MIG122", "lr=held", ["what the processes train with is set by held"])
+
+
+def test_a_loop_that_runs_as_often_as_an_item_beside_a_clock_says(unchanged):
+    unchanged(
+        imports="import time",
+        setup='held = {"rounds": 3, "at": time.time()}',
+        step='for _ in range(held["rounds"]):\n    optimizer.step()',
+    )
