@@ -8,7 +8,7 @@ for ever. All leave it as soon as one of them would; all take it only if each of
 expression (`optimizer.step() if loss < 9 else None`), and where a clock or a signal decides: `if time.time() - start >
 60: break`. Of what is drawn all take what the main process has drawn:
 
-    if random.random() < 0.1:   ->   if accelerator.gather_for_metrics([bool(random.random() < 0.1)])[0]:
+    if random.random() < 0.1:   ->   if accelerator.gather_for_metrics([random.random() < 0.1])[0]:
 
 What else they must do alike in a step (change what is trained, set a rate, step a scheduler, evaluate, keep the
 weights) goes by the mean, which is what one process would have asked for:
@@ -25,11 +25,8 @@ What is decided after the batches goes by a number of all processes. What the la
     losses.append(loss.item())   ->   losses.append(accelerator.reduce(loss.item(), reduction="mean"))
 
 So it is where such a number stops the training, saves, steps a scheduler or sets a rate, and nowhere else.
-A training that is begun again where it has failed, or goes on with the next epoch, does so once all have failed:
-
-    except RuntimeError:   ->   except RuntimeError:
-        train(model)                accelerator.wait_for_everyone()
-                                    train(model)
+A training that is begun again where it has failed, or goes on with the next epoch, does so once all have failed: what
+handles that begins with `accelerator.wait_for_everyone()`.
 
 Refused: a decision that not all processes come to, or that goes by what has no mean: outputs, the last batch's hits;
 as many steps as the batch says (`for _ in range(int(loss)):`, `for row in x[mask]:`); a step that is left where
@@ -42,6 +39,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.same import PYTHON_NUMBERS
 from migrate.programs.home.access import OutOfReach
 from migrate.programs.processes.failing import begun_again
 from migrate.programs.processes.replicas import differs, without_loader
@@ -138,12 +136,15 @@ def _is_bool(conversion: Conversion, test: ast.expr) -> bool:
             return all(_is_bool(conversion, value) for value in values)
         case ast.Compare(left, operators, comparators):
             is_identity = all(isinstance(operator, _IDENTITY) for operator in operators)
-            return is_identity or any(_is_number(side) for side in (left, *comparators))
+            return is_identity or any(_is_number(conversion, side) for side in (left, *comparators))
         case ast.Call():
             return "builtins.bool" in conversion.facts.called(test)
     return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
 
 
-def _is_number(node: ast.expr) -> bool:
-    """`loss.item()`: a number of Python."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"
+def _is_number(conversion: Conversion, node: ast.expr) -> bool:
+    """`loss.item()`, `random.random()`: a number of Python."""
+    if not isinstance(node, ast.Call):
+        return False
+    is_item = isinstance(node.func, ast.Attribute) and node.func.attr == "item"
+    return is_item or bool(conversion.facts.called(node) & PYTHON_NUMBERS)

@@ -226,6 +226,8 @@ CHANCE = (
     "numpy.random.",
     *(f"torch.{name}" for name in "rand normal bernoulli multinomial poisson distributions.".split()),
 )
+#: What gives plain numbers of Python, which compare as True or False.
+PYTHON_NUMBERS = frozenset(f"random.{name}" for name in "random uniform randint randrange gauss".split())
 DRAWING_METHODS = frozenset(
     """sample rsample normal_ uniform_ random_ bernoulli_ exponential_ cauchy_ log_normal_ geometric_ multinomial
     bernoulli""".split()

@@ -247,6 +247,7 @@ AROUND = {
     ("agreement", "losses.append(loss.item())"): put(
         "step", made='losses = []\nwanted = {"low": 0.0, "high": 1.0}', epoch="if losses[-1] < 0.0:\n    break"
     ),
+    ("agreement", "if random.random() < 0.1:"): put("step", "{}\n    continue", imports="import random"),
     ("agreement", "return loss"): closed,
     ("schedulers", "adjust_learning_rate(optimizer, step)"): counted,
     ("saving", "torch.save(model.state_dict(), path)"): put("end"),
