@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)")
+PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[\w,-]+\])?==([^\s;\\]+)")
 NOT_HERE = {"torch"}  # machines bring builds of their own; .ci/lock says more
 
 
@@ -30,6 +30,13 @@ def test_every_package_of_ci_has_hashes():
         assert PIN.match(entry), entry
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
     assert not re.search(r"https?://", text)
+
+
+def test_extras_that_others_ask_for_are_pinned():
+    """Without the extra in the pin, pip takes the newest version for it, which has no hash here."""
+    text = (ROOT / ".ci/requirements.txt").read_text(encoding="utf-8")
+    assert re.search(r"(?m)^hypothesis\[lark\]==", text)  # of hypothesmith
+    assert "--no-strip-extras" in (ROOT / ".ci/lock").read_text(encoding="utf-8")
 
 
 def test_ci_checks_the_hashes():
