@@ -1,7 +1,7 @@
 """Files that a step before the training makes, and that what comes below reads, by paths that are written differently.
 
 `preprocess("train")` writes `f"{mode}.npz"`, and `load(config.train_path)` reads it: one path is not the other by its
-text, but both end alike. The main process alone writes, so all others wait for it where they come to read.
+text, but both may name one file. The main process alone writes, so all others wait for it where they come to read.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import os
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
+from migrate.analysis.state import ANY
 from migrate.analysis.units import Function, Module
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -24,17 +25,27 @@ if TYPE_CHECKING:
 _DEEPEST = 4
 
 
-def endings(facts: Facts, path: ast.expr, depth: int = _DEEPEST) -> set[str]:
-    """What a path may end with, as far as that is written out: `.npz`."""
-    texts = (value.name for value in facts.values(path) if value.role is Role.TEXT)
-    if found := {os.path.splitext(f"_{text}")[1] for text in texts} - {""}:
-        return found
+def tails(facts: Facts, path: ast.expr, depth: int = _DEEPEST) -> set[str]:
+    """How a path may end, as far as that is written out: `/train.npz` is the whole name of a file, `.npz` is not."""
     if isinstance(path, ast.BinOp) and isinstance(path.op, ast.Add):
-        return endings(facts, path.right, depth)
+        return {tail.removeprefix("/") for tail in tails(facts, path.right, depth)}
     if isinstance(path, ast.Call) and path.args and facts.called(path) & _JOINING:
-        return endings(facts, path.args[-1], depth)
+        return tails(facts, path.args[-1], depth)
+    texts = [value.name for value in facts.values(path) if value.role is Role.TEXT]
+    if found := {tail for tail in map(_tail, texts) if "." in tail}:
+        return found
     given = _written_there(facts, path) if depth else ()
-    return {ending for each in given for ending in endings(facts, each, depth - 1)}
+    return {tail for each in given for tail in tails(facts, each, depth - 1)}
+
+
+def _tail(text: str) -> str:
+    known = text.rpartition(ANY)[2]
+    return f"/{os.path.basename(known)}" if known == text or "/" in known else known
+
+
+def may_be_one(some: Iterable[str], others: Iterable[str]) -> bool:
+    """Whether a file that ends in one way may be one that ends in another."""
+    return any(one.endswith(other) or other.endswith(one) for one in some for other in others)
 
 
 _JOINING = frozenset({"os.path.join", "pathlib.Path", "builtins.str", "os.path.abspath"})

@@ -10,14 +10,14 @@ from migrate.analysis.known import output
 from migrate.analysis.syntax import LOOPS, walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.output.caches import caches
-from migrate.programs.output.made_before import endings, read_below
+from migrate.programs.output.made_before import may_be_one, read_below, tails
 from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
 from migrate.programs.reach.callees import uses_reached
 from migrate.programs.values.outputs import Outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Use
     from migrate.analysis.syntax import Tree
@@ -48,8 +48,9 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
     drawn = [call for writes in written.values() for call, _ in writes if conversion.facts.called(call) & _DRAWS]
     returning = (_LOADS if written else frozenset()) | (output.IMAGE_READERS if drawn else frozenset())
     voice, kept = Voice(conversion), caches(conversion).inside  # which the main process comes to first
-    writing = _writing(conversion, [write for each in written.values() for write in each])
-    made = {ending for writes in written.values() for call, _ in writes for ending in _endings(conversion, call)}
+    every = [write for each in written.values() for write in each]
+    writing = _writing(conversion, every)
+    made = [(_tails(conversion, write[0]), write) for write in every]
     found: dict[ast.stmt, None] = {}
     for use in uses_reached(conversion.facts, conversion.speaking_uses):
         path = _read(conversion, use.node)
@@ -65,8 +66,8 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
             trained = is_load or all(unit is not use.unit for _, unit in writes)
             places = _places(voice, use.node, use.unit, _DEEPEST, trained=trained)
             found.update(dict.fromkeys(places if is_own else (_above_loops(conversion, place) for place in places)))
-        elif made & endings(conversion.facts, path):
-            places = read_below(conversion, use.node, use.unit, writing)
+        elif same := _by_tails(made, tails(conversion.facts, path)):
+            places = read_below(conversion, use.node, use.unit, _writing(conversion, same))
             found.update((_outside_of_tests(conversion, place), None) for place in places if not voice.is_of_one(place))
     followed = (place for place in found if _may_follow(conversion, place, writing))
     return _needed(conversion, followed, writing)
@@ -81,9 +82,13 @@ def _written(conversion: Conversion) -> Iterator[tuple[str, list[Write]]]:
     yield from found.items()
 
 
-def _endings(conversion: Conversion, call: ast.Call) -> set[str]:
+def _by_tails(made: Sequence[tuple[set[str], Write]], read: set[str]) -> list[Write]:
+    return [write for written, write in made if may_be_one(written, read)]
+
+
+def _tails(conversion: Conversion, call: ast.Call) -> set[str]:
     path = _path(conversion, conversion.facts.once(Outputs), call)
-    return endings(conversion.facts, path) if path is not None else set()
+    return tails(conversion.facts, path) if path is not None else set()
 
 
 def _path(conversion: Conversion, outputs: Outputs, call: ast.Call) -> ast.expr | None:

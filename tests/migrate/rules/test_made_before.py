@@ -57,6 +57,7 @@ WAITED = {
     "made anew": {"kept": ""},
     "several": {"made": "for mode in ['train', 'test']:\n        preprocess(mode)"},
     "by the function itself": {"before": "preprocess('train')"},
+    "a part of a name": {"made": "np.savez(os.environ['NAME'] + '.npz', rows=1)"},
     "a path that is put together": {"path": 'os.path.join("rows", "train" + ".npz")'},
 }
 
@@ -71,6 +72,8 @@ def test_all_wait_for_what_the_main_process_makes(convert_text, name):
 
 UNWAITED = {
     "another kind of file": {"path": '"rows/train.npy"'},
+    "another name": {"made": "np.savez('rows/rest.npz', rows=1)"},
+    "another name in a folder": {"made": "np.savez(os.path.join(FILES, 'rest.npz'), rows=1)"},
     "made below": {"before": "", "after": "process()"},
     "nothing that is made": {"before": ""},
 }
