@@ -4,7 +4,7 @@ import pytest
 
 FIRST = "accelerator.gather_for_metrics([{}])[0]"
 COIN = "random.random() < 0.5"
-DRAWN = FIRST.format(f"bool({COIN})")
+DRAWN = FIRST.format(COIN)
 RANDOM = {"imports": "import random"}
 LEFT = "if {}:\n    continue"
 STEPPED = "for _ in {}:\n    loss = criterion(model(x), y)\n    {}\n    optimizer.step()"
@@ -211,11 +211,11 @@ main()
 """
 
 
-@pytest.mark.parametrize("test", [COIN, "coin()"])
-def test_a_function_of_the_step_draws(convert_text, test):
+@pytest.mark.parametrize(("test", "asked"), [(COIN, COIN), ("coin()", "bool(coin())")])
+def test_a_function_of_the_step_draws(convert_text, test, asked):
     _, result = convert_text(FUNCTION.format(seed="", test=test, above=""))
 
-    assert f"    if {FIRST.format(f'bool({test})')}:\n        return\n" in result
+    assert f"    if {FIRST.format(asked)}:\n        return\n" in result
 
 
 ABOVE = f"if {COIN}:\n        return"

@@ -25,7 +25,7 @@ def test_a_rate_that_a_loss_chooses_is_chosen_by_the_mean(changed, name):
 
 def test_a_rate_that_a_draw_chooses(changed):
     step, coin = CHOSEN + SET.format("rate"), "random.random() < 0.1"
-    drawn = f"accelerator.gather_for_metrics([bool({coin})])[0]"
+    drawn = f"accelerator.gather_for_metrics([{coin}])[0]"
     changed(imports="import random", step=(step.replace("{}", coin, 1), step.replace("{}", drawn, 1)))
 
 
