@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
 
 _DEEPEST = 4
+#: What gives a path whose last argument is its end.
+_JOINING = frozenset({"os.path.join", "pathlib.Path", "builtins.str", "os.path.abspath"})
 
 
 def tails(facts: Facts, path: ast.expr, depth: int = _DEEPEST) -> set[str]:
@@ -46,9 +48,6 @@ def _tail(text: str) -> str:
 def may_be_one(some: Iterable[str], others: Iterable[str]) -> bool:
     """Whether a file that ends in one way may be one that ends in another."""
     return any(one.endswith(other) or other.endswith(one) for one in some for other in others)
-
-
-_JOINING = frozenset({"os.path.join", "pathlib.Path", "builtins.str", "os.path.abspath"})
 
 
 def _written_there(facts: Facts, path: ast.expr) -> Iterator[ast.expr]:
