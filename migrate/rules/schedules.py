@@ -33,12 +33,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.programs.processes.replicas import differs
 from migrate.programs.schedule.schedulers import Horizon, Pace
 from migrate.programs.training.weights import weights_by_count
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
+    from migrate.programs.schedule.schedulers import Schedule
     from migrate.rules.draft import Draft
 
 
@@ -53,19 +55,22 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
         )
         way_out = "count the batches of all processes: multiply the count by accelerator.num_processes"
         draft.note(weight.node, message, way_out)
+    if not conversion.program.training_loaders and not differs(conversion.facts, conversion.loops, conversion.program):
+        return  # every process takes the same batches: a step is what it was
     for schedule in conversion.schedules:
-        if schedule.pace is Pace.METRIC and schedule.is_within_epochs:
-            what = "each step takes N batches, so it is told N times less often in an epoch"
-            message = f"{schedule.named.target} is stepped between batches: on N processes {what}"
-            draft.note(schedule.named.place(conversion.facts), message)
-        is_counted = schedule.pace is Pace.BATCH and schedule.horizon is Horizon.ABSOLUTE
-        if not is_counted or conversion.program.handed is not None:
-            continue
-        name = schedule.named.target
-        if schedule.named in conversion.prepared_schedulers:
-            what = "prepared, so that N processes reach it after the same number of samples"
-            message = f"{name} is stepped per batch over a fixed number of steps: {what}"
-        else:
-            what = "on N processes each step takes N batches"
-            message = f"{name} goes by the steps after which the training ends: {what}"
-        draft.note(schedule.named.place(conversion.facts), message)
+        if message := _said(conversion, schedule):
+            draft.note(schedule.named.place(conversion.facts), f"{schedule.named.target} {message}")
+
+
+def _said(conversion: Conversion, schedule: Schedule) -> str:
+    """What is to be known of a scheduler where a step takes N batches; empty if nothing."""
+    if schedule.pace is Pace.METRIC and schedule.is_within_epochs:
+        what = "each step takes N batches, so it is told N times less often in an epoch"
+        return f"is stepped between batches: on N processes {what}"
+    is_counted = schedule.pace is Pace.BATCH and schedule.horizon is Horizon.ABSOLUTE
+    if not is_counted or conversion.program.handed is not None:
+        return ""
+    if schedule.named in conversion.prepared_schedulers:
+        what = "prepared, so that N processes reach it after the same number of samples"
+        return f"is stepped per batch over a fixed number of steps: {what}"
+    return "goes by the steps after which the training ends: on N processes each step takes N batches"

@@ -206,6 +206,32 @@ def test_a_schedule_over_the_steps_of_the_training_is_not_prepared(unchanged):
     assert "the steps after which the training ends" in note.message
 
 
+BY_HAND = """
+import torch
+from torch import nn, optim
+{seed}
+points = torch.ones(100, 2)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+schedule = optim.lr_scheduler.StepLR(optimizer, 10)
+for step in range(50):
+    x = points[torch.randint(100, (8,))]
+    optimizer.zero_grad()
+    loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    schedule.step()
+"""
+
+
+@pytest.mark.parametrize(("seed", "notes"), [("torch.manual_seed(1)", 0), ("", 1)])  # unseeded, each draws its own
+def test_where_every_process_takes_the_same_batches_a_step_is_what_it_was(convert_text, seed, notes):
+    report, result = convert_text(BY_HAND.format(seed=seed))
+
+    assert "accelerator.backward(loss)" in result
+    assert [finding.code for finding in report.of(Kind.NOTE)].count("MIG118") == notes
+
+
 EITHER = """
 import sys
 import torch
