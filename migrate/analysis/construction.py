@@ -17,6 +17,7 @@ from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeGuard
 
     from migrate.analysis.arguments import Arguments
     from migrate.analysis.state import Frame, State
@@ -28,7 +29,7 @@ def _key(unit: Function, parameter: str) -> str:
     return f"<{unit.module.path}:{unit.node.lineno} {parameter}>"
 
 
-def is_constructor(unit: object) -> bool:
+def is_constructor(unit: object) -> TypeGuard[Function]:
     """Whether a unit is an `__init__`."""
     return isinstance(unit, Function) and unit.owner is not None and unit.name == "__init__"
 
@@ -66,7 +67,7 @@ def _says_all(call: ast.Call) -> bool:
 def _own(state: State, made: Value, frame: Frame) -> dict[str, Values]:
     """What the parameters of the running `__init__` are for one object, as far as they were passed for it."""
     unit = frame.unit
-    if not isinstance(unit, Function) or not is_constructor(unit) or made.origin is None:
+    if not is_constructor(unit) or not unit.positional or made.origin is None:
         return {}
     if not unit.defaults and len(unit.parameters.get(unit.positional[0].arg, NOTHING)) < 2:
         return {}  # one object has been made, so all that is passed is passed for it
@@ -83,19 +84,17 @@ def each_own(
     evaluate: Callable[[State, ast.expr, Frame], Values],
 ) -> list[tuple[Value, Values]]:
     """The owners of an attribute, each with what the expression gives for it; `values` are those for all of them."""
-    if node is None or not owners or len(owners) > _MOST or not is_constructor(frame.unit):
-        return [(owner, values) for owner in owners]
-    assert isinstance(frame.unit, Function)
-    if not frame.unit.positional:  # `def __init__(*args)`
-        return [(owner, values) for owner in owners]
-    if len(owners) == 1 and not frame.unit.defaults:  # of one, all that was passed is its own
-        return [(owner, values) for owner in owners]
+    unit, alike = frame.unit, [(owner, values) for owner in owners]
+    if node is None or not owners or len(owners) > _MOST or not is_constructor(unit) or not unit.positional:
+        return alike
+    if len(owners) == 1 and not unit.defaults:  # of one, all that was passed is its own
+        return alike
     if node not in state.reads:
         state.reads[node] = frozenset(reads(node))
-    itself = frame.unit.positional[0].arg
-    read = state.reads[node].intersection(frame.unit.parameter_names)
+    itself = unit.positional[0].arg
+    read = state.reads[node].intersection(unit.parameter_names)
     if not read:
-        return [(owner, values) for owner in owners]
+        return alike
     found = []
     differ = itself in read and len({owner.unit for owner in owners}) > 1
     for owner in owners:

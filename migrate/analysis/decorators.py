@@ -48,9 +48,10 @@ def _entered(state: State, name: str, row: Enters, decorator: ast.expr, made: Va
 
 
 def _through(state: State, decorator: Value, unit: Function, made: Values) -> Values:
-    positional = unit.positional[1:] if decorator.role is Role.METHOD else unit.positional
-    if decorator.role is Role.METHOD and decorator.receiver is not None:
-        state.join_parameter(unit, unit.positional[0].arg, frozenset({decorator.receiver}))
+    positional = unit.positional
+    if decorator.receiver is not None and positional:
+        state.join_parameter(unit, positional[0].arg, frozenset({decorator.receiver}))
+        positional = positional[1:]
     if not positional:
         return made
     parameter = positional[0].arg

@@ -55,17 +55,19 @@ def hand(state: State, callee: Value, arguments: Arguments, frame: Frame) -> tup
     assert isinstance(unit, Function)
     if node not in unit.calls:
         unit.calls[node] = Call(node, caller.original, callee.role is Role.METHOD, arguments.handed)
-    given, positional = {}, unit.positional
-    if callee.role is Role.METHOD and positional:
+    given, positional, front = {}, unit.positional, list[Values]()
+    if callee.role is Role.METHOD:
         assert callee.receiver is not None
-        if not _is_one_more_part(state, unit, callee.receiver):
+        if not positional:  # `def method(*args)`
+            front = [frozenset({callee.receiver})]
+        elif not _is_one_more_part(state, unit, callee.receiver):
             given[positional[0].arg] = frozenset({callee.receiver})
         positional = positional[1:]
     more = _bind(unit, positional, arguments, given)
     unit = state.entered[node, caller, unit.node] = copy_for(state, unit, node, caller)
     for name, values in given.items():
         state.join_parameter(unit, name, values)
-    _keep_rest(state, unit, arguments.positional[len(positional) :], more, arguments)
+    _keep_rest(state, unit, [*front, *arguments.positional[len(positional) :]], more, arguments)
     keep_arguments(state, unit, callee.receiver if callee.role is Role.METHOD else None, positional, arguments, frame)
     return unit, arguments.all().union(*given.values())
 

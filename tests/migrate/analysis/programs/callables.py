@@ -631,3 +631,14 @@ def run():
     hold(nn.Linear(5, 5))
     return hold(nn.Linear(6, 6))  #: model@20, model@21
 run()
+
+# === a method without named parameters as a decorator
+from torch import nn
+class Registry:
+    def add(*given):
+        return given[1]
+registry = Registry()
+@registry.add
+def make():
+    return nn.Linear(1, 1)
+net = make()  #: model

@@ -62,3 +62,16 @@ class Net(nn.Module):
             return nn.Linear(1, 1)
         return super().__new__(cls)
 net = Net(small())  #: model@5, model@7
+
+# === a constructor without named parameters that makes another object
+from torch import nn
+class Holder:
+    def __init__(self, net):
+        self.net = net
+class Trainer:
+    def __init__(*args, **kwargs):
+        args[0].holder = Holder(net=kwargs["net"])
+        args[0].net = kwargs["net"]  #: model
+trainer = Trainer(net=nn.Linear(1, 1))
+net = trainer.net  #: model
+held = trainer.holder.net  #: model
