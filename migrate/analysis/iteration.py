@@ -81,7 +81,7 @@ def _tuples(state: State, node: ast.Call, parts: list[Values], over: Values, res
 
 
 def _chain(state: State, arguments: Arguments, frame: Frame) -> Values:
-    parts = [iterate(state, values) for values in (*arguments.positional, iterate(state, arguments.rest))]
+    parts = [iterate(state, values) for values in (*arguments.positional, arguments.rest)]
     return iterator(state, arguments.node, NOTHING.union(*parts), arguments.all())
 
 

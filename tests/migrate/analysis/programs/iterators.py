@@ -356,3 +356,12 @@ class Nets:
         return nn.Linear(1, 1)
 for net in Nets():
     print(net)  #: net: model@4
+
+# === a chain of as many lists as there are
+from itertools import chain
+from torch import nn
+lists = []
+for size in sizes:
+    lists.append([nn.Linear(size, 1)])
+for net in chain(*lists):
+    print(net)  #: net: model@5
