@@ -98,21 +98,12 @@ def handed(values: Iterable[Value]) -> Values:
     return frozenset(value for value in values if value.role is Role.PARAMETERS)
 
 
-def folds(name: str, arguments: Arguments) -> bool:
-    """Whether a function or method folds the rows of a batch away."""
+def folds(name: str, call: ast.Call, *, is_method: bool) -> bool:
+    """Whether a call of a tensor's method, or of a function whose first argument is the tensor, folds its rows away."""
     if name in tensors.FOLDING:
         return True
     if name not in tensors.FOLDING_WITHOUT_DIM:
         return False
-    given = arguments.node.args[1:] if _is_function(arguments.node) else arguments.node.args
-    dims = [k.value for k in arguments.node.keywords if k.arg in ("dim", "axis")] + list(given[:1])
-    return not dims or any(isinstance(d, ast.Constant) and d.value == 0 for d in dims)
-
-
-def _is_function(node: ast.Call) -> bool:
-    """torch.sum(x, 1) against x.sum(1)."""
-    return (
-        isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id in ("torch", "F", "np")
-    )
+    further = call.args if is_method else call.args[1:]
+    dims = [keyword.value for keyword in call.keywords if keyword.arg in ("dim", "axis")] + further[:1]
+    return not dims or any(isinstance(dim, ast.Constant) and dim.value == 0 for dim in dims)

@@ -138,7 +138,7 @@ def _computed(state: State, name: str, arguments: Arguments) -> Values:
     from_loader = {value for value in inside(state, inputs) if value.role in FROM_LOADER}
     parameters = handed(inputs)
     if from_loader:
-        keeps = is_tensor and not folds(last, arguments)
+        keeps = is_tensor and not folds(last, arguments.node, is_method=False)
         return (
             frozenset(
                 Value(Role.SAMPLES if keeps and value.role in ROWS else Role.STATISTIC, value.origin)

@@ -54,7 +54,7 @@ def _of_rows(state: State, rows: Value, name: str, arguments: Arguments) -> Valu
         return frozenset({Value(Role.STATISTIC, rows.origin)})
     if name in tensors.MOVES or name in ("float", "long", "int", "double", "half", "contiguous", "pin_memory", "get"):
         return frozenset({rows})
-    if folds(name, arguments):
+    if folds(name, arguments.node, is_method=True):
         return frozenset({Value(Role.STATISTIC, rows.origin)})
     return frozenset({Value(Role.SAMPLES, rows.origin)})
 

@@ -221,3 +221,14 @@ net = nn.Linear(1, 1)
 for x, y in DataLoader(data):
     out = net([x.float(), y])  #: statistic
     rows = net(x, [y])  #: samples
+
+# === functions of torch under other names fold the rows like its own
+import torch as th
+from torch import mean
+from torch.utils.data import DataLoader
+for x in DataLoader(data):
+    total = th.sum(x)  #: statistic
+    middle = mean(x)  #: statistic
+    each = th.sum(x, 1)  #: samples
+    row = mean(x, dim=-1)  #: samples
+    flat = th.sum(x, 0)  #: statistic
