@@ -19,11 +19,14 @@ def capture(state: State, pattern: ast.pattern, values: Values, frame: Frame) ->
         if pattern.pattern is not None:
             capture(state, pattern.pattern, values, frame)
         _name(state, pattern.name, values, frame)
+    elif isinstance(pattern, ast.MatchStar):
+        _name(state, pattern.name, values, frame)
     elif isinstance(pattern, ast.MatchOr):
         for part in pattern.patterns:
             capture(state, part, values, frame)
     elif isinstance(pattern, ast.MatchSequence):
-        _sequence(state, pattern, values, frame)
+        for part, share in zip(pattern.patterns, shares(state, pattern.patterns, values), strict=True):
+            capture(state, part, share, frame)
     elif isinstance(pattern, ast.MatchMapping):
         _mapping(state, pattern, values, frame)
     elif isinstance(pattern, ast.MatchClass):
@@ -33,21 +36,6 @@ def capture(state: State, pattern: ast.pattern, values: Values, frame: Frame) ->
 def _name(state: State, name: str | None, values: Values, frame: Frame) -> None:
     if name is not None:
         members.give_name(state, name, values, frame)
-
-
-def _sequence(state: State, pattern: ast.MatchSequence, values: Values, frame: Frame) -> None:
-    """As an unpacking of the same shape."""
-    parts = [_as_target(part) for part in pattern.patterns]
-    for part, (_, share) in zip(pattern.patterns, shares(state, parts, values), strict=True):
-        if isinstance(part, ast.MatchStar):
-            _name(state, part.name, share, frame)
-        else:
-            capture(state, part, share, frame)
-
-
-def _as_target(pattern: ast.pattern) -> ast.expr:
-    name = ast.Name("_", ast.Store())
-    return ast.Starred(name, ast.Store()) if isinstance(pattern, ast.MatchStar) else name
 
 
 def _mapping(state: State, pattern: ast.MatchMapping, values: Values, frame: Frame) -> None:

@@ -26,8 +26,10 @@ def assign(state: State, target: ast.expr, values: Values, frame: Frame) -> None
         state.bind(frame, ast.unparse(target), values)
     elif isinstance(target, ast.Subscript):
         _set_item(state, target, values, frame)
+    elif isinstance(target, ast.Starred):
+        assign(state, target.value, values, frame)
     elif isinstance(target, (ast.Tuple, ast.List)):
-        for inner, share in shares(state, target.elts, values):
+        for inner, share in zip(target.elts, shares(state, target.elts, values), strict=True):
             assign(state, inner, share, frame)
 
 

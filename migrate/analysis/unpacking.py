@@ -22,36 +22,34 @@ def unpack(state: State, target: ast.expr, values: Values, frame: Frame) -> None
     if isinstance(target, ast.Name):
         frame.names[target.id] = values
         state.record(target, values)
+    elif isinstance(target, ast.Starred):
+        unpack(state, target.value, values, frame)
     elif isinstance(target, (ast.Tuple, ast.List)):
-        for inner, share in shares(state, target.elts, values):
+        for inner, share in zip(target.elts, shares(state, target.elts, values), strict=True):
             unpack(state, inner, share, frame)
 
 
-def shares(state: State, targets: Sequence[ast.expr], values: Values) -> list[tuple[ast.expr, Values]]:
-    """Each target of an unpacking, without its star, and what it gets."""
-    star = next((index for index, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
-    values = _fitting(state, values, len(targets) if star is None else None) or values
+def shares(state: State, targets: Sequence[ast.expr] | Sequence[ast.pattern], values: Values) -> list[Values]:
+    """What each target of an unpacking gets, or each part of a pattern; one with a star gets a list."""
+    star = next((n for n, target in enumerate(targets) if isinstance(target, (ast.Starred, ast.MatchStar))), None)
     if star is None:
-        return [(target, element_of(state, values, position)) for position, target in enumerate(targets)]
+        values = _fitting(state, values, len(targets)) or values
+        return [element_of(state, values, position) for position in range(len(targets))]
     behind = len(targets) - star - 1
-    found = []
-    for position, target in enumerate(targets):
-        if isinstance(target, ast.Starred):
-            found.append((target.value, _starred(state, target, values, star, behind)))
-        elif position < star:
-            found.append((target, element_of(state, values, position)))
-        else:
-            found.append((target, _from_the_end(state, values, len(targets) - position)))
-    return found
+    return [
+        *(element_of(state, values, position) for position in range(star)),
+        _starred(state, targets[star], values, star, behind),
+        *(_from_the_end(state, values, distance) for distance in range(behind, 0, -1)),
+    ]
 
 
-def _fitting(state: State, values: Values, count: int | None) -> Values:
+def _fitting(state: State, values: Values, count: int) -> Values:
     """The values without tuples of another length: `a, b = load()` is for the calls that return two."""
-    others = {v for v in values if count is not None and isinstance(v.origin, ast.Tuple) and v.role is Role.CONTAINER}
+    others = {v for v in values if isinstance(v.origin, ast.Tuple) and v.role is Role.CONTAINER}
     return values - {value for value in others if length_of(state, value) not in (None, count)}
 
 
-def _starred(state: State, target: ast.Starred, values: Values, before: int, behind: int) -> Values:
+def _starred(state: State, target: ast.AST, values: Values, before: int, behind: int) -> Values:
     """A list of what is left."""
     for value in values:
         if value.role in _HOLDING and value.origin is not None:

@@ -161,6 +161,12 @@ match (net, optim.SGD(net.parameters(), 1), 3):
         b = o  #: optimizer
         c = rest[0]  #: number
 
+# === match takes a list apart and leaves the rest
+from torch import nn
+match [nn.Linear(1, 1), nn.Linear(2, 2), nn.Linear(3, 3)]:
+    case [first, *rest]:
+        print(first, rest, rest[0])  #: first: model@2; rest: container@3; rest[0]: model@2
+
 # === match takes a mapping apart
 from torch import nn, optim
 parts = {"net": nn.Linear(1, 1), "opt": optim.SGD([], 1)}
