@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import re
 import tokenize
 from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-ENDS = re.compile(rb"\r\n|\r|\n")
+from migrate.edits.ends import NEWLINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +55,4 @@ def are_kept(before: bytes, after: bytes) -> bool:
 
 
 def _tails(source: bytes) -> Counter[bytes]:
-    return Counter(line[line.index(b"#") :] for line in ENDS.split(source) if b"#" in line)
+    return Counter(line[line.index(b"#") :] for line in NEWLINES.split(source) if b"#" in line)

@@ -133,16 +133,15 @@ def _new(
     third = [run for run in runs if any(_section(stmt, local) is Section.THIRD_PARTY for stmt in run)]
     if third:
         anchor, before = _in_run(third[-1], local, module, is_from=is_from)
-        return Placed(code, anchor, before, False, serves)
+        return Placed(code, anchor, before=before, spaced=False, serves=serves)
     earlier = [stmt for run in runs for stmt in run if _section(stmt, local) < Section.THIRD_PARTY]
     later = [stmt for run in runs for stmt in run if _section(stmt, local) is Section.LOCAL]
     if earlier:
-        return Placed(code, _line_end(zone, earlier[-1]), False, True, serves)
+        return Placed(code, _line_end(zone, earlier[-1]), before=False, spaced=True, serves=serves)
     if later:
-        return Placed(code, later[0], True, True, serves)
-    if isinstance(tree.body[0], ast.Expr) and ast.get_docstring(tree, clean=False) is not None:
-        return Placed(code, tree.body[0], False, True, serves)
-    return Placed(code, tree.body[0], True, True, serves)
+        return Placed(code, later[0], before=True, spaced=True, serves=serves)
+    has_docstring = ast.get_docstring(tree, clean=False) is not None
+    return Placed(code, tree.body[0], before=not has_docstring, spaced=True, serves=serves)
 
 
 def _runs(zone: list[ast.stmt]) -> Iterator[list[ast.Import | ast.ImportFrom]]:

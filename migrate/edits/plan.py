@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from functools import cached_property
 from textwrap import dedent
 from typing import TYPE_CHECKING, Literal
@@ -124,34 +123,45 @@ class Plan:
         """Replace a statement by one or more. `ITSELF`, `BODY` and `ORELSE` may fill a line of their own."""
         check_statements(code, parts)
         resolved = resolve(code, parts, stmt, self._file_of(stmt).index)
-        self._add(stmt, do.Replace(dedent(code).strip("\n"), resolved), rule, group)
+        self._add(stmt, do.Replace(_bare(code), resolved), rule, group)
 
     def remove(self, stmt: ast.stmt, *, rule: str, group: str = "") -> None:
         """Take a statement away, with everything in it."""
         self._add(stmt, do.Remove(), rule, group)
 
     def insert_before(
-        self, stmt: ast.stmt, code: str, *, rule: str, spaced: bool = False, late: bool = False,
+        self,
+        stmt: ast.stmt,
+        code: str,
+        *,
+        rule: str,
+        spaced: bool = False,
+        late: bool = False,
         group: str = "",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Put statements before one, above its comments; `late`: below what else is put there, whoever plans first."""
-        self._insert(stmt, do.Insert(code, True, spaced, late), (rule, group))
+        check_statements(code)
+        self._add(stmt, do.Insert(_bare(code), before=True, spaced=spaced, late=late), rule, group)
 
     def insert_after(
-        self, stmt: ast.stmt, code: str, *, rule: str, spaced: bool = False, late: bool = False,
+        self,
+        stmt: ast.stmt,
+        code: str,
+        *,
+        rule: str,
+        spaced: bool = False,
+        late: bool = False,
         group: str = "",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Put statements after one; `late`: below what else is put there, whoever plans first."""
-        self._insert(stmt, do.Insert(code, False, spaced, late), (rule, group))
-
-    def _insert(self, stmt: ast.stmt, insert: do.Insert, who: tuple[str, str]) -> None:
-        check_statements(insert.code)
-        self._add(stmt, replace(insert, code=dedent(insert.code).strip("\n")), *who)
+        check_statements(code)
+        self._add(stmt, do.Insert(_bare(code), before=False, spaced=spaced, late=late), rule, group)
 
     def guard(self, first: ast.stmt, last: ast.stmt, test: str, *, rule: str, group: str = "") -> None:
         """Put siblings, `first` to `last`, under `if test:`. Neighbours with the same test share one `if`."""
         check_expression(test)
-        self._wrap(first, last, f"if {test}", True, (rule, group))
+        operation = do.Wrap(self._number_of_last(first, last), f"if {test}", merges=True)
+        self._add(first, operation, rule, group, end_line=last.end_lineno)
 
     def wrap(self, first: ast.stmt, last: ast.stmt, header: str, *, rule: str, group: str = "") -> None:
         """Put siblings, `first` to `last`, into a block: `header` is "with accelerator.accumulate(model)".
@@ -161,14 +171,16 @@ class Plan:
         """
         header = header.strip().removesuffix(":")
         check_statements(f"{header}:\n    pass")
-        self._wrap(first, last, header, False, (rule, group))
+        operation = do.Wrap(self._number_of_last(first, last), header, merges=False)
+        self._add(first, operation, rule, group, end_line=last.end_lineno)
 
-    def _wrap(self, first: ast.stmt, last: ast.stmt, header: str, merges: bool, who: tuple[str, str]) -> None:
+    def _number_of_last(self, first: ast.stmt, last: ast.stmt) -> int:
+        """The number of the last of several siblings."""
         index = self._file_of(first).index
-        start, end = index.find(first), index.find(last)
-        if not start or not end or index.block(first) is not index.block(last) or end.stmt < start.stmt:
-            raise ValueError(f"{header}: the last statement must be a later sibling of the first, or the first itself.")
-        self._add(first, do.Wrap(end.stmt, header, merges), *who, end_line=last.end_lineno)
+        if last not in index.block(first) or index.number(last) < index.number(first):
+            what = f"what begins in line {first.lineno} cannot end with line {last.lineno}"
+            raise ValueError(f"{what}: the last statement must be a later sibling of the first, or the first itself.")
+        return index.number(last)
 
     def fold(self, stmt: ast.If, *, keep: Literal["body", "orelse"], rule: str, group: str = "") -> None:
         """Replace an `if` statement by the statements of its body, or of its else part (by nothing if it has none)."""
@@ -213,9 +225,15 @@ class Plan:
     # -------------------------------------------------------------- imports
 
     def add_import(
-        self, path: str, module: str, name: str | None = None, *, used: int | None = None, rule: str,
+        self,
+        path: str,
+        module: str,
+        name: str | None = None,
+        *,
+        used: int | None = None,
+        rule: str,
         group: str = "",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Import `name` from `module`, or `module` itself, in a file: sorted into place, nothing if it is there.
 
         `used` is the line of a statement at module level that needs it: the import stands above that line.
@@ -326,6 +344,11 @@ class Plan:
             raise ValueError(f"this {type(node).__name__} is in none of the plan's files.")
         self._nearest = found
         return found
+
+
+def _bare(code: str) -> str:
+    """Statements as they stand at the left margin, without blank lines around them."""
+    return dedent(code).strip("\n")
 
 
 def _position(call: ast.Call, argument: ast.expr | ast.keyword) -> int:

@@ -54,7 +54,6 @@ class Settled:
 
     made: tuple[Edit, ...] = ()  # in the order of planning
     conflicts: tuple[Conflict, ...] = ()
-    swallowed: tuple[Edit, ...] = ()  # inside of what goes away
     nodes: Mapping[Address, tuple[Operation, ...]] = field(default_factory=dict)  # what happens at one node
     captures: frozenset[Address] = frozenset()  # expressions that templates take
     statements: Mapping[int, StatementEdits] = field(default_factory=dict)  # by number
@@ -82,7 +81,7 @@ def settle(index: Index, edits: Sequence[Edit], pure: Collection[str | ast.Call]
     statements = _statements(placed, dropped)
     _clean(statements, index, pure)
     nodes, wraps = _nodes(placed, dropped), _wraps(placed)
-    return Settled(made, tuple(conflicts), tuple(swallowed), nodes, _captures(placed), statements, wraps)
+    return Settled(made, tuple(conflicts), nodes, _captures(placed), statements, wraps)
 
 
 # ------------------------------------------------------------------ conflicts
@@ -150,7 +149,7 @@ def _swallowed(edits: list[Edit], dropped: set[int], index: Index) -> set[Edit]:
         if isinstance(operation, Remove):
             inside.append(range(number + 1, index.end[number]))
         elif isinstance(operation, Fold):
-            inside.append(_branch(index, number, operation.keep, kept=False))
+            inside.append(_folded_away(index, number, operation.keep))
         if isinstance(operation, (Remove, Fold, Unwrap)):
             headers.add(number)
     return {
@@ -168,25 +167,15 @@ def _is_within(edit: Edit, dropped: set[int]) -> bool:
     return not isinstance(edit.operation, (*WHOLE, Insert, Wrap))
 
 
-def _branch(index: Index, number: int, keep: Branch, *, kept: bool) -> range:
-    stmt = index.statements[number]
-    body, orelse = getattr(stmt, "body", []), getattr(stmt, "orelse", [])
-    block = body if (keep is Branch.BODY) is kept else orelse
-    if not block:
-        return range(0)
-    first, last = index.find(block[0]), index.find(block[-1])
-    return range(first.stmt, index.end[last.stmt]) if first and last else range(0)
+def _folded_away(index: Index, number: int, keep: Branch) -> range:
+    """The numbers of the statements in the branch that a fold does not keep."""
+    block = getattr(index.statements[number], "orelse" if keep is Branch.BODY else "body", [])
+    return range(index.number(block[0]), index.end[index.number(block[-1])]) if block else range(0)
 
 
 def _clean(statements: dict[int, StatementEdits], index: Index, pure: Collection[str | ast.Call]) -> None:
     """Mark the `if` statements with nothing left in them. Inner ones have higher numbers, so they are seen first."""
-    around: set[int] = set()
-    for number in statements:
-        parent = index.parent(index.statements[number])
-        while parent is not None:
-            place_ = index.find(parent)
-            around.add(place_.stmt if place_ else -1)
-            parent = index.parent(parent)
+    around = {outer for number in statements for outer in index.around(number)}
     for number in sorted(around, reverse=True):
         stmt = index.statements[number]
         edits = statements.get(number)
@@ -206,24 +195,16 @@ def _is_void(block: list[ast.stmt], statements: Mapping[int, StatementEdits], in
 
 
 def _has_inserts(stmt: ast.stmt, statements: Mapping[int, StatementEdits], index: Index) -> bool:
-    edits = _edits_of(stmt, statements, index)
-    return bool(edits and (edits.before or edits.after))
-
-
-def _edits_of(stmt: ast.stmt, statements: Mapping[int, StatementEdits], index: Index) -> StatementEdits | None:
-    address = index.find(stmt)
-    return statements.get(address.stmt) if address else None
+    edits = statements.get(index.number(stmt))
+    return edits is not None and bool(edits.before or edits.after)
 
 
 def _is_gone(stmt: ast.stmt, statements: Mapping[int, StatementEdits], index: Index) -> bool:
-    edits = _edits_of(stmt, statements, index)
+    edits = statements.get(index.number(stmt))
     if not edits:
         return False
-    if isinstance(edits.whole, Fold):
-        block = getattr(stmt, edits.whole.keep.value)
-        return all(_is_gone(inner, statements, index) and not _has_inserts(inner, statements, index) for inner in block)
-    if isinstance(edits.whole, Unwrap):
-        block = getattr(stmt, "body", [])
+    if isinstance(edits.whole, (Fold, Unwrap)):
+        block = getattr(stmt, edits.whole.keep.value if isinstance(edits.whole, Fold) else "body", [])
         return all(_is_gone(inner, statements, index) and not _has_inserts(inner, statements, index) for inner in block)
     return edits.is_cleaned or isinstance(edits.whole, Remove)
 
@@ -254,12 +235,12 @@ def _imports(edits: list[Edit], index: Index, local: Collection[str]) -> dict[Ed
     operations: dict[Edit, list[tuple[Address, Operation]]] = {edit: [] for edit in edits}
     needed = [e.operation.used for e in edits if isinstance(e.operation, AddImport) and e.operation.used is not None]
     for placement in place(index.tree, wanted, local, min(needed, default=None)):
-        address = index.find(placement.anchor) or Address(-1)
+        address = Address(index.number(placement.anchor))
         new: Operation
         if isinstance(placement, Joined):
             new = AddAlias(placement.name)
         else:
-            new = Insert(placement.code, placement.before, placement.spaced)
+            new = Insert(placement.code, before=placement.before, spaced=placement.spaced)
         served = [edit for edit, want in zip(edits, wanted, strict=True) if want in placement.serves]
         operations[served[0]].append((address, new))
         for edit in served[1:]:

@@ -5,7 +5,7 @@ statement "the k-th call" (attribute, name, ...) is. Ordinals, not positions: by
 marks, tabs and the odd positions that Python before 3.12 gives inside f-strings never come up. The join by position is
 slower, and the test's oracle for this one.
 
-The other half of the join, which counts the same things in libcst's tree, is `migrate.edits.apply`.
+The other half of the join, which counts the same things in libcst's tree, is `migrate.edits.join`.
 """
 
 from __future__ import annotations
@@ -115,13 +115,22 @@ class Index:
             return Address(self._number[node]) if node in self._number else None
         return self._addresses.get(node)
 
+    def number(self, stmt: ast.stmt) -> int:
+        """Which statement of the file it is, counted from 0.
+
+        Raises:
+            KeyError: it stands in another tree.
+        """
+        return self._number[stmt]
+
+    def around(self, number: int) -> Iterator[int]:
+        """The numbers of the statements around one, from the inside to the outside."""
+        while (number := self._parent[number]) >= 0:
+            yield number
+
     def is_inside_string(self, node: ast.AST) -> bool:
         """Whether the expression stands inside an f-string, where quotes and backslashes are not free."""
         return node in self._in_strings
-
-    def statement_of(self, address: Address) -> ast.stmt:
-        """The statement that an address belongs to."""
-        return self.statements[address.stmt]
 
     def node_at(self, address: Address) -> ast.AST:
         """The statement or expression at an address of this tree.

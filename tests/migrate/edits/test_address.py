@@ -236,7 +236,7 @@ def test_blocks_and_parents():
     assert index.block(c) is tree.body[0].orelse
     assert index.parent(d) is tree.body[0]
     assert index.parent(tree.body[0]) is None
-    assert index.statement_of(index.find(d.value)) is d
+    assert [index.statements[number] for number in index.around(index.number(d))] == [tree.body[0]]
     assert index.node_at(index.find(d.value)) is d.value
 
 
