@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import DATA_PARALLEL
+from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Function

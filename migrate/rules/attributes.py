@@ -23,8 +23,8 @@ import ast
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.distributed import SYNCHRONIZING
-from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
+from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, SYNCHRONIZING
+from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Function, Module
 from migrate.programs.home.naming import stays_itself

@@ -20,7 +20,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import DATA_PARALLEL
+from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins, roles
 from migrate.programs.device.lambdas import is_location
 from migrate.programs.output.guards import has_accelerator

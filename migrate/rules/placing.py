@@ -10,8 +10,8 @@ import ast
 import copy
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.known.tensors import VARIABLE
-from migrate.analysis.known.training import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins, roles
 from migrate.programs.device.devices import device_argument
 from migrate.programs.device.lambdas import mapped

@@ -3,10 +3,8 @@
 `<model>.apply` is a method of objects of a role, `multiprocessing.Pool().map` one of what calling the name gives.
 """
 
-from migrate.analysis.known.table import Calls, Each, Enters, Items, Passes, Row, What, each
+from migrate.analysis.known.table import NOWHERE, Calls, Each, Enters, Items, Passes, Row, What, each
 from migrate.analysis.roles import Role
-
-_NOWHERE = 1_000_000  # the position of an argument that is passed by its keyword only
 
 _PROCESSES: tuple[Row, ...] = (
     *each(
@@ -68,7 +66,7 @@ _WORKERS: tuple[Row, ...] = (
 
 _PYTHON: tuple[Row, ...] = (
     *(
-        Calls(f"builtins.{name}", (_NOWHERE, "key"), passes=(Each((0, "iterable")),), often=True)
+        Calls(f"builtins.{name}", (NOWHERE, "key"), passes=(Each((0, "iterable")),), often=True)
         for name in ("sorted", "min", "max")
     ),
     Calls(
@@ -103,7 +101,7 @@ _TORCH: tuple[Row, ...] = (
         )
     ),
     *(
-        Calls(name, (_NOWHERE, "collate_fn"), passes=(Items((0, "dataset")),), often=True)
+        Calls(name, (NOWHERE, "collate_fn"), passes=(Items((0, "dataset")),), often=True)
         for name in "monai.data.DataLoader torchdata.stateful_dataloader.StatefulDataLoader".split()
     ),
     Calls("torchvision.transforms.Lambda", (0, "lambd"), passes=(None,), often=True),

@@ -1,4 +1,4 @@
-"""What operations on tensors ask of where their operands are."""
+"""Operations on tensors, by what they require of the device that their operands are on."""
 
 #: The same to the last bit on every device: they move, choose, compare or cast elements, or compute with one rounding.
 EXACT = frozenset(
@@ -18,22 +18,22 @@ DRAWING = frozenset(
     """rand_like randn_like randint_like bernoulli bernoulli_ normal_ uniform_ random_ exponential_ geometric_
     log_normal_ cauchy_ multinomial poisson dropout dropout2d dropout3d alpha_dropout rrelu gumbel_softmax""".split()
 )
-#: Of a tensor these are no tensors.
+#: Attributes and methods of a tensor that give something else than a tensor.
 PLAIN = frozenset(
     """size dim numel item tolist nelement ndimension stride is_floating_point is_cuda get_device element_size
     data_ptr shape ndim dtype device requires_grad is_leaf layout itemsize nbytes""".split()
 )
 #: Takes lengths that are on the CPU, whatever the device.
 LENGTHS_ON_CPU = frozenset({"torch.nn.utils.rnn.pack_padded_sequence"})
-#: Look at tensors wherever they are.
+#: Libraries that take tensors on any device, and leave them there.
 LOOKING = ("builtins.", "tqdm.", "itertools.", "torchvision.utils.", "copy.", "logging.", "wandb.", "pprint.", "time.")
-#: Of these results none is a tensor.
+#: Functions that never give a tensor.
 COUNTING = frozenset(
     f"builtins.{name}" for name in "len int float str repr print isinstance range type id bool".split()
 )
-#: What holds tensors, and where they stay where they are.
+#: Methods that put a tensor into a collection, on whatever device it is.
 COLLECTING = frozenset("append extend add insert appendleft put update setdefault write".split())
-#: Give what a dictionary of tensors holds.
+#: Methods that give what a dictionary of tensors holds.
 HANDING_OUT = frozenset("items values keys get pop copy".split())
 #: Attributes of a tensor that are tensors.
 VIEWS = frozenset("data T mT H mH real imag grad".split())

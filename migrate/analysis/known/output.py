@@ -40,7 +40,7 @@ WRITES = frozenset(
     tensorboard_logger.log_histogram""".split()
 )
 WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")
-#: Of what draws, what lets a figure out of the process; what is drawn on the way stays in it.
+#: Functions of plotting libraries that let a figure out of the process; all others only change it.
 SHOWS = frozenset(f"{library}.{name}" for library in ("matplotlib.pyplot", "pylab") for name in ("savefig", "show"))
 #: What closes or empties a figure.
 CLOSES = frozenset({"matplotlib.pyplot.close", "matplotlib.pyplot.clf", "matplotlib.pyplot.cla", "pylab.close"})

@@ -133,7 +133,7 @@ ENVIRONMENTS = frozenset(
     stable_baselines3 baselines""".split()
 )
 
-#: Draws of these give another number of items each time, though they are asked for the same.
+#: How many items the result of these has goes by the values that they are given, not only by their number.
 UNEVEN = frozenset(
     f"{library}.{name}"
     for library in ("torch", "numpy")
@@ -177,9 +177,9 @@ SHARED_TROUBLE = frozenset(
     """StopIteration KeyboardInterrupt ImportError ModuleNotFoundError FileNotFoundError FileExistsError KeyError
     AttributeError NameError IndexError""".split()
 )
-#: Of these what does not come of the samples that a process has in its step.
+#: Those of them that the samples which a process has in its step cannot cause.
 SHARED_IN_STEPS = SHARED_TROUBLE - {"KeyError", "IndexError", "FileNotFoundError", "FileExistsError"}
-#: What the first argument has as many items of.
+#: Calls that give as many items as their first argument has.
 PASSING = frozenset(
     "builtins.enumerate builtins.reversed builtins.sorted builtins.list builtins.tuple builtins.iter tqdm.tqdm".split()
 )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Argument: TypeAlias = "tuple[int, str]"  # position and keyword
 FIRST: Argument = (0, "")
+NOWHERE = 1_000_000  # the position of an argument that is passed by its keyword only
 
 
 @dataclass(frozen=True, slots=True)

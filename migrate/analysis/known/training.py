@@ -1,7 +1,5 @@
 """What training code calls on and around a model, by the names that rules replace."""
 
-from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL
-
 #: Calls on a model that hand the model back.
 FLUENT = frozenset(
     "to cuda cpu train eval float double half bfloat16 apply requires_grad_ share_memory type xpu".split()
@@ -38,19 +36,3 @@ TORCH_PACKAGES = frozenset(
 )
 #: Classes (by the end of their names) for which a framework, or autograd, runs the loop.
 RUN_ELSEWHERE = ("LightningModule", "torch.autograd.Function")
-
-__all__ = [
-    "AUTOGRAD_BACKWARD",
-    "CLIPPING",
-    "DATA_PARALLEL",
-    "DISTRIBUTED_DATA_PARALLEL",
-    "FLUENT",
-    "GIVES_ITSELF",
-    "NO_GRAD",
-    "PARTS",
-    "RUN_ELSEWHERE",
-    "SETS_GRADIENTS",
-    "THROUGH_WRAPPER",
-    "TORCH_PACKAGES",
-    "UNSTEADY",
-]

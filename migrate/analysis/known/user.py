@@ -18,7 +18,7 @@ from typing import Any
 
 from migrate.analysis.known import ROWS
 from migrate.analysis.known.lookup import Tables
-from migrate.analysis.known.table import Argument, Gives, Makes, Other, Passes, Row
+from migrate.analysis.known.table import NOWHERE, Argument, Gives, Makes, Other, Passes, Row
 from migrate.analysis.roles import Role
 from migrate.errors import UsageError
 
@@ -53,7 +53,6 @@ ROLES = {
 }
 KEYS = ("role", "over")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[\w*]+)+")
-_NOWHERE = 1_000_000  # the position of an argument that is passed by its keyword only
 _ARGUMENT = "the position of an argument, counted from 0, or its keyword"
 
 
@@ -126,9 +125,9 @@ def _role(value: object, said: _Said) -> Role:
 def _argument(value: object, said: _Said) -> Argument:
     """`0`, `"model"`, or `{ position = 0, keyword = "model" }` where it is passed both ways."""
     if isinstance(value, dict) and value and value.keys() <= {"position", "keyword"}:
-        position, keyword = value.get("position", _NOWHERE), value.get("keyword", "")
+        position, keyword = value.get("position", NOWHERE), value.get("keyword", "")
     else:
-        position, keyword = (_NOWHERE, value) if isinstance(value, str) else (value, "")
+        position, keyword = (NOWHERE, value) if isinstance(value, str) else (value, "")
     if not isinstance(position, int) or isinstance(position, bool) or position < 0 or not isinstance(keyword, str):
         raise said.wrong(f"{value!r} is not an argument", f'{_ARGUMENT}, or {{ position = 0, keyword = "model" }}')
     return position, keyword

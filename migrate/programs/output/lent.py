@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.known.distributed import SYNCHRONIZING
-from migrate.analysis.known.training import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, THROUGH_WRAPPER
+from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, SYNCHRONIZING
+from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.programs.output.wrapped import asked_for_module
 from migrate.programs.program import Refusal
