@@ -16,7 +16,7 @@ from migrate.analysis.units import Module
 if TYPE_CHECKING:
     from migrate.analysis.units import Unit
 
-FRESH = 8  # so often at most a unit is run out of turn
+FRESH = 8  # how often a unit is run again before its turn, at most
 RUNS = 60  # real programs rest after one to four runs of a unit
 DEEPEST_CALL = 30  # calls inside calls; what lies deeper waits its turn
 
@@ -37,30 +37,36 @@ class Agenda:
         self.surprises: Counter[Unit] = Counter()  # how often a running unit read something too early
         self.cut_short: dict[Unit, None] = {}  # were to be run more often than the bound allows
 
+    def _queue(self, unit: Unit) -> dict[Unit, None]:
+        return self._modules if isinstance(unit, Module) else self._functions
+
     def add(self, unit: Unit) -> None:
         """Let a unit be run, some time."""
-        (self._modules if isinstance(unit, Module) else self._functions)[unit] = None
+        self._queue(unit)[unit] = None
 
     def is_met(self, unit: Unit) -> bool:
         """Whether the unit has been run, or waits."""
-        return unit in self._count or unit in self._functions or unit in self._modules
+        return unit in self._count or self.is_waiting(unit)
 
     def is_waiting(self, unit: Unit) -> bool:
         """Whether more is known now than when the unit was run."""
-        return unit in self._functions or unit in self._modules
+        return unit in self._queue(unit)
 
     def demand(self, unit: Unit) -> None:
         """Run a unit that waits for its first run now, since what it gives is needed.
 
         One that has been run is better run again when all that call it have passed what they pass.
         """
-        waiting = self._modules if isinstance(unit, Module) else self._functions
+        waiting = self._queue(unit)
         if unit in waiting and unit not in self._count and len(self._running) < DEEPEST_CALL:
             del waiting[unit]
             self._start(unit)
 
     def refresh(self, unit: Unit) -> bool:
-        """Run a unit again that waits, since nothing of what it gave is of use; not for ever, not inside itself."""
+        """Run a waiting unit again before its turn, since its results are of no use to a call; whether it was run.
+
+        Not inside of itself, and not for ever.
+        """
         if unit not in self._functions or unit in self._running or len(self._running) >= DEEPEST_CALL:
             return False
         if self._count[unit] >= FRESH:
@@ -73,7 +79,7 @@ class Agenda:
         """Run until no unit waits."""
         while firsts := [next(iter(waiting)) for waiting in (self._modules, self._functions) if waiting]:
             unit = min(firsts, key=self._count.__getitem__)  # a package of many modules runs them once, not in turns
-            del (self._modules if isinstance(unit, Module) else self._functions)[unit]
+            del self._queue(unit)[unit]
             self._start(unit)
 
     def _start(self, unit: Unit) -> None:
@@ -91,12 +97,12 @@ class Agenda:
             self._reading = outer
 
     def wait_for_rest(self) -> None:
-        """The running unit has met something unknown; unless its next run does not, it is run again at rest."""
+        """The running unit has met something unknown: it is run again at rest, unless a later run knows it."""
         if self._running:
             self._unsettled[self._running[-1]] = None
 
     def rest(self) -> None:
-        """Nothing more will be known of what is unknown now."""
+        """Let all units run again that met something unknown in their last run: it will stay unknown."""
         for unit in self._unsettled:
             self.add(unit)
 

@@ -6,11 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import tensors
-from migrate.analysis.roles import FROM_LOADER, NOTHING, Role, Value, Values
+from migrate.analysis.roles import NOTHING, Role, Value, Values, computed, of_role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from migrate.analysis.state import State
     from migrate.analysis.units import Handed
 
@@ -90,12 +88,7 @@ def tensor(state: State, arguments: Arguments) -> Values:
 def unknown(node: ast.Call, arguments: Arguments) -> Values:
     """A function nobody knows: what it gives depends on the batches that went in, and holds what the program sets."""
     given = arguments.all()
-    from_loader = {Value(Role.STATISTIC, value.origin) for value in given if value.role in FROM_LOADER}
-    return frozenset({Value(Role.UNKNOWN, node), *from_loader, *handed(given)})
-
-
-def handed(values: Iterable[Value]) -> Values:
-    return frozenset(value for value in values if value.role is Role.PARAMETERS)
+    return computed(given, Role.STATISTIC) | of_role(given, Role.PARAMETERS) | {Value(Role.UNKNOWN, node)}
 
 
 def folds(name: str, call: ast.Call, *, is_method: bool) -> bool:

@@ -9,7 +9,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, own_nodes
+from migrate.analysis.syntax import DEFINITIONS, FUNCTIONS, own_nodes
 from migrate.analysis.units import Class, Function, Module
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 #: Methods that put what they are given into the object they are called on.
 _PUTTING = frozenset({"append", "add", "insert", "extend", "update", "setdefault", "appendleft"})
 _OUTWARD = (b"global", b"nonlocal")  # the words with which a function binds a name that is not its own
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Binders:
@@ -159,8 +158,7 @@ class Binders:
     def function(self, parameter: ast.arg) -> Function | None:
         """The function that has the parameter."""
         tree = self.facts.tree(parameter)
-        node = next(above for above in tree.up(parameter) if isinstance(above, FUNCTIONS))
-        return next((unit for unit in self.facts.functions if unit.node is node), None)
+        return self.facts.function(next(above for above in tree.up(parameter) if isinstance(above, FUNCTIONS)))
 
     def callers(self, unit: Function) -> list[Call]:
         """The calls of a function, in source order."""
@@ -221,7 +219,7 @@ def holds(binder: ast.AST, value: Value, facts: Facts, binders: Binders) -> bool
     if isinstance(binder, ast.arg):
         unit = binders.function(binder)
         return unit is not None and value in unit.parameters.get(binder.arg, frozenset())
-    return not isinstance(binder, _DEFINITIONS) or value.origin is binder
+    return not isinstance(binder, DEFINITIONS) or value.origin is binder
 
 
 def _bound(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
@@ -229,7 +227,7 @@ def _bound(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         yield node.id, node
     elif isinstance(node, ast.arg):
         yield node.arg, node
-    elif isinstance(node, _DEFINITIONS):
+    elif isinstance(node, DEFINITIONS):
         yield node.name, node
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
         for alias in node.names:

@@ -11,12 +11,13 @@ from migrate.analysis.entry import enter, hand, invoke
 from migrate.analysis.factories import twin_of_class
 from migrate.analysis.handing import hand_over, rows_of, waited_for
 from migrate.analysis.iteration import iterate, iterator
-from migrate.analysis.libraries import inside, library
+from migrate.analysis.libraries import library
 from migrate.analysis.members import class_of
 from migrate.analysis.methods import method
-from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values, computed, of_role
 from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State, bounded, in_order
 from migrate.analysis.units import Class, Function, Handed
+from migrate.analysis.unpacking import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,11 +64,9 @@ def _of_library(state: State, callee: Value, receiver: Value, arguments: Argumen
         return _pretrained(state, receiver.unit, arguments, frame)
     if receiver.role is Role.OPTIMIZER:
         _call_closures(state, callee.name, arguments, frame)
-    elif callee.name in state.known.calling_methods:
-        given = _of_calling_method(state, callee, arguments, frame)
-        if given is not None:
-            return given
-    return method(state, receiver, callee.name, arguments, frame)
+    elif (given := _of_calling_method(state, callee, arguments, frame)) is not None:
+        return given
+    return method(state, receiver, callee.name, arguments)
 
 
 def _call_closures(state: State, name: str, arguments: Arguments, frame: Frame) -> None:
@@ -89,7 +88,7 @@ def _of_calling_method(state: State, callee: Value, arguments: Arguments, frame:
 
 
 def _by(arguments: Arguments, name: str) -> Arguments:
-    """Arguments of which nothing is written where a library calls its first argument."""
+    """The arguments of a call that the library function `name` makes of what it is handed; none of them is written."""
     node = arguments.node
     arguments.handed = Handed(
         name, node.args[0] if node.args else None, (None,) * len(arguments.positional), often=True
@@ -102,7 +101,7 @@ def _map(state: State, arguments: Arguments, frame: Frame) -> Values:
     inner = _by(Arguments(arguments.node, given, {}, arguments.rest), "builtins.map")
     results = call(state, arguments.at(0, "func"), inner, frame)
     over = arguments.after(1).all()
-    return iterator(state, arguments.node, results, over) | frozenset(v for v in results if v.role in ROWS)
+    return iterator(state, arguments.node, results, over) | of_role(results, *ROWS)
 
 
 def _filter(state: State, arguments: Arguments, frame: Frame) -> Values:
@@ -112,7 +111,7 @@ def _filter(state: State, arguments: Arguments, frame: Frame) -> Values:
         if isinstance(value.unit, Function):
             inner = _by(Arguments(arguments.node, [elements]), "builtins.filter")
             call(state, frozenset({value}), inner, frame)
-    return iterator(state, arguments.node, elements, over) | frozenset(v for v in elements if v.role in ROWS)
+    return iterator(state, arguments.node, elements, over) | of_role(elements, *ROWS)
 
 
 def _default_dict(state: State, arguments: Arguments, frame: Frame) -> Values:
@@ -182,6 +181,14 @@ _CALLING: dict[str, Callable[[State, Arguments, Frame], Values]] = {
 # --- classes and objects of the project -------------------------------------------------------------------------------
 
 
+#: The argument that says what an object works on, where its class derives from a library's.
+_OVER = {
+    Role.OPTIMIZER: (0, "params"),
+    Role.SCHEDULER: (0, "optimizer"),
+    Role.LOADER: (0, "dataset"),
+}
+
+
 def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -> Values:
     init = state.member(cls, "__init__")
     if cls.is_open and not state.settled:
@@ -197,7 +204,8 @@ def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -
     if not init and (fields := records.fields_of(state, cls)) is not None:
         records.construct(state, fields, arguments, ordered=made.role is Role.CONTAINER)
         invoke(state, made, "__post_init__")
-    _over(state, made, node, arguments, made.role)
+    if made.role in _OVER:
+        state.store(node, OVER, arguments.at(*_OVER[made.role]))
     return others | {made}
 
 
@@ -249,19 +257,6 @@ def _tuple(state: State, fields: list[str], arguments: Arguments) -> Values:
     return frozenset({Value(Role.CONTAINER, arguments.site)})
 
 
-_OVER = {
-    Role.OPTIMIZER: (0, "params"),
-    Role.SCHEDULER: (0, "optimizer"),
-    Role.LOADER: (0, "dataset"),
-}
-
-
-def _over(state: State, made: Value, node: ast.Call, arguments: Arguments, role: Role) -> None:
-    """Remember what an optimizer trains, what a scheduler drives, what a loader reads."""
-    if role in _OVER:
-        state.store(node, OVER, arguments.at(*_OVER[role]))
-
-
 def _called(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values:
     """Calling an object: a model gives rows for rows, a loss function folds them."""
     if isinstance(callee.unit, Class):
@@ -278,9 +273,7 @@ def _called(state: State, callee: Value, arguments: Arguments, frame: Frame) -> 
         return unknown(arguments.node, arguments)
     inputs = arguments.all()
     keeps_rows = callee.role is not Role.CRITERION and any(value.role in ROWS for value in inputs)
-    role = Role.SAMPLES if keeps_rows else Role.STATISTIC
-    from_loader = {Value(role, value.origin) for value in inputs if value.role in FROM_LOADER}
-    if not from_loader:  # `model([x, y])`: what comes out need not have the rows of what lies in there
-        held = (value for value in inside(state, inputs) if value.role in FROM_LOADER)
-        from_loader = {Value(Role.STATISTIC, value.origin) for value in held}
-    return frozenset(from_loader) or tensor(state, arguments)
+    found = computed(inputs, Role.SAMPLES if keeps_rows else Role.STATISTIC)
+    if not found:  # `model([x, y])`: what comes out need not have the rows of what lies in there
+        found = computed(inside(state, inputs, depth=1), Role.STATISTIC)
+    return found or tensor(state, arguments)

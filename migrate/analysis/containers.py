@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.iteration import iterate, iterator
-from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.roles import NOTHING, NUMBER, ROWS, Role, Value, Values, of_role
 from migrate.analysis.state import ELEMENT, MAPPING, MIXED, OVER, Frame, State
 from migrate.analysis.unpacking import at, everything
 
@@ -30,22 +30,21 @@ def _ordered(state: State, arguments: Arguments, frame: Frame) -> Values:
 def _listed(state: State, arguments: Arguments, frame: Frame) -> Values:
     """set(x), sorted(x), deque(x): a new container of the elements; of parameters or rows it is these."""
     node, given = arguments.node, arguments.at(0, "iterable")
-    alike = frozenset(value for value in given if value.role in ROWS or value.role is Role.PARAMETERS)
+    alike = of_role(given, *ROWS, Role.PARAMETERS)
     if alike and alike == given:
         return alike
     elements = iterate(state, given)
     if not any(key.isdigit() for key in state.held(node)):
         state.store(node, ELEMENT, elements)
-    state.store(node, OVER, frozenset(value for value in given if value.role in (Role.LOADER, Role.ITERATOR)))
-    handed = frozenset(value for value in elements if value.role is Role.PARAMETERS)
-    return frozenset({Value(Role.CONTAINER, node)}) | alike | handed
+    state.store(node, OVER, of_role(given, Role.LOADER, Role.ITERATOR))
+    return alike | of_role(elements, Role.PARAMETERS) | {Value(Role.CONTAINER, node)}
 
 
 def _dict(state: State, arguments: Arguments, frame: Frame) -> Values:
     """dict(a=x), dict(mapping), dict(pairs)."""
     given = arguments.at(0, "")
     fill(state, arguments.node, given, arguments)
-    alike = frozenset(value for value in given if value.role in (Role.BATCH, Role.PARAMETERS))
+    alike = of_role(given, Role.BATCH, Role.PARAMETERS)
     return alike if alike and alike == given else alike | {Value(Role.CONTAINER, arguments.node, MAPPING)}
 
 
@@ -120,7 +119,7 @@ def _insert(state: State, value: Value, arguments: Arguments) -> Values:
 
 def mix(state: State, value: Value, *_: object) -> Values:
     """What stands where is not known any more: any element may be anywhere."""
-    state.store(value.origin, MIXED, frozenset({Value(Role.NUMBER)}))
+    state.store(value.origin, MIXED, NUMBER)
     return NOTHING
 
 

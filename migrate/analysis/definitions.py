@@ -15,14 +15,14 @@ from migrate.analysis.members import class_of, give_name, setter_of
 from migrate.analysis.records import FIELDS
 from migrate.analysis.roles import NOTHING, Role, Value, Values
 from migrate.analysis.state import Frame, State
-from migrate.analysis.syntax import blocks
+from migrate.analysis.syntax import DEFINITIONS, blocks
 from migrate.analysis.units import Class, Function, module_of
 from migrate.analysis.unpacking import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_Definition = (ast.FunctionDef, ast.AsyncFunctionDef)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 # --- functions ------------------------------------------------------------------------------------------------------
@@ -30,12 +30,12 @@ _Definition = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def define_function(state: State, statement: ast.stmt, frame: Frame) -> None:
     """`def f(...)`: in a function or module."""
-    assert isinstance(statement, _Definition)
+    assert isinstance(statement, _FUNCTIONS)
     give_name(state, statement.name, _function(state, statement, frame), frame)
 
 
 def _function(state: State, statement: ast.stmt, frame: Frame, owner: Class | None = None) -> Values:
-    assert isinstance(statement, _Definition)
+    assert isinstance(statement, _FUNCTIONS)
     unit = function(state, statement, frame, owner)
     defaults(state, unit, frame)
     made = frozenset({Value(Role.FUNCTION, statement, statement.name, unit)})
@@ -78,7 +78,7 @@ def _body(state: State, cls: Class, body: Iterable[ast.stmt], frame: Frame) -> N
     """The statements of a class, also those under `if` or `try`: what they bind belongs to the class."""
     for statement in body:
         outer, frame.statement = frame.statement, statement
-        if isinstance(statement, _Definition):
+        if isinstance(statement, _FUNCTIONS):
             _member(state, cls, _kept_as(statement), _function(state, statement, frame, cls), frame)
         elif isinstance(statement, ast.ClassDef):
             _member(state, cls, statement.name, _class(state, statement, frame), frame)
@@ -86,7 +86,7 @@ def _body(state: State, cls: Class, body: Iterable[ast.stmt], frame: Frame) -> N
             _field(state, cls, statement, frame)
         elif isinstance(statement, ast.Expr):
             evaluate(state, statement.value, frame)
-        for inner in blocks(statement) if not isinstance(statement, (*_Definition, ast.ClassDef)) else ():
+        for inner in blocks(statement) if not isinstance(statement, DEFINITIONS) else ():
             _body(state, cls, inner, frame)
         frame.statement = outer
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-from migrate.analysis.apart import of_this_call
 from migrate.analysis.arguments import Arguments
 from migrate.analysis.construction import keep_arguments
 from migrate.analysis.factories import copy_for, hold_rest
-from migrate.analysis.roles import NOTHING, Role, Value, Values
+from migrate.analysis.results import of_this_call
+from migrate.analysis.roles import NOTHING, Role, Value, Values, of_role
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
 from migrate.analysis.syntax import gives_up, own_nodes
 from migrate.analysis.units import Call, Class, Function, FunctionNode, module_of
@@ -140,7 +140,7 @@ def _generator(state: State, unit: Function, arguments: Arguments, yields: Value
     """What a generator function gives: an iterator that knows which loaders it runs over."""
     node, given = arguments.node, arguments.all()
     state.store(node, ELEMENT, yields)
-    state.store(node, OVER, frozenset(value for value in given if value.role in (Role.LOADER, Role.ITERATOR)))
+    state.store(node, OVER, of_role(given, Role.LOADER, Role.ITERATOR))
     batches = {value.origin for value in inside(state, yields) if value.role is Role.BATCH}
     state.store(node, OVER, frozenset(loader for loader in _run_over(state, unit) if loader.origin in batches))
     return frozenset({Value(Role.ITERATOR, node, GENERATOR)})

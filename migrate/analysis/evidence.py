@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from migrate.analysis.binders import Binders, arguments, default, given, holds, returned, yielded
 from migrate.analysis.members import SUPER
-from migrate.analysis.roles import FROM_LOADER, Role
+from migrate.analysis.roles import BELONGING, FROM_LOADER, Role
 from migrate.analysis.units import Class, Function, Module
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _RANK = {
     Role.STATE: 2,
 }
 #: Their origin is where the object was made that they belong to, not where they were made themselves.
-_BELONGING = frozenset({Role.BATCH, Role.SAMPLES, Role.STATISTIC, Role.PARAMETERS, Role.STATE, Role.METHOD})
+_BELONGING = BELONGING | {Role.METHOD}
 #: What can be iterated over or unpacked. What the attributes of an object hold is found by the places that set them.
 _HOLDING = frozenset({Role.CONTAINER, Role.ITERATOR, Role.UNKNOWN})
 
@@ -237,7 +237,7 @@ class Evidence:
                         yield _Spot(binder, value), None
             elif isinstance(owner.unit, Class):
                 for member in self._binders.members(node.attr, frozenset({owner})):
-                    yield from self._given_back(self._unit(member), value)
+                    yield from self._given_back(self._facts.function(member), value)
         if value.receiver is not None and value.receiver in owners:
             yield _Spot(node.value, value.receiver), Link(node, f"`.{node.attr}` of `{short(node.value)}`")
         link = None if value.role is Role.KNOWN else Link(node, f"`{short(node)}`")
@@ -246,9 +246,6 @@ class Evidence:
         for call in (origin for origin in made if isinstance(origin, ast.Call)):
             for argument in arguments(call):  # loader.dataset
                 yield from self._from(argument, value, Link(call, f"given to {short(call.func)}()"))
-
-    def _unit(self, node: ast.AST) -> Function | None:
-        return next((unit for unit in self._facts.functions if unit.node is node), None)
 
     def _given_back(self, unit: Function | None, value: Value) -> Iterator[_Step]:
         if unit is None or value not in unit.returns:

@@ -6,7 +6,7 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import children, statements
+from migrate.analysis.syntax import DEFINITIONS, children, statements
 
 if TYPE_CHECKING:
     from migrate.analysis.units import Module
@@ -28,7 +28,7 @@ def _bound(tree: ast.Module) -> frozenset[str]:
     waiting: list[ast.AST] = list(tree.body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(node, DEFINITIONS):
             found.add(node.name)
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

@@ -13,9 +13,10 @@ from migrate.analysis.entry import function
 from migrate.analysis.factories import twin
 from migrate.analysis.items import item, only_text
 from migrate.analysis.iteration import iterate
-from migrate.analysis.roles import FROM_LOADER, NOTHING, PLACE, ROWS, Role, Value, Values
+from migrate.analysis.roles import FROM_LOADER, NOTHING, NUMBER, PLACE, ROWS, Role, Value, Values, computed, of_role
 from migrate.analysis.spreading import spread, spread_mapping
 from migrate.analysis.state import ANY, ELEMENT, MAPPING, OVER, Frame, State, widened
+from migrate.analysis.syntax import COMPREHENSIONS
 from migrate.analysis.units import Function, join
 from migrate.analysis.unpacking import unpack
 
@@ -55,7 +56,6 @@ def _attribute(state: State, node: ast.Attribute, frame: Frame) -> Values:
     return members.properties(state, found)
 
 
-_NUMBER = frozenset({Value(Role.NUMBER)})
 LONGEST_TEXT = 80  # what is longer names nothing
 
 
@@ -68,7 +68,7 @@ def constant(value: object) -> Values:
 def _constant(value: str | float) -> Values:
     if isinstance(value, str):
         return frozenset({Value(Role.TEXT, name=value if len(value) < LONGEST_TEXT else "<text>")})
-    return NOTHING if isinstance(value, bool) else _NUMBER
+    return NOTHING if isinstance(value, bool) else NUMBER
 
 
 def _call(state: State, node: ast.Call, frame: Frame) -> Values:
@@ -105,17 +105,23 @@ def _subscript(state: State, node: ast.Subscript, frame: Frame) -> Values:
     return NOTHING.union(*[item(state, value, node, keys, frame) for value in base])
 
 
+#: What decides in a condition, and stays what it is whatever is computed from it.
+_FLAGS = PLACE | {Role.AVAILABLE}
+_COMPARED = _FLAGS | {Role.TENSOR}
+_HANDED_ON = _COMPARED | {Role.PARAMETERS, Role.NUMBER, Role.CONTAINER}
+
+
 def _operation(state: State, node: ast.expr, frame: Frame) -> Values:
     """-x, ~x, not x."""
-    return _computed(_parts(state, node, frame))
+    return _computed(_parts(state, node, frame), _HANDED_ON)
 
 
-def _computed(found: Values) -> Values:
-    """What arithmetic gives: rows stay rows, a folded batch stays folded; parameters and flags are handed on."""
-    rows = frozenset(Value(Role.SAMPLES, value.origin) for value in found if value.role in ROWS)
+def _computed(found: Values, handed_on: frozenset[Role]) -> Values:
+    """What arithmetic gives: rows stay rows, a folded batch stays folded; the other roles are handed on, or lost."""
+    rows = computed(of_role(found, *ROWS), Role.SAMPLES)
     # Added up over a loop, per-batch tensors and counts are what they were: computed from the batch.
-    folded = frozenset(value for value in found if value.role is Role.STATISTIC)
-    return (rows or folded) | frozenset(value for value in found if value.role in _HANDED_ON)
+    folded = of_role(found, Role.STATISTIC)
+    return (rows or folded) | frozenset(value for value in found if value.role in handed_on)
 
 
 def _compare(state: State, node: ast.Compare, frame: Frame) -> Values:
@@ -123,12 +129,7 @@ def _compare(state: State, node: ast.Compare, frame: Frame) -> Values:
     found = _parts(state, node, frame)
     if any(isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for operator in node.ops):
         return frozenset(value for value in found if value.role in _FLAGS)
-    rows = frozenset(Value(Role.SAMPLES, value.origin) for value in found if value.role in ROWS)
-    folded = frozenset(value for value in found if value.role is Role.STATISTIC)
-    return (rows or folded) | frozenset(value for value in found if value.role in _FLAGS or value.role is Role.TENSOR)
-
-
-_FLAGS = PLACE | {Role.AVAILABLE}
+    return _computed(found, _COMPARED)
 
 
 def _binary(state: State, node: ast.BinOp, frame: Frame) -> Values:
@@ -140,18 +141,15 @@ def _binary(state: State, node: ast.BinOp, frame: Frame) -> Values:
         state.homes[made] = frame.unit
         containers.join(state, made, left, right, again=isinstance(node.op, ast.Mult))
         left, right = (frozenset(v for v in side if not containers.is_sequence(v)) for side in (left, right))
-        return _computed(left | right) | {Value(Role.CONTAINER, made)}
-    found = _computed(left | right)
+        return _computed(left | right, _HANDED_ON) | {Value(Role.CONTAINER, made)}
+    found = _computed(left | right, _HANDED_ON)
     # A number and something else make something else.
-    return found if left >= _NUMBER and right >= _NUMBER else found - _NUMBER
+    return found if left >= NUMBER and right >= NUMBER else found - NUMBER
 
 
 def _begins(*texts: str) -> Values:
     """Texts of which only the beginning is known."""
     return frozenset(Value(Role.TEXT, name=text.split(ANY)[0] + ANY) for text in texts)
-
-
-_HANDED_ON = PLACE | {Role.PARAMETERS, Role.AVAILABLE, Role.TENSOR, Role.NUMBER, Role.CONTAINER}
 
 
 def _either(state: State, node: ast.expr, frame: Frame) -> Values:
@@ -189,7 +187,7 @@ def _sequence(state: State, node: ast.expr, frame: Frame) -> Values:
     for position, element in enumerate(node.elts):
         if isinstance(element, ast.Starred):
             values = evaluate(state, element, frame)
-            found |= frozenset(value for value in values if value.role is Role.PARAMETERS)
+            found |= of_role(values, Role.PARAMETERS)
             state.store(made, ELEMENT, iterate(state, values))
             is_exact = False  # behind elements of unknown number
         else:
@@ -216,7 +214,7 @@ def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
 
 
 def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
-    assert isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
+    assert isinstance(node, COMPREHENSIONS)
     made = twin(state, node, frame.unit)
     state.homes[made] = frame.unit
     inner = replace(frame, names=dict(frame.names), around=frame, is_sure=False)
@@ -240,11 +238,9 @@ def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
         return NOTHING  # it may still turn out to be a batch
     state.store(made, ELEMENT, elements)
     if isinstance(node, ast.GeneratorExp):
-        state.store(made, OVER, frozenset(v for v in iterated if v.role in (Role.LOADER, Role.ITERATOR)))
+        state.store(made, OVER, of_role(iterated, Role.LOADER, Role.ITERATOR))
     name = MAPPING if isinstance(node, ast.DictComp) else ""
-    return frozenset({Value(Role.CONTAINER, made, name)}) | frozenset(
-        value for value in elements if value.role is Role.PARAMETERS or value.role in FROM_LOADER
-    )
+    return of_role(elements, Role.PARAMETERS, *FROM_LOADER) | {Value(Role.CONTAINER, made, name)}
 
 
 def _lambda(state: State, node: ast.Lambda, frame: Frame) -> Values:

@@ -12,10 +12,11 @@ import copy
 from typing import TypeVar, cast
 
 from migrate.analysis.known import training
-from migrate.analysis.roles import Role, Value, Values
+from migrate.analysis.roles import Role, Value
 from migrate.analysis.state import MAPPING, State
 from migrate.analysis.syntax import FUNCTIONS, own_nodes, reads, writes
 from migrate.analysis.units import Class, Function, Unit, join
+from migrate.analysis.unpacking import inside
 
 _Node = TypeVar("_Node", bound=ast.expr)
 
@@ -107,7 +108,7 @@ def hold_rest(state: State, unit: Function) -> None:
 
 def _is_maker(state: State, unit: Function) -> bool:
     """Whether what a function gives was made by it, or by what it calls."""
-    if unit.is_maker is None and any(_is_made_by(state, value, unit) for value in _given(state, unit.returns)):
+    if unit.is_maker is None and any(_is_made_by(state, value, unit) for value in inside(state, unit.returns, depth=1)):
         unit.is_maker = _can_be_copied(unit)
     return bool(unit.is_maker)
 
@@ -141,18 +142,6 @@ def _is_over_parts(node: ast.AST) -> bool:
 
 
 _PLAIN = frozenset({"staticmethod", "classmethod"})
-
-
-def _given(state: State, values: Values) -> Values:
-    """The values and, one level deep, what they contain."""
-    held = [
-        inner
-        for value in values
-        if value.role is Role.CONTAINER and value.origin is not None
-        for key, inner in state.held(value.origin).items()
-        if key[:1] != "<"
-    ]
-    return values.union(*held) if held else values
 
 
 def _is_made_by(state: State, value: Value, unit: Function) -> bool:

@@ -11,11 +11,11 @@ from migrate.analysis.expressions import constant
 from migrate.analysis.handing import entries
 from migrate.analysis.known import tensors
 from migrate.analysis.reach import Reach
-from migrate.analysis.roles import NOTHING, Role, Values, origins
+from migrate.analysis.roles import NOTHING, Role, Value, Values, origins
 from migrate.analysis.signatures import Signatures
 from migrate.analysis.singles import Singles
 from migrate.analysis.state import ANY, OVER, Binding, State
-from migrate.analysis.syntax import FUNCTIONS, Loop, Tree, own_nodes
+from migrate.analysis.syntax import Loop, Tree, own_nodes
 from migrate.analysis.units import Call, Class, Function, Module, Unit
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _ENTERED = {Role.CLASS: "__init__", Role.INSTANCE: "__call__"}
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A call of a named file, with the unit that makes it."""
+    """A call, with the unit in whose code it stands."""
 
     node: ast.Call
     unit: Unit
@@ -88,6 +88,11 @@ class Facts:
         while inner not in self._units:  # a function that was never defined, in code that is not reached
             inner = tree.function(inner)
         return self._units[inner]
+
+    def function(self, definition: ast.AST) -> Function | None:
+        """The function that a definition makes; None for another node, and for a definition that is never reached."""
+        unit = self._units.get(definition)
+        return unit if isinstance(unit, Function) else None
 
     def module(self, node: ast.AST) -> Module:
         """The module a node stands in."""
@@ -379,9 +384,7 @@ class Facts:
 
     def is_device(self, values: Values) -> bool:
         """Whether an expression is a device, or a text that names one."""
-        return bool(values) and all(
-            value.role is Role.DEVICE or (value.role is Role.TEXT and is_device_text(value.name)) for value in values
-        )
+        return bool(values) and all(value.role is Role.DEVICE or _names_device(value) for value in values)
 
 
 def _place(item: tuple[ast.expr | ast.stmt, Unit]) -> tuple[int, int, int, int]:
@@ -389,9 +392,7 @@ def _place(item: tuple[ast.expr | ast.stmt, Unit]) -> tuple[int, int, int, int]:
     return node.lineno, node.col_offset, -(node.end_lineno or 0), -(node.end_col_offset or 0)
 
 
-def is_device_text(text: str) -> bool:
-    """Whether a text names one device: cuda, cuda:0, cpu; not one that a number chooses when the program runs."""
-    return ANY not in text and text.split(":", maxsplit=1)[0] in tensors.DEVICE_TEXT
-
-
-__all__ = ["FUNCTIONS", "Facts", "Use", "is_device_text"]
+def _names_device(value: Value) -> bool:
+    """Whether it is a text such as cuda, cuda:0 or cpu; not one in which a number is put when the program runs."""
+    is_text = value.role is Role.TEXT and ANY not in value.name
+    return is_text and value.name.split(":", maxsplit=1)[0] in tensors.DEVICE_TEXT

@@ -13,11 +13,11 @@ from migrate.analysis.arguments import Arguments
 from migrate.analysis.entry import invoke
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.known.table import Each, Items, What
-from migrate.analysis.roles import NOTHING, Role, Value, Values
+from migrate.analysis.roles import NOTHING, NUMBER, Role, Value, Values
 from migrate.analysis.spreading import spread, spread_mapping
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
 from migrate.analysis.units import Class, Function, Handed
-from migrate.analysis.unpacking import everything
+from migrate.analysis.unpacking import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,16 +28,14 @@ if TYPE_CHECKING:
 
 #: What a library can call; a class that it is given makes objects, which nobody sees.
 _CALLED = frozenset({Role.FUNCTION, Role.METHOD, Role.PARTIAL, Role.INSTANCE, Role.MODEL})
-_NUMBER = frozenset({Value(Role.NUMBER)})
 _LATER = "<later>"  # the key and the name of what an object will have some time
 _HAVING = frozenset({"result", "get"})
 
 
 def rows_of(state: State, callee: Value) -> tuple[Calls, ...]:
     """What calling something calls of what it is handed."""
-    if callee.role is Role.METHOD and callee.name not in state.known.calling_methods:
-        return ()
-    return state.known.calls.get(dotted(callee), ())
+    is_other = callee.role is Role.METHOD and callee.name not in state.known.calling_methods
+    return () if is_other else state.known.calls.get(dotted(callee), ())
 
 
 def dotted(callee: Value) -> str:
@@ -88,10 +86,7 @@ def waited_for(state: State, callee: Value) -> Values | None:
 
 def _functions(state: State, values: Values) -> Values:
     """What can be called among the values, and in the lists and dictionaries among them."""
-    found = set(values)
-    for value in values:
-        if value.role is Role.CONTAINER:
-            found |= everything(state, value)
+    found = inside(state, values, depth=1)
     return frozenset(value for value in found if value.role in _CALLED and _has_body(value))
 
 
@@ -147,7 +142,7 @@ def _part(state: State, part: Part, arguments: Arguments) -> Values:
     if part is None:
         return NOTHING
     if isinstance(part, Role):
-        return _NUMBER if part is Role.NUMBER else frozenset({Value(part, arguments.site)})
+        return NUMBER if part is Role.NUMBER else frozenset({Value(part, arguments.site)})
     if isinstance(part, Each):
         return iterate(state, arguments.at(*part.argument))
     if isinstance(part, Items):
@@ -158,7 +153,7 @@ def _part(state: State, part: Part, arguments: Arguments) -> Values:
 def _list_of_items(state: State, owners: Values, made: ast.expr) -> Values:
     """A list of what data sets of the project give under an index."""
     for owner in owners:
-        given = invoke(state, owner, "__getitem__", _NUMBER)
+        given = invoke(state, owner, "__getitem__", NUMBER)
         if given is not None:
             state.store(made, ELEMENT, given[0])
     return frozenset({Value(Role.CONTAINER, made)})
@@ -173,7 +168,7 @@ def index(state: State, datasets: Values, depth: int = 3) -> None:
         members = state.member(value.unit, "__getitem__") if isinstance(value.unit, Class) else NOTHING
         for unit in (member.unit for member in members):
             if isinstance(unit, Function) and len(unit.positional) > 1:
-                for parameter, values in zip(unit.positional, (frozenset({value}), _NUMBER), strict=False):
+                for parameter, values in zip(unit.positional, (frozenset({value}), NUMBER), strict=False):
                     state.join_parameter(unit, parameter.arg, values)
                 if unit.matters:
                     state.enter(unit)

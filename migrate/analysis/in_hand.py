@@ -1,4 +1,4 @@
-"""Objects that only local names stand for: code that nothing is seen to call cannot have got one of them."""
+"""Whether all objects of a class are in sight: they have local names only, so code that nothing calls has none."""
 
 from __future__ import annotations
 
@@ -77,6 +77,3 @@ def _goes_to_name(facts: Facts, node: ast.AST) -> bool:
     if isinstance(above, ast.Assign):
         return is_local and all(isinstance(target, ast.Name) for target in above.targets)
     return isinstance(above, (ast.Attribute, ast.Expr, ast.Compare))
-
-
-__all__ = ["are_in_hand"]

@@ -6,15 +6,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.entry import invoke, loaders_of
-from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.roles import NOTHING, NUMBER, ROWS, Role, Value, Values, of_role
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from migrate.analysis.arguments import Arguments
-
-_NUMBER = frozenset({Value(Role.NUMBER)})
 
 
 def iterate(state: State, values: Values) -> Values:
@@ -34,7 +32,7 @@ def _of_object(state: State, value: Value) -> Values:
         for iterator in returned:
             found |= following(state, iterator)
     else:
-        found = (invoke(state, value, "__getitem__", _NUMBER) or (NOTHING, NOTHING))[0]
+        found = (invoke(state, value, "__getitem__", NUMBER) or (NOTHING, NOTHING))[0]
     state.store(value.origin, OVER, loaders_of(state, found))
     return found
 
@@ -51,7 +49,7 @@ def iterator(state: State, node: ast.AST, elements: Values, over: Values) -> Val
         return elements
     state.store(node, ELEMENT, elements)
     state.store(node, OVER, over)
-    return frozenset({Value(Role.ITERATOR, node)}) | frozenset(v for v in elements if v.role is Role.PARAMETERS)
+    return frozenset({Value(Role.ITERATOR, node)}) | of_role(elements, Role.PARAMETERS)
 
 
 def through(state: State, arguments: Arguments, frame: Frame) -> Values:
@@ -62,7 +60,7 @@ def through(state: State, arguments: Arguments, frame: Frame) -> Values:
 
 def _enumerate(state: State, arguments: Arguments, frame: Frame) -> Values:
     node, over = arguments.node, arguments.at(0, "iterable")
-    return _tuples(state, node, [_NUMBER, iterate(state, over)], over)
+    return _tuples(state, node, [NUMBER, iterate(state, over)], over)
 
 
 def _zip(state: State, arguments: Arguments, frame: Frame) -> Values:
@@ -95,7 +93,7 @@ def _repeat(state: State, arguments: Arguments, frame: Frame) -> Values:
 
 
 def _count(state: State, arguments: Arguments, frame: Frame) -> Values:
-    return iterator(state, arguments.node, _NUMBER, NOTHING)
+    return iterator(state, arguments.node, NUMBER, NOTHING)
 
 
 def _tee(state: State, arguments: Arguments, frame: Frame) -> Values:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from migrate.analysis import containers, imports, iteration, members, records, rows
-from migrate.analysis.arguments import Arguments, folds, handed, tensor
-from migrate.analysis.iteration import iterate, iterator
-from migrate.analysis.known.table import Computes, Passes
-from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.arguments import Arguments, folds, tensor
+from migrate.analysis.known.table import Computes
+from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values, computed, of_role
 from migrate.analysis.state import ANY, ELEMENT, MAPPING, Frame, State
 from migrate.analysis.units import Class, Module, module_of
-from migrate.analysis.unpacking import everything
+from migrate.analysis.unpacking import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,9 +22,6 @@ def library(state: State, name: str, arguments: Arguments, frame: Frame) -> Valu
     if special is not None:
         return special(state, arguments, frame)
     row = state.known.row(name)
-    if isinstance(row, Passes) and row.role is Role.ITERATOR and arguments.has(*row.argument):
-        over = arguments.at(*row.argument)
-        return iterator(state, arguments.node, iterate(state, over), over)
     handler = rows.BY_SHAPE.get(type(row))
     given = handler(state, row, name, arguments) if handler is not None and row is not None else None
     return _computed(state, name, arguments) if given is None else given
@@ -135,26 +131,12 @@ def _computed(state: State, name: str, arguments: Arguments) -> Values:
     is_tensor = isinstance(state.known.row(name), Computes)
     last = name.rsplit(".", 1)[-1]
     inputs = arguments.all()
-    from_loader = {value for value in inside(state, inputs) if value.role in FROM_LOADER}
-    parameters = handed(inputs)
+    from_loader = of_role(inside(state, inputs, depth=1), *FROM_LOADER)
+    parameters = of_role(inputs, Role.PARAMETERS)
     if from_loader:
         keeps = is_tensor and not folds(last, arguments.node, is_method=False)
-        return (
-            frozenset(
-                Value(Role.SAMPLES if keeps and value.role in ROWS else Role.STATISTIC, value.origin)
-                for value in from_loader
-            )
-            | parameters
-        )
+        rows = of_role(from_loader, *ROWS) if keeps else NOTHING
+        return computed(rows, Role.SAMPLES) | computed(from_loader - rows, Role.STATISTIC) | parameters
     if is_tensor:
         return tensor(state, arguments) | parameters
     return frozenset({Value(Role.UNKNOWN, arguments.node, name)}) | parameters
-
-
-def inside(state: State, values: Values) -> Values:
-    """The values and, one level deep, what they contain: torch.cat([a, b])."""
-    found = values
-    for value in values:
-        if value.role is Role.CONTAINER:
-            found |= everything(state, value)
-    return found

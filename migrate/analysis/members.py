@@ -9,7 +9,7 @@ from functools import lru_cache
 from migrate.analysis import imports
 from migrate.analysis.exports import may_bind
 from migrate.analysis.known import transformers
-from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.roles import BELONGING, NOTHING, ROWS, Role, Value, Values, of_role
 from migrate.analysis.state import MAPPING, OVER, Frame, State
 from migrate.analysis.units import Class, Function, Module
 
@@ -66,7 +66,7 @@ def attribute(state: State, value: Value, name: str) -> Values:
         return known_attribute(value, name)
     if isinstance(value.unit, Module):
         return frozenset({value}) if name == "__dict__" else imports.member(state, value.unit, name)
-    if value.role in _ELSEWHERE:
+    if value.role in BELONGING:
         return _library_attribute(state, value, name)
     if name == "__dict__" and value.origin is not None and value.role in (Role.INSTANCE, Role.HOLDER):
         return frozenset({Value(Role.CONTAINER, value.origin, MAPPING)})
@@ -123,10 +123,6 @@ def known(name: str) -> Values:
     return frozenset({Value(Role.KNOWN, name=name)})
 
 
-#: Their origin is the loader or the model: what that holds is not theirs.
-_ELSEWHERE = FROM_LOADER | {Role.PARAMETERS, Role.STATE}
-
-
 def _bound(member: Value, receiver: Value) -> Value:
     if member.role is not Role.FUNCTION or not isinstance(member.unit, Function):
         return member
@@ -157,7 +153,7 @@ def _library_attribute(state: State, value: Value, name: str) -> Values:
     if (value.role is Role.MODEL and name == "_modules") or (value.role is Role.PARAMETERS and name in _OF_LAYERS):
         return frozenset({Value(Role.PARAMETERS, value.origin)})
     if value.role is Role.LOADER and name == "dataset" and value.origin is not None:
-        return frozenset(v for v in state.load(value.origin, OVER) if v.role is Role.DATASET)
+        return of_role(state.load(value.origin, OVER), Role.DATASET)
     if value.name == SUPER and value.receiver is not None:
         value = value.receiver
     if value.role is Role.METHOD and value.receiver is not None and value.receiver.role is Role.METHOD:
@@ -194,7 +190,7 @@ PROPERTIES = frozenset({"property", "cached_property", "abstractproperty"})
 
 
 def properties(state: State, values: Values) -> Values:
-    """Reading a property calls it."""
+    """What reading attributes gives that have these values: of a property, what calling it gives."""
     for value in values:
         if value.role is Role.METHOD and value.unit is not None:
             return _read(state, values)
@@ -226,7 +222,7 @@ def set_attribute(state: State, owner: Value, name: str, values: Values) -> None
     if owner.role is Role.CLASS and isinstance(owner.unit, Class):
         state.name(owner.unit, name, values)
         return
-    if owner.role in _ELSEWHERE:
+    if owner.role in BELONGING:
         return
     setters = state.member(owner.unit, setter_of(name)) if isinstance(owner.unit, Class) else NOTHING
     for setter in setters:

@@ -8,14 +8,15 @@ from migrate.analysis.arguments import Arguments, folds, tensor, unknown
 from migrate.analysis.containers import of_container
 from migrate.analysis.iteration import following, iterate, iterator
 from migrate.analysis.known import tensors, training
-from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values
-from migrate.analysis.state import ANY, ELEMENT, OVER, Frame, State
+from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values, computed
+from migrate.analysis.state import ANY, ELEMENT, OVER, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def method(state: State, receiver: Value, name: str, arguments: Arguments, frame: Frame) -> Values:
+def method(state: State, receiver: Value, name: str, arguments: Arguments) -> Values:
+    """What a method of an object gives."""
     handler = _METHODS.get(receiver.role)
     if handler is not None:
         return handler(state, receiver, name, arguments)
@@ -37,8 +38,7 @@ def _of_model(state: State, model: Value, name: str, arguments: Arguments) -> Va
         return frozenset({Value(Role.PARAMETERS, model.origin)})
     if name == "state_dict":
         return frozenset({Value(Role.STATE, model.origin)})
-    from_loader = {Value(Role.SAMPLES, value.origin) for value in arguments.all() if value.role in FROM_LOADER}
-    return frozenset(from_loader) or tensor(state, arguments)
+    return computed(arguments.all(), Role.SAMPLES) or tensor(state, arguments)
 
 
 def _of_rows(state: State, rows: Value, name: str, arguments: Arguments) -> Values:
@@ -83,9 +83,8 @@ def _of_optimizer(state: State, value: Value, name: str, arguments: Arguments) -
 
 def _of_tensor(state: State, value: Value, name: str, arguments: Arguments) -> Values:
     """Compared with what came from a loader, `predicted.eq(labels)`, it is computed from that."""
-    compared = arguments.all() if value.role is Role.TENSOR and name in tensors.COMPARISONS else ()
-    from_loader = {Value(Role.STATISTIC, other.origin) for other in compared if other.role in FROM_LOADER}
-    return frozenset(from_loader or {value})
+    compared = arguments.all() if value.role is Role.TENSOR and name in tensors.COMPARISONS else NOTHING
+    return computed(compared, Role.STATISTIC) or frozenset({value})
 
 
 def _of_device(state: State, value: Value, name: str, arguments: Arguments) -> Values:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, is_main_guard, reads
+from migrate.analysis.syntax import DEFINITIONS, FUNCTIONS, is_main_guard, reads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def _given_away(statement: ast.stmt) -> set[str]:
 
 def _is_read(tree: ast.Module, between: list[ast.stmt], name: str) -> bool:
     """Whether statements may lead to a function or class of the file that reads a name."""
-    defined = [s for s in tree.body if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    defined = [s for s in tree.body if isinstance(s, DEFINITIONS)]
     reading = {name}
     while more := {each.name for each in defined if each.name not in reading and reads(each) & reading}:
         reading |= more

@@ -12,6 +12,8 @@ from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from migrate.analysis.units import Class, Function, Module
 
 
@@ -103,6 +105,7 @@ _AT_DEFINITIONS = frozenset({Role.CONTAINER, Role.CLASS})
 
 Values = frozenset[Value]
 NOTHING: Values = frozenset()
+NUMBER: Values = frozenset({Value(Role.NUMBER)})
 
 #: Computed from what a loader yields: these live where the loader's batches live.
 FROM_LOADER = frozenset({Role.BATCH, Role.SAMPLES, Role.STATISTIC})
@@ -110,11 +113,23 @@ FROM_LOADER = frozenset({Role.BATCH, Role.SAMPLES, Role.STATISTIC})
 PLACE = frozenset({Role.RANK, Role.LOCAL_RANK, Role.WORLD_SIZE})
 #: One row a sample: what `gather_for_metrics` takes.
 ROWS = frozenset({Role.BATCH, Role.SAMPLES})
+#: Their origin is that of the loader or model that they come from: what that object holds is not theirs.
+BELONGING = FROM_LOADER | {Role.PARAMETERS, Role.STATE}
 
 
 def roles(values: Values) -> set[Role]:
     """The roles among the values."""
     return {value.role for value in values}
+
+
+def of_role(values: Iterable[Value], *wanted: Role) -> Values:
+    """The values that have one of the roles."""
+    return frozenset(value for value in values if value.role in wanted)
+
+
+def computed(values: Iterable[Value], role: Role) -> Values:
+    """What is computed from what loaders gave among the values: SAMPLES with one row a sample, STATISTIC without."""
+    return frozenset(Value(role, value.origin) for value in values if value.role in FROM_LOADER)
 
 
 def only(values: Values, *wanted: Role) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.analysis.handing import index
+from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.known import distributed
 from migrate.analysis.known.table import Gives, Makes, Passes, Reads, Row
 from migrate.analysis.roles import NOTHING, Role, Value, Values
@@ -70,6 +71,8 @@ def _passes(state: State, row: Row, name: str, arguments: Arguments) -> Values |
     if not arguments.has(*row.argument):
         return None
     values = arguments.at(*row.argument)
+    if row.role is Role.ITERATOR:
+        return iterator(state, arguments.node, iterate(state, values), values)
     if row.role is Role.PARAMETERS:
         return frozenset(Value(row.role, value.origin) for value in values if value.role is Role.MODEL) or None
     return values if row.keeps is None else frozenset(value for value in values if value.role in row.keeps) or None

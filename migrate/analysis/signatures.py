@@ -100,12 +100,11 @@ class Signatures:
     @cached_property
     def called_in_unread(self) -> dict[Function, str]:
         """Functions that are called by name in code that was not run, since nothing calls it; with such a place."""
-        run = {use.node for use in self._facts.calls_anywhere}
         found: dict[Function, str] = {}
         for module in self._facts.modules:
             known = {name: values for name, values in module.names.items() if any(v.unit is not None for v in values)}
             for node in self._facts.tree_of(module).nodes if known else ():
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node not in run:
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node not in self._run:
                     for value in known.get(node.func.id, ()):
                         if isinstance(value.unit, Function):
                             found[value.unit] = f"{module.path}:{node.lineno}"
@@ -228,10 +227,9 @@ class Signatures:
     def _unread(self) -> dict[tuple[bool, str], ast.Call]:
         """By name, and whether it is a method's, a call in a function that was not run, since nothing calls it."""
         found: dict[tuple[bool, str], ast.Call] = {}
-        run = {use.node for use in self._facts.calls_anywhere}
         for module in self._facts.modules:
             for node in self._facts.tree_of(module).nodes:
-                if not isinstance(node, ast.Call) or node in run:
+                if not isinstance(node, ast.Call) or node in self._run:
                     continue
                 if isinstance(node.func, ast.Name):
                     found.setdefault((False, node.func.id), node)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.members import PROPERTIES, decorators
 from migrate.analysis.roles import Role, Values
-from migrate.analysis.syntax import FUNCTIONS, Tree
+from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, Tree
 from migrate.analysis.units import Class, Function, Module, Unit
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import State
 
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _OBJECTS = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.LOADER})
 _DEEPEST = 12  # calls inside calls
 
@@ -223,7 +222,7 @@ class Singles:
         for above in tree.up(node):
             if isinstance(above, (*FUNCTIONS, ast.stmt)):
                 return None
-            if isinstance(above, _COMPREHENSIONS) and below is not above.generators[0]:
+            if isinstance(above, COMPREHENSIONS) and below is not above.generators[0]:
                 return above
             if isinstance(above, ast.comprehension) and below is not above.iter:
                 return above.iter

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from migrate.analysis.syntax import Loop
     from migrate.source.project import Project, SourceFile
 
-#: What may be more things than this may be ANYTHING from then on: it keeps the solver bounded, and nobody is misled.
+#: What may be one of more values than this may be ANYTHING: that keeps the solver bounded, and claims nothing false.
 WIDEST = 48
 ANYTHING = Value(Role.UNKNOWN, name="anything")
 
@@ -38,7 +38,7 @@ _TENSOR = Value(Role.TENSOR)
 
 
 def kept(values: Values) -> Values:
-    """What is kept of values that go into an object, a parameter or a result: of a tensor only that it is one."""
+    """What objects, parameters and results keep of values: of a tensor only that it is one, not where it is made."""
     for value in values:
         if value.role is Role.TENSOR:
             return frozenset(_TENSOR if each.role is Role.TENSOR else each for each in values)

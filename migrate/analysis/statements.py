@@ -100,7 +100,7 @@ def _return(state: State, statement: ast.stmt, frame: Frame) -> None:
 
 
 def _raise(state: State, statement: ast.stmt, frame: Frame) -> None:
-    _test(state, statement, frame)
+    _look_at(state, statement, frame)
     frame.ended = True
 
 
@@ -274,8 +274,8 @@ def _delete(state: State, statement: ast.stmt, frame: Frame) -> None:
             frame.names.pop(target.id, None)
 
 
-def _test(state: State, statement: ast.stmt, frame: Frame) -> None:
-    """assert, raise: look at the expressions."""
+def _look_at(state: State, statement: ast.stmt, frame: Frame) -> None:
+    """Evaluate the expressions of an `assert` or `raise`."""
     for child in ast.iter_child_nodes(statement):
         if isinstance(child, ast.expr):
             evaluate(state, child, frame)
@@ -309,7 +309,7 @@ _KINDS: dict[type[ast.stmt], Callable[[State, ast.stmt, Frame], None]] = {
     ast.With: _with,
     ast.AsyncWith: _with,
     ast.Match: _match,
-    ast.Assert: _test,
+    ast.Assert: _look_at,
     ast.Raise: _raise,
     ast.Break: _break,
     ast.Continue: _continue,

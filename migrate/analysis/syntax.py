@@ -14,7 +14,9 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 #: Statements with handlers: `except*` makes another one of them, from Python 3.11 on.
 TRIES: tuple[type[ast.Try], ...] = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name))
-_DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
+#: Statements that give a name to code of its own.
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_SCOPES = (*DEFINITIONS, ast.Lambda)  # what has names of its own
 _JUMPS = (ast.Return, ast.Break, ast.Continue)
 _BLOCKS = ("body", "orelse", "finalbody")
 
@@ -166,7 +168,7 @@ def jumps(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in body:
         if isinstance(statement, _JUMPS):
             yield statement
-        elif not isinstance(statement, _DEFINITIONS):
+        elif not isinstance(statement, _SCOPES):
             for inner in blocks(statement):
                 is_round = isinstance(statement, LOOPS) and inner is statement.body  # what its `else` leaves is outside
                 yield from (jump for jump in jumps(inner) if isinstance(jump, ast.Return) or not is_round)
@@ -190,7 +192,7 @@ def gives_up(block: list[ast.stmt]) -> bool:
 
 def own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:
     """What a statement evaluates itself, outside of the blocks in it; nothing of definitions."""
-    if not isinstance(statement, _DEFINITIONS):
+    if not isinstance(statement, _SCOPES):
         inside = {id(inner) for block in blocks(statement) for inner in block}
         skipped = (ast.ExceptHandler, ast.match_case)
         yield from (n for n in children(statement) if id(n) not in inside and not isinstance(n, skipped))
@@ -245,7 +247,7 @@ def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop()
         yield node
-        if not isinstance(node, _DEFINITIONS):
+        if not isinstance(node, _SCOPES):
             below = children(node)
             below.reverse()
             waiting += below

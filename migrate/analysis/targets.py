@@ -7,7 +7,7 @@ import ast
 from migrate.analysis import containers, members
 from migrate.analysis.construction import each_own
 from migrate.analysis.expressions import evaluate
-from migrate.analysis.roles import FROM_LOADER, Role, Values
+from migrate.analysis.roles import BELONGING, Role, Values
 from migrate.analysis.state import Frame, State
 from migrate.analysis.unpacking import shares
 
@@ -42,14 +42,10 @@ def _assigned(frame: Frame) -> ast.expr | None:
     return statement.value if is_plain and isinstance(statement, ast.Assign) else None
 
 
-#: What is put into a part of these stays theirs: their origin is the loader, or the model.
-_CLOSED = FROM_LOADER | {Role.PARAMETERS, Role.STATE}
-
-
 def _set_item(state: State, target: ast.Subscript, values: Values, frame: Frame) -> None:
     keys = evaluate(state, target.slice, frame)
     for owner in evaluate(state, target.value, frame):
-        if owner.role in _CLOSED:
+        if owner.role in BELONGING:
             continue
         if owner.role is Role.MODULE:  # globals()["net"] = net
             for key in keys:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.analysis.known import words
 from migrate.analysis.rebound import rebound
-from migrate.analysis.roles import NOTHING, Role, Value, Values
+from migrate.analysis.roles import NOTHING, Role, Values
 from migrate.analysis.syntax import set_attributes
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Module:
     tree: ast.Module
     names: dict[str, Values] = field(default_factory=dict)
     imports: set[Module] = field(default_factory=set)  # those of the project that its code imports
+    elsewhere: set[str] = field(default_factory=set)  # names that other units assign, too
     _training_lines: list[int] | None = None
     _lines: list[bytes] | None = None
     _rebound: frozenset[tuple[ast.stmt, str]] | None = None
@@ -46,8 +47,6 @@ class Module:
         if self._training_lines is None:
             self._training_lines = words.lines(self.file.content)
         return self._training_lines
-
-    elsewhere: set[str] = field(default_factory=set)  # names that other units assign, too
 
     @property
     def rebound(self) -> frozenset[tuple[ast.stmt, str]]:
@@ -199,8 +198,8 @@ class Class:
     module: Module
     parents: tuple[Values, ...] = ()  # what each base expression may be: classes of the project, library names
     names: dict[str, Values] = field(default_factory=dict)
-    _sets: frozenset[str] | None = None
     instances: Values = NOTHING  # objects of this class and of those derived from it
+    _sets: frozenset[str] | None = None
     _order: list[Class] | None = None
     _libraries: frozenset[str] | None = None
     _trains: bool | None = None
@@ -307,6 +306,3 @@ def join(names: dict[str, Values], name: str, values: Values) -> bool:
         return False
     names[name] = (old or NOTHING) | values
     return True
-
-
-__all__ = ["Call", "Class", "Function", "FunctionNode", "Handed", "Module", "Unit", "Value", "join", "module_of"]

@@ -29,12 +29,12 @@ class Disk:
 
     def __init__(self, texts: Mapping[str, bytes] | None = None, answers: dict[Asked, Any] | None = None) -> None:
         self.texts = texts or {}
-        self.asked: set[Asked] = set()  # by whom this was handed to
-        self.walked: dict[str, int] = {}  # by folder: how many of `sources` he has seen
+        self.asked: set[Asked] = set()  # through this object: see `noting`
+        self.walked: dict[str, int] = {}  # by folder: how many files of `sources` were looked at
         self._answers: dict[Asked, Any] = {} if answers is None else answers
 
     def noting(self) -> Disk:
-        """The same disk for somebody else, who is asked himself what he wanted to know."""
+        """The same disk, with the same answers and a list of its own of what is asked from now on."""
         return Disk(self.texts, self._answers)
 
     def exists(self, path: str) -> bool:
@@ -72,7 +72,7 @@ class Disk:
         self.walked[top] = len(listed.found) + 1  # that there are no more was asked, too
 
     def hides(self, path: str) -> None:
-        """Note that it was asked whether a file is no part of the project, though it is there."""
+        """Note that a result rests on whether this file, though it is there, counts as no part of the project."""
         self.asked.add(("hidden", path))
 
     def answer(self, asked: Asked) -> Any:
@@ -108,7 +108,7 @@ def _content(path: str) -> bytes | None:
 
 
 class _Listing:
-    """A walk that is gone as far as somebody wanted, and gone on with by the next who asks."""
+    """The files below a folder, looked for as far as somebody asked; whoever asks for more goes on from there."""
 
     def __init__(self, top: str) -> None:
         self.found: list[str] = []

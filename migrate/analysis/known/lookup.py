@@ -56,7 +56,7 @@ class Tables:
                 self.calls[row.name] = (*self.calls.get(row.name, ()), row)
             elif isinstance(row, Enters):
                 self.entries[row.name] = row
-        self.calling_methods = frozenset(name.rpartition(".")[2] for name in self.calls) | {"result", "get"}
+        self.calling_methods = frozenset(name.rpartition(".")[2] for name in self.calls)
         self._found: dict[str, Row | None] = {}  # what was asked before: every call expression asks
 
     def beside(self, rows: Iterable[Row]) -> Tables:

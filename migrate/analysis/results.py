@@ -1,8 +1,8 @@
-"""What one call of a function gives, of all that its calls give together.
+"""Which of the results of a function belong to one of its calls.
 
-Parameters are joined over all callers, and so is what comes back. What only other calls have passed in is left out
-again, unless one of them may have left it somewhere: in an object, a class, a default, or under a name around the
-function.
+A function is run once for all its callers: its parameters are joined over them, and so are its results. For one call,
+what only other calls have passed in is left out again, unless an earlier call may have left it somewhere: in an object,
+a class, a default, or under a name around the function.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import NOTHING, Role, Value, Values, roles
+from migrate.analysis.roles import NOTHING, Role, Value, Values, of_role, roles
 from migrate.analysis.syntax import reads, walk, writes
 from migrate.analysis.units import Class, Function, FunctionNode
 from migrate.analysis.unpacking import everything, inside
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Module
 
 
-_DEEPEST = 2  # calls between a function and one that has kept something
+_DEEPEST = 2  # functions between the one that is called and one whose defaults or names hold something
 
 
 def of_this_call(state: State, unit: Function, found: Values, here: Values, *, is_generator: bool = False) -> Values:
-    """What a function gives without what only its other calls passed in.
+    """The results without what only other calls passed in; `here` is all that this one passes.
 
     A function that is called with training and with test batches gives results of both; one that wraps a model gives
     all the models that were passed. Left out is what came in by other calls, where something stays that came by this.
@@ -106,5 +106,5 @@ def _without_others_tensors(state: State, unit: Function, found: Values, here: V
 def _origins(state: State, values: Values) -> set[ast.AST]:
     """Where the values were made, what is in the containers among them, and what the iterators run over."""
     deep = inside(state, values)
-    behind = state.loaders(frozenset(value for value in deep if value.role is Role.ITERATOR))
+    behind = state.loaders(of_role(deep, Role.ITERATOR))
     return {value.origin for value in (*deep, *behind) if value.origin is not None}
