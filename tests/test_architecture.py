@@ -76,6 +76,7 @@ PROGRAMS = (
     {"home"},
     {"shares"},
     {"processes"},
+    {"chance"},
     {"training"},
     {"amp"},
     {"schedule"},

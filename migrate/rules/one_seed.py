@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.same import STREAMS
 from migrate.analysis.units import Function
-from migrate.programs.processes.draws import Draws
+from migrate.programs.chance.draws import Draws
 from migrate.programs.processes.one_seed import is_taken, made_up_before
 from migrate.programs.processes.replicas import splits_apart
 from migrate.rules.layout import place
@@ -39,8 +39,8 @@ from migrate.rules.rule import rule
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from migrate.programs.chance.environments import Environment
     from migrate.programs.conversion import Conversion
-    from migrate.programs.processes.environments import Environment
     from migrate.programs.processes.one_seed import OneSeed
     from migrate.rules.draft import Draft
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Class, Function
-from migrate.programs.processes.draws import Draws
+from migrate.programs.chance.draws import Draws
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_from
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import is_main_guard
-from migrate.programs.processes.draws import Draws
+from migrate.programs.chance.draws import Draws
 from migrate.programs.processes.one_seed import drawn_before
 from migrate.programs.program import Program, Refusal
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import binds
-from migrate.programs.evaluation.chance import draws_in_evaluation, is_draw
+from migrate.programs.chance.calls import draws_in_evaluation, is_draw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -22,8 +22,8 @@ from migrate.analysis.known import data
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
 from migrate.analysis.syntax import binds, blocks, is_docstring, own_expressions, walk
 from migrate.analysis.units import Class, Function
+from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
 from migrate.programs.evaluation.beside import beside
-from migrate.programs.evaluation.chance import draws, draws_in_evaluation
 from migrate.programs.processes.clocks import own_test
 from migrate.programs.processes.junctions import junctions
 from migrate.programs.shares.own_sums import summing
@@ -149,7 +149,7 @@ def _check_data(facts: Facts, loop: LoopFact) -> None:
     _check_rows(loop)
     for loader in loop.loaders:
         for value in facts.over(loader):
-            if isinstance(value.unit, Class) and draws(facts, value.unit):
+            if isinstance(value.unit, Class) and draws_samples(facts, value.unit):
                 raise NotShared(f"{value.unit.node.name}.__getitem__ draws random numbers for each sample")
             given = facts.over(value.origin) if value.origin is not None else ()
             if any(inner.name.startswith(data.RANDOM_TRANSFORM) for inner in given):

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
+from migrate.programs.chance.calls import is_draw
+from migrate.programs.chance.splits import EACH
 from migrate.programs.conversion import reaches_model
-from migrate.programs.evaluation.chance import is_draw
 from migrate.programs.output.downloads import has_turns
 from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
-from migrate.programs.processes.splits import EACH
 from migrate.programs.reach.callees import reached, uses_reached
 from migrate.programs.values.lengths import reached as expressions_reached
 from migrate.programs.values.outputs import Outputs

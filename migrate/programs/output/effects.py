@@ -12,7 +12,7 @@ from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
-from migrate.programs.evaluation.chance import is_draw
+from migrate.programs.chance.calls import is_draw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

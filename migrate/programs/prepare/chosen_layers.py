@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_none, writes
 from migrate.analysis.units import Class, Function
-from migrate.programs.evaluation.chance import is_draw
+from migrate.programs.chance.calls import is_draw
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.training.gradients_off import without_gradients

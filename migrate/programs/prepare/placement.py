@@ -12,6 +12,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
 from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.argument import Argument
+from migrate.programs.chance.draws import Draws
 from migrate.programs.device.behind import behind
 from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.chosen_below import cpu_below
@@ -20,7 +21,6 @@ from migrate.programs.device.devices import by_text, device_argument, guard_flag
 from migrate.programs.device.numbered import below_visible
 from migrate.programs.home.asking import makers
 from migrate.programs.marker import is_marked
-from migrate.programs.processes.draws import Draws
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
 from migrate.programs.stages import NoPlace, Spot, Stages, staged, tree_of

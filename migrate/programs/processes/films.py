@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
-from migrate.programs.processes.seeds import modules_of
+from migrate.programs.chance.seeds import modules_of
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
 from migrate.programs.values.sources import called_by_name

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, Role, origins
 from migrate.analysis.syntax import reads, walk, writes
 from migrate.analysis.units import Function
-from migrate.programs.processes.seeds import modules_of
+from migrate.programs.chance.seeds import modules_of
 from migrate.programs.reach.built import layers_of
 from migrate.programs.reach.outsiders import is_inside_model
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
+from migrate.programs.chance.draws import Draws
+from migrate.programs.chance.environments import environments
+from migrate.programs.chance.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, seeds_itself
 from migrate.programs.processes.asked import sameness_of
-from migrate.programs.processes.draws import Draws
-from migrate.programs.processes.environments import environments
-from migrate.programs.processes.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, seeds_itself
 from migrate.programs.program import Refusal
 from migrate.programs.reach.callees import reached
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Module
+    from migrate.programs.chance.environments import Environment
+    from migrate.programs.chance.splits import Choice
     from migrate.programs.prepare.placement import Placement
-    from migrate.programs.processes.environments import Environment
-    from migrate.programs.processes.splits import Choice
     from migrate.programs.program import Program
 
 #: What the code that seeds is written with; a program that has such names of its own seeds itself.

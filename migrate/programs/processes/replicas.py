@@ -16,13 +16,8 @@ from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Class, Module
 from migrate.programs.argument import Argument
-from migrate.programs.marker import is_main
-from migrate.programs.processes.asked import sameness_of
-from migrate.programs.processes.clocks import by_system, decided, own_of
-from migrate.programs.processes.draws import Draws
-from migrate.programs.processes.first_batch import first_runs, set_by_batch
-from migrate.programs.processes.one_seed import OneSeed, possible, seed_of_splits
-from migrate.programs.processes.seeds import (
+from migrate.programs.chance.draws import Draws
+from migrate.programs.chance.seeds import (
     BESIDE,
     ENVIRONMENT,
     GENERATOR,
@@ -32,7 +27,12 @@ from migrate.programs.processes.seeds import (
     is_too_late,
     unseeded,
 )
-from migrate.programs.processes.splits import Choice, chosen_data
+from migrate.programs.chance.splits import Choice, chosen_data
+from migrate.programs.marker import is_main
+from migrate.programs.processes.asked import sameness_of
+from migrate.programs.processes.clocks import by_system, decided, own_of
+from migrate.programs.processes.first_batch import first_runs, set_by_batch
+from migrate.programs.processes.one_seed import OneSeed, possible, seed_of_splits
 from migrate.programs.program import Program, Refusal
 from migrate.programs.schedule.schedulers import schedules
 from migrate.programs.training.loose import trained_alone

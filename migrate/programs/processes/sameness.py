@@ -15,11 +15,11 @@ from migrate.analysis.known import same as known
 from migrate.analysis.roles import FROM_LOADER, PLACE, Role, origins, roles
 from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS
 from migrate.analysis.units import Class, Function, Module
+from migrate.programs.chance.seeds import forward_draws
 from migrate.programs.marker import asks_accelerator, is_of_all
 from migrate.programs.processes.answers import Answers
 from migrate.programs.processes.films import is_recorder
 from migrate.programs.processes.parting import parting
-from migrate.programs.processes.seeds import forward_draws
 from migrate.programs.training.modes import Mode, Modes
 from migrate.programs.training.unsteady import unsteady
 from migrate.programs.values.fillings import Fillings, shares

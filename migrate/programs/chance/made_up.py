@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Class, Function
-from migrate.programs.processes.seeds import GENERATOR, is_given, samples_rows
+from migrate.programs.chance.seeds import GENERATOR, is_given, samples_rows
 from migrate.programs.reach.callees import reached
 from migrate.programs.values.fillings import Fillings
 from migrate.programs.values.sources import Sources, parts_given
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
-    from migrate.programs.processes.draws import Draws
+    from migrate.programs.chance.draws import Draws
 
 #: What no data come from: they are asked for their sizes, or run.
 _ENDS = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.CRITERION, Role.LOADER, Role.BATCH, Role.SAMPLES})

@@ -1,4 +1,7 @@
-"""What draws random numbers while a program evaluates: a share of a batch would draw others than the whole of it."""
+"""Calls that draw random numbers, and what comes to them while a program evaluates or gets a sample.
+
+A share of a batch draws others than the whole of it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def draws_in_evaluation(facts: Facts, unit: Function, seen: frozenset[int]) -> b
     return False
 
 
-def draws(facts: Facts, cls: Class) -> bool:
+def draws_samples(facts: Facts, cls: Class) -> bool:
     """Whether getting a sample of a project data set draws random numbers, as far as its own methods tell."""
     names = {name for name in cls.names if not name.startswith("__") or name == "__getitem__"}
     for name in names:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.data import SPLITS
 from migrate.analysis.units import Function
-from migrate.programs.processes.draws import Draws
-from migrate.programs.processes.made_up import made_up_data
+from migrate.programs.chance.draws import Draws
+from migrate.programs.chance.made_up import made_up_data
 from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from migrate.analysis.known import callers, output
 from migrate.analysis.known import same as known
 from migrate.analysis.syntax import own_nodes
 from migrate.analysis.units import Class, Function, Module, module_of
+from migrate.programs.chance.environments import plays
+from migrate.programs.chance.seeded_games import seeds_environments
 from migrate.programs.marker import NUMBERS, marks
-from migrate.programs.processes.environments import plays
-from migrate.programs.processes.seeded_games import seeds_environments
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.entry_files import entered_from
 from migrate.programs.values.always import is_always_run

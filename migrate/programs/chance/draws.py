@@ -15,7 +15,7 @@ from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, is_main_guard
 from migrate.analysis.units import Function, Module
-from migrate.programs.processes.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, modules_of
+from migrate.programs.chance.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, modules_of
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.training.loose import trained_alone
