@@ -18,7 +18,7 @@ from migrate.edits.edit import Fold, Insert, Remove, Replace, Unwrap, Wrap
 from migrate.source.address import blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from migrate.edits.edit import Edit
     from migrate.edits.editable import EditableFile
@@ -28,18 +28,12 @@ LINES = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
 WHOLE = (Remove, Replace, Fold, Unwrap)
 
 
-def check(
-    before: bytes,
-    after: bytes,
-    file: EditableFile,
-    plan: Plan,
-    rerun: Callable[[bytes], bool] | None = None,
-) -> list[str]:
+def check(before: bytes, after: bytes, file: EditableFile, plan: Plan) -> list[str]:
     """What is wrong with `after`; empty if nothing is.
 
     It must compile; every comment must be there or be quoted as lost, and only edited places lose any; every line
     that no edit touches must be there, byte for byte and in order (in another depth, where the statements around it
-    changed); and `rerun(after)`, where it is given, must say that a second run has nothing to do.
+    changed).
     """
     try:
         ast.parse(after)
@@ -51,8 +45,6 @@ def check(
     touched = _Touched(file, edits, plan)
     failures = [*_comments(before, after, plan.lost_comments.get(file.path, ()), touched)]
     failures.extend(_lines(before, after, touched))
-    if rerun is not None and not rerun(after):
-        failures.append("a second run would change the result again")
     return failures
 
 
