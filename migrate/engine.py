@@ -148,7 +148,6 @@ def _start(file: SourceFile, content: bytes, options: Options) -> bytes:
     from migrate.analysis import analyse
     from migrate.analysis.known import TABLES
     from migrate.launching import NotStarted, started
-    from migrate.rules.converting import PACKAGES
 
     assert file.notebook is not None
     facts = analyse(Project([replace(file, content=content)]), options.known or TABLES)
@@ -158,8 +157,7 @@ def _start(file: SourceFile, content: bytes, options: Options) -> bytes:
         return frozenset(value.role for value in names.get(name, ()))
 
     try:
-        package = PACKAGES[options.target.value]
-        made = started(content.decode(), file.content.decode(), file.notebook.mark, package, roles)
+        made = started(content.decode(), file.content.decode(), file.notebook.mark, options.target.value, roles)
     except NotStarted as error:
         error.path, error.line = file.path, file.notebook.line(error.cell, 1)
         error.cell = 0  # the line is that of the module, as in every finding before it is told

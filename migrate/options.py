@@ -26,7 +26,7 @@ class Mode(Enum):
 
 
 class Target(str, Enum):
-    """The package that converted scripts import `Accelerator` from."""
+    """The package that converted scripts import `Accelerator` from, by its name."""
 
     RUNTIME = "runtime"
     ACCELERATE = "accelerate"

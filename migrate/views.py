@@ -13,7 +13,7 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from migrate import workers
-from migrate.analysis.syntax import first_line, last_line
+from migrate.analysis.syntax import first_line, last_line, line_of
 from migrate.edits import Plan
 from migrate.edits.edit import AddImport, DropAlias
 from migrate.programs.along import ALONE, Along
@@ -170,7 +170,7 @@ def _beside(project: Project, facts: Facts, group: tuple[Script, ...]) -> Projec
 
 
 def _places(facts: Facts, script: Script) -> set[tuple[str, int]]:
-    return {(facts.file(loop).path, getattr(loop, "lineno", 0)) for loop in script.loops}
+    return {(facts.file(loop).path, line_of(loop)) for loop in script.loops}
 
 
 def _others(facts: Facts, group: tuple[Script, ...], script: Script) -> frozenset[str]:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
+Assignment: TypeAlias = "ast.Assign | ast.AnnAssign | ast.AugAssign"
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -146,6 +147,22 @@ class Tree:
             above = self.parents[inner]
             inner = above if isinstance(above, ast.stmt) else self.statement(above)
 
+    def missed(self, statement: ast.stmt, jump: ast.stmt) -> list[ast.stmt]:
+        """What whoever takes a jump in a statement does not come to any more: what is below, and the next rounds."""
+        found: list[ast.stmt] = []
+        inner = statement
+        while True:
+            block = self.block(inner)
+            found += block[block.index(inner) + 1 :]
+            above = next(node for node in self.up(inner) if isinstance(node, (ast.stmt, ast.Module)))
+            if isinstance(above, (ast.Module, ast.ClassDef, *FUNCTIONS)):
+                return found
+            if isinstance(above, LOOPS) and inner in above.body:
+                found += above.body if not isinstance(jump, ast.Continue) else []
+                if not isinstance(jump, ast.Return):
+                    return found
+            inner = above
+
     def function(self, node: ast.AST) -> ast.AST:
         """The function definition around a node, or the module."""
         return next((above for above in self.up(node) if isinstance(above, FUNCTIONS)), self.root)
@@ -253,6 +270,23 @@ def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
             waiting += below
 
 
+def root_name(node: ast.expr) -> str | None:
+    """`self` of `self.layers[0]`; None where what an attribute or item belongs to has no name."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def line_of(node: ast.AST) -> int:
+    """The number of the line in which a node begins; 0 for a whole file."""
+    return getattr(node, "lineno", 0)
+
+
+def start_of(node: ast.AST) -> tuple[int, int]:
+    """Line and column of a node: what stands before another in the text has the smaller ones."""
+    return line_of(node), getattr(node, "col_offset", 0)
+
+
 def first_line(statement: ast.stmt) -> int:
     """The number of the first line of a statement, with its decorators."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
@@ -300,6 +334,23 @@ def is_only_asked(parents: Mapping[ast.AST, ast.AST], node: ast.expr) -> bool:
     if isinstance(parent, ast.Compare):
         return parent.left is node and all(map(is_none, parent.comparators))
     return isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+
+
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """All that a call is given, by position and by name; stars as they are written."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def argument_at(call: ast.Call, position: int, *names: str) -> ast.expr | None:
+    """What a call is given at a position, or else by one of these names."""
+    if position < len(call.args):
+        return call.args[position]
+    return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
+
+
+def targets_of(statement: Assignment) -> list[ast.expr]:
+    """What an assignment gives a value."""
+    return statement.targets if isinstance(statement, ast.Assign) else [statement.target]
 
 
 def same(one: ast.AST, other: ast.AST) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import own_nodes
+from migrate.analysis.syntax import line_of, own_nodes
 from migrate.analysis.units import Function
 from migrate.programs.argument import Argument
 from migrate.programs.device.defaults import made_before
@@ -152,7 +152,7 @@ class Conversion:
         if unit is not stage.unit:
             is_given = unit is self.program.start and bool(self.program.given & made)
             return not is_given and not only_before(self, unit, made)
-        return _line(node) > stage.end or stage.is_of_last_round(self.facts.tree(node), node)
+        return line_of(node) > stage.end or stage.is_of_last_round(self.facts.tree(node), node)
 
 
 def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conversion | None:
@@ -271,10 +271,6 @@ def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list
         for use in kept
         if wholes[use] or use.unit in met
     ]
-
-
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)
 
 
 def reaches_model(conversion: Conversion, node: ast.AST) -> bool:

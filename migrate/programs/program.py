@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, stands_in
-from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.syntax import is_main_guard, line_of, start_of
 from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.along import ALONE, Along
 from migrate.programs.home.ascents import ascent
@@ -137,13 +137,13 @@ def programs(facts: Facts, loops: Loops, *, review: bool = False) -> list[Progra
     found: list[Program] = []
     for group in loops.together():
         program = Program(tuple(group))
-        _settle(facts, loops, program, review)
+        _settle(facts, loops, program, review=review)
         found.append(program)
     _keep_apart(facts, found)
-    merged = _merged(facts, loops, found, review)
+    merged = _merged(facts, loops, found, review=review)
     for program in merged:
         program.refusals += _beside(program, merged)
-    return joined(facts, merged, lambda one, other: _joined(facts, loops, one, other, review), _split)
+    return joined(facts, merged, lambda one, other: _joined(facts, loops, one, other, review=review), _split)
 
 
 def _keep_apart(facts: Facts, found: Sequence[Program]) -> None:
@@ -174,7 +174,7 @@ def _beside(program: Program, found: Sequence[Program]) -> list[Refusal]:
     ]
 
 
-def _merged(facts: Facts, loops: Loops, found: list[Program], review: bool) -> list[Program]:
+def _merged(facts: Facts, loops: Loops, found: list[Program], *, review: bool) -> list[Program]:
     """Programs that share a home are one: it gets one accelerator and one prepare."""
     merged: list[Program] = []
     for program in found:
@@ -182,15 +182,15 @@ def _merged(facts: Facts, loops: Loops, found: list[Program], review: bool) -> l
         if other is None:
             merged.append(program)
             continue
-        merged[merged.index(other)] = _joined(facts, loops, other, program, review)
+        merged[merged.index(other)] = _joined(facts, loops, other, program, review=review)
     return merged
 
 
-def _joined(facts: Facts, loops: Loops, one: Program, other: Program, review: bool) -> Program:
+def _joined(facts: Facts, loops: Loops, one: Program, other: Program, *, review: bool) -> Program:
     """One program of two."""
     both = Program(one.training + other.training)
     both.refusals = [r for r in (*one.refusals, *other.refusals) if r.code != "MIG901"]
-    _settle(facts, loops, both, review)
+    _settle(facts, loops, both, review=review)
     return both
 
 
@@ -199,7 +199,7 @@ def _split(program: Program, why: str) -> Refusal:
     return Refusal(program.training[0].node, "MIG901", why, way_out)
 
 
-def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
+def _settle(facts: Facts, loops: Loops, program: Program, *, review: bool) -> None:
     """Find the home, and what has a name there."""
     optimizers = set().union(*(loops.trained_by(loop) for loop in program.training))
     first = program.training[0].node
@@ -219,7 +219,7 @@ def _settle(facts: Facts, loops: Loops, program: Program, review: bool) -> None:
     models = trained(facts, loops, program.training, optimizers)
     if review and not models and any(map(stands_in, optimizers)):
         models = _called(facts, program)  # it trains what the loop calls: what else would be given with it
-    if likely := sorted(filter(stands_in, optimizers | models | program.training_loaders), key=_place):
+    if likely := sorted(filter(stands_in, optimizers | models | program.training_loaders), key=start_of):
         (program.doubts if review else program.refusals).append(_unseen(facts, first, likely))
         if not review:
             return
@@ -289,14 +289,10 @@ def _called(facts: Facts, program: Program) -> set[ast.AST]:
     return {origin for call in calls for origin in origins(facts.values(call.func), Role.MODEL)}
 
 
-def _place(node: ast.AST) -> tuple[int, int]:
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-
-
 def _unseen(facts: Facts, first: ast.AST, likely: Sequence[ast.AST]) -> Refusal:
     """Objects that are likely there: parameters say so that nobody fills, or a class of which nobody makes one."""
     origin = likely[0]
-    place = f"{facts.file(origin).path}:{_place(origin)[0]}"
+    place = f"{facts.file(origin).path}:{line_of(origin)}"
     if isinstance(origin, ast.ClassDef):
         why = f"nothing that was read makes an object of the class {origin.name} ({place})"
         return Refusal(first, "MIG907", why, f"name the files that make the {origin.name}, too")
@@ -345,7 +341,7 @@ def _unnamed_models(facts: Facts, program: Program, models: set[ast.AST]) -> lis
             "no name beside the optimizer",
             "give each model that is trained a name where the optimizer is made",
         )
-        for origin in sorted(left, key=_place)[:1]
+        for origin in sorted(left, key=start_of)[:1]
     ]
 
 

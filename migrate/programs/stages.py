@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import FUNCTIONS, Tree, blocks
+from migrate.analysis.syntax import FUNCTIONS, Tree, blocks, line_of
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.device.choices import choices
 from migrate.programs.device.devices import is_move
@@ -60,7 +60,7 @@ class Stage:
     def is_of_last_round(self, tree: Tree, node: ast.AST) -> bool:
         """Whether a node stands above what makes the objects, in one loop with it: it meets those of the last round."""
         lines = [named.statements[0].lineno for named in self.objects if named.statements]
-        if not lines or getattr(node, "lineno", 0) >= min(lines):
+        if not lines or line_of(node) >= min(lines):
             return False
         return not set(tree.loops(node)).isdisjoint(tree.loops(self.spot.statement))
 

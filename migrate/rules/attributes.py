@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, SYNCHRONIZING
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function, Module
 from migrate.programs.home.naming import stays_itself
 from migrate.programs.output.lent import LOOKING, lent, stays
@@ -195,7 +196,7 @@ def _built_in(conversion: Conversion) -> Iterator[ast.expr]:
     for use in conversion.uses:
         made = origins(facts.values(use.node), Role.MODEL) & conversion.program.model_origins
         if use.node in made and any(value.role is Role.CLASS for value in facts.values(use.node.func)):
-            for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+            for given in arguments(use.node):
                 if _is_prepared_model(conversion, given):
                     yield given
 
@@ -226,7 +227,7 @@ def _looked_into(conversion: Conversion) -> Iterator[ast.expr]:
 
 def _each_given(call: ast.Call) -> Iterator[ast.expr]:
     """The arguments of a call, and what those hold that are written out as a list, a tuple or a dictionary."""
-    waiting = [*call.args, *(keyword.value for keyword in call.keywords)]
+    waiting = arguments(call)
     while waiting:
         given = waiting.pop(0)
         yield given

@@ -17,6 +17,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
+from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Function, Module
 from migrate.programs.device.choices import choices
 from migrate.programs.device.devices import device_argument, is_choice, is_users
@@ -72,7 +73,7 @@ def _is_called_by_models(conversion: Conversion, unit: Unit, seen: set[Unit]) ->
 
 
 def _stays(conversion: Conversion, draft: Draft) -> None:
-    lines = sorted({getattr(node, "lineno", 0) for node in conversion.on_cpu})
+    lines = sorted({line_of(node) for node in conversion.on_cpu})
     also = f" (also in lines {', '.join(map(str, lines[1:]))})" if len(lines) > 1 else ""
     draft.note(
         conversion.on_cpu[0],

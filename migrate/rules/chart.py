@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.evidence import called
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import arguments, line_of
 from migrate.analysis.units import Function
 from migrate.programs.schedule.schedulers import schedules
 from migrate.report.map import Arrow, Flow, Frame, Map, Part, Place, Thing
@@ -92,7 +93,7 @@ class Cartographer:
         later = sorted(c.lineno for c in loop.backwards if self._facts.unit(c) is unit and c.lineno > call.lineno)
         end = later[0] if later else float("inf")
         steps = [update for update in self._loops.stepped(loop) if self._facts.unit(update.node) is unit]
-        near = [u for u in steps if call.lineno <= getattr(u.node, "lineno", 0) < end]
+        near = [u for u in steps if call.lineno <= line_of(u.node) < end]
         return {origin for update in near for origin in update.optimizers} & mine or mine
 
     def _evaluation(self, sheet: _Sheet, loop: LoopFact) -> Frame | None:
@@ -110,7 +111,7 @@ class Cartographer:
             (loader, model)
             for call in self._calls_in(loop.node)
             for model in origins(self._facts.values(call.func), Role.MODEL) & models
-            for given in (*call.args, *(keyword.value for keyword in call.keywords))
+            for given in arguments(call)
             for loader in origins(self._facts.values(given), Role.BATCH, Role.SAMPLES) & loop.loaders
         }
         arrows = [

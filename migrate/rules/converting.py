@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from migrate.programs.training.handed import Ready
     from migrate.report.model import Finding, Summary
 
-PACKAGES = {"runtime": "runtime", "accelerate": "accelerate"}
 #: Calls without an effect: a block under a test of these may go when it is emptied.
 PURE_CALLS = {
     "torch.cuda.is_available",
@@ -134,7 +133,7 @@ def _programs(
     for one in made:
         program, conversion = one.program, one.conversion
         findings += one.said
-        findings += [flag(facts, program, loop, conversion is not None) for loop in program.training]
+        findings += [flag(facts, program, loop, converts=conversion is not None) for loop in program.training]
         if conversion is not None:
             findings += [doubted(facts, doubt) for doubt in program.doubts]
         else:
@@ -200,7 +199,7 @@ def _convert_one(
 ) -> _Made:
     """The decisions of a program that is converted; without them, and with its refusals, if not."""
     made = _Made(program, group)
-    package = PACKAGES[options.target.value]
+    package = options.target.value
     program.refusals = [*limits(facts, loops, program), *hidden(facts, program, package), *program.refusals]
     conversion = decide(facts, loops, program, package)  # all reasons are told at once
     if conversion is None or not _all_selected(program, options):

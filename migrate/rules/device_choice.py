@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Call
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -241,11 +242,16 @@ def is_redirected(conversion: Conversion, choice: Choice) -> bool:
 
 def _remaining(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
     """The reads of a device variable that are left when the moves are dropped and the parameters replaced."""
-    gone = dropped_arguments(conversion)
-    gone |= {id(inner) for given in _replaced_arguments(conversion) for inner in ast.walk(given)}
+    gone = _gone(conversion)
     for node in _reads(conversion, choice):
         if id(node) not in gone:
             yield node
+
+
+def _gone(conversion: Conversion) -> set[int]:
+    """The expressions (by `id`) that go with the moves, and with the arguments that give way."""
+    replaced = {id(inner) for given in _replaced_arguments(conversion) for inner in ast.walk(given)}
+    return dropped_arguments(conversion) | replaced
 
 
 def _replaced_arguments(conversion: Conversion) -> Iterator[ast.expr]:
@@ -254,17 +260,17 @@ def _replaced_arguments(conversion: Conversion) -> Iterator[ast.expr]:
         if parameter.replaces is None:
             continue
         for call in conversion.facts.callers(parameter.unit):
-            given = argument_for(call.node, parameter.unit, parameter.replaces, call.bound)
+            given = argument_for(call, parameter.unit, parameter.replaces)
             if given is not None:
                 yield given.value if isinstance(given, ast.keyword) else given
 
 
-def argument_for(call: ast.Call, unit: Function, parameter: ast.arg, bound: bool) -> ast.expr | ast.keyword | None:
-    """The argument of a call that fills a parameter."""
-    position = unit.positional.index(parameter) - int(bound)
-    if position < len(call.args):
-        return call.args[position]
-    return next((keyword for keyword in call.keywords if keyword.arg == parameter.arg), None)
+def argument_for(call: Call, unit: Function, parameter: ast.arg) -> ast.expr | ast.keyword | None:
+    """The argument of a call that fills a parameter, as it can be edited."""
+    position = unit.positional.index(parameter) - int(call.bound)
+    if position < len(call.node.args):
+        return call.node.args[position]
+    return next((keyword for keyword in call.node.keywords if keyword.arg == parameter.arg), None)
 
 
 def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
@@ -356,8 +362,7 @@ def _redirect_parameters(conversion: Conversion, draft: Draft) -> None:
     Where that is often, the function keeps its `device` as a variable.
     """
     facts = conversion.facts
-    gone = dropped_arguments(conversion)
-    gone |= {id(inner) for given in _replaced_arguments(conversion) for inner in ast.walk(given)}
+    gone = _gone(conversion)
     for parameter in conversion.access.parameters.values():
         if parameter.replaces is None:
             continue

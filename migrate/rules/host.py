@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import HOST_PREFIXES
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, Value, roles
-from migrate.analysis.syntax import last_line
+from migrate.analysis.syntax import arguments, last_line
 from migrate.analysis.units import Function
 from migrate.programs.device.devices import only_cpu
 from migrate.programs.device.tour import shown
+from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.values.sources import Sources
 from migrate.rules.rule import rule
 
@@ -36,7 +37,7 @@ _TO_HOST = frozenset({"cpu", "numpy"})
 def to_the_host(conversion: Conversion, draft: Draft) -> None:
     """Add `.cpu()` where tensors of the program meet NumPy and its friends."""
     facts = conversion.facts
-    if conversion.placement.cpu == "True":
+    if conversion.placement.cpu == ON_CPU:
         return
     for use in conversion.uses:
         func = use.node.func
@@ -47,7 +48,7 @@ def to_the_host(conversion: Conversion, draft: Draft) -> None:
         ):
             draft.wrap(func.value, "{it}.cpu()")
         elif any(name.startswith(HOST_PREFIXES) for name in facts.called(use.node)):
-            for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+            for given in arguments(use.node):
                 if not isinstance(given, ast.Starred) and _is_on_device(conversion, given, ROWS):
                     if not _is_tensor(conversion.facts, given):
                         continue  # NumPy takes lists of tensors, too

@@ -33,7 +33,8 @@ def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> Non
             draft.remove(statement)
             continue
         if (rest := _identity(statement, gone)) is not None:
-            draft.rewrite(statement.value, rest)  # type: ignore[attr-defined]
+            assert isinstance(statement, ast.Assign)
+            draft.rewrite(statement.value, rest)
             continue
         for call in mine:
             if (whole := mapped(conversion.facts, call)) is not None and call in gone:

@@ -30,6 +30,7 @@ from migrate.programs.device.tensor_types import (
     reads,
     stays,
 )
+from migrate.programs.processes.replicas import ON_CPU
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def tensor_types(conversion: Conversion, draft: Draft) -> None:
             if isinstance(node, ast.Attribute) and node.attr.endswith("Tensor") and facts.names(node.value):
                 draft.rewrite(node, on_cpu(node))
     _define(conversion, draft, list(definitions), kept)
-    for call in conversion.where.casts if conversion.placement.cpu != "True" else ():
+    for call in conversion.where.casts if conversion.placement.cpu != ON_CPU else ():
         draft.wrap_receiver(call, f"{{it}}.{cast(facts, call.args[0])}()")
 
 

@@ -40,7 +40,7 @@ def _is_wanted(found: Finding, options: Options) -> bool:
     return always or options.wants(found.code)
 
 
-def flag(facts: Facts, program: Program, loop: LoopFact, converts: bool) -> Finding:
+def flag(facts: Facts, program: Program, loop: LoopFact, *, converts: bool) -> Finding:
     """The finding of a training loop; why it is not converted stands in a finding of its own."""
     name = name_of(facts, loop)
     if converts:

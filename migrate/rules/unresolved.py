@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.gaps import Cause, Gap
 from migrate.analysis.roles import FROM_LOADER, Role, only, roles
+from migrate.analysis.syntax import argument_at, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,21 +51,17 @@ def _matters(gap: Gap) -> bool:
 def _wanted(facts: Facts, loops: Loops, gaps: Gaps, program: Program) -> Iterator[ast.expr]:
     """The expressions that have to be known, and are not."""
     for loop in program.training:
-        optimizers = sorted(loops.trained_by(loop), key=lambda each: getattr(each, "lineno", 0))
+        optimizers = sorted(loops.trained_by(loop), key=line_of)
         for origin in optimizers:
             if isinstance(origin, ast.Call) and not facts.models_of.get(origin):
-                yield from _first(origin)
+                given = argument_at(origin, 0, "params")  # which says what it trains
+                yield from [given] if given is not None else ()
         if not optimizers:
             yield from (node for node in _stepped(loop.node) if not roles(facts.values(node)) & _STEPPING)
         if isinstance(loop.node, (ast.For, ast.AsyncFor)) and not loop.loaders:
             if not gaps.is_understood(loop.node.iter):
                 yield loop.node.iter
         yield from _called(facts, loop.node)
-
-
-def _first(call: ast.Call) -> list[ast.expr]:
-    """The argument that says what an optimizer trains."""
-    return [*call.args, *(k.value for k in call.keywords if k.arg == "params")][:1]
 
 
 def _stepped(loop: ast.AST) -> Iterator[ast.expr]:

@@ -59,7 +59,7 @@ def hand_on(draft: Draft, parameter: Parameter, site: Site, given: str) -> None:
     """Pass the accelerator where a function is called that has got a parameter for it."""
     unit, call = parameter.unit, site.call
     if parameter.replaces is not None:
-        old = argument_for(call.node, unit, parameter.replaces, call.bound)
+        old = argument_for(call, unit, parameter.replaces)
         if old is not None:
             draft.replace_argument(call.node, old, given)
         return

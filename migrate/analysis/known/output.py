@@ -16,6 +16,8 @@ ROWS: tuple[Row, ...] = tuple(
 PRINT = "builtins.print"
 SAVE = "torch.save"
 
+#: Whether a file or folder is there.
+EXISTS = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir"})
 #: Calls that write; as statements of their own they are done by the main process.
 WRITES = frozenset(
     """torch.save torch.jit.save os.makedirs os.mkdir os.remove os.removedirs os.rename os.rmdir os.symlink os.unlink

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import amp
 from migrate.analysis.known.training import CLIPPING
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import is_only_asked
 from migrate.programs.amp import apex
 from migrate.programs.amp.contexts import Contexts
 from migrate.programs.amp.plain import scaled_call, without_scaling
 from migrate.programs.amp.switch import Stays, Switch, read
 from migrate.programs.argument import Argument
 from migrate.programs.reach.outsiders import units_of
-from migrate.programs.values.conditions import needs
+from migrate.programs.values.conditions import MIRRORED, needs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -222,7 +223,7 @@ class _Reader:
         call = tree.parents[parent]
         if isinstance(parent, ast.Attribute) and isinstance(call, ast.Call) and call.func is parent:
             self._called(call, parent.attr, tree.statement(node))
-        elif self._switch.may_be_none and _asks(parent, node):
+        elif self._switch.may_be_none and is_only_asked(tree.parents, node):
             self._uses[node] = Becomes.ITSELF
         else:
             raise Stays(node, "it is handed on")
@@ -306,7 +307,7 @@ class _Reader:
         if len(node.ops) != 1:
             return
         if self._method(left) == "get_scale":
-            left, right, op = right, left, _MIRRORED.get(type(op), type(op))()
+            left, right, op = right, left, MIRRORED.get(type(op), type(op))()
         if not isinstance(left, ast.Name) or left.id not in before or self._method(right) != "get_scale":
             return
         found = {ast.LtE: Becomes.NOT_SKIPPED, ast.Gt: Becomes.SKIPPED}.get(type(op))
@@ -358,19 +359,3 @@ class _Reader:
 
 #: What is asked of a scaler that may not be there.
 _ASKED = {"state_dict": Becomes.STATE, "load_state_dict": Becomes.LOADED, "get_scale": Becomes.SCALE}
-_MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.Gt,
-    ast.Gt: ast.Lt,
-    ast.LtE: ast.GtE,
-    ast.GtE: ast.LtE,
-}
-
-
-def _asks(parent: ast.AST, node: ast.expr) -> bool:
-    """Whether an expression is only asked for being there: `if scaler:`, `scaler is not None`."""
-    if isinstance(parent, ast.Compare):
-        nothing = parent.comparators[0]
-        return parent.left is node and isinstance(nothing, ast.Constant) and nothing.value is None
-    if isinstance(parent, (ast.If, ast.IfExp, ast.While)):
-        return parent.test is node
-    return isinstance(parent, (ast.BoolOp, ast.UnaryOp))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.seeds import GENERATOR, is_given, samples_rows
 from migrate.programs.reach.callees import reached
@@ -77,7 +78,7 @@ class _Walk:
 
     def found(self, loaders: set[ast.Call]) -> dict[ast.Call, str]:
         """The calls that draw behind the arguments of some calls."""
-        waiting: list[ast.AST] = [part for call in loaders for part in _given(call)]
+        waiting: list[ast.AST] = [part for call in loaders for part in arguments(call)]
         seen: set[ast.AST] = set()
         found: dict[ast.Call, str] = {}
         while waiting:
@@ -118,8 +119,3 @@ class _Walk:
         makers += [unit for unit in methods if self._facts.callers(unit)]
         for unit in reached(self._facts, (unit for unit in makers if isinstance(unit, Function))):
             yield from (inner for inner in self._facts.own(unit) if isinstance(inner, ast.Call))
-
-
-def _given(call: ast.Call) -> Iterator[ast.expr]:
-    yield from call.args
-    yield from (keyword.value for keyword in call.keywords)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, is_none
+from migrate.analysis.syntax import FUNCTIONS, arguments, is_none, line_of
 from migrate.analysis.units import Function
 from migrate.programs.reach.entry_files import is_of_another_script
 from migrate.programs.values.always import holds_by_default, is_always_run
@@ -68,7 +68,7 @@ def _seeds(sameness: Sameness, call: ast.Call) -> bool:
     if call.func.attr == "reset":
         given = [keyword.value for keyword in call.keywords if keyword.arg == "seed"]
     elif call.func.attr == "seed" and "random" not in ast.unparse(call.func.value):
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = arguments(call)
     else:
         return False
     return bool(given) and all(map(sameness.same, given)) and not any(map(is_none, given))
@@ -97,7 +97,7 @@ def _is_after(facts: Facts, program: Program, node: ast.AST, seen: frozenset[int
     for loop in program.training:
         if loop.unit is unit:
             outermost = [loop.node, *facts.tree(loop.node).loops(loop.node)][-1]
-            return getattr(node, "lineno", 0) > (outermost.end_lineno or 0)
+            return line_of(node) > (outermost.end_lineno or 0)
     if not isinstance(unit, Function) or id(unit) in seen:
         return False
     calls = [call.node for call in facts.callers(unit) if not is_of_another_script(facts, program, call.node)]

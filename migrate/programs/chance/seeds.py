@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import callers, output
 from migrate.analysis.known import same as known
-from migrate.analysis.syntax import own_nodes
+from migrate.analysis.syntax import arguments, is_none, own_nodes
 from migrate.analysis.units import Class, Function, Module, module_of
 from migrate.programs.chance.environments import plays
 from migrate.programs.chance.seeded_games import seeds_environments
@@ -99,7 +99,7 @@ def seeds_itself(facts: Facts, clocks: Sameness, call: ast.Call) -> bool:
     is_method = not names and isinstance(call.func, ast.Attribute) and call.func.attr in ("seed", "manual_seed")
     if not (is_method or names & seeds):
         return bool(names & known.RESEEDING)
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments(call)
     if not is_given(call) or not all(map(clocks.same, given)) or not clocks.alike(call, deep=True):
         return True
     is_plain = names.isdisjoint(known.SEEDS["torch"]) and not _is_under_test(facts, call)
@@ -108,8 +108,7 @@ def seeds_itself(facts: Facts, clocks: Sameness, call: ast.Call) -> bool:
 
 def is_given(call: ast.Call) -> bool:
     """Whether a call that seeds is given a seed."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return any(not (isinstance(each, ast.Constant) and each.value is None) for each in given)
+    return not all(map(is_none, arguments(call)))
 
 
 def _is_under_test(facts: Facts, call: ast.AST, depth: int = 3) -> bool:
@@ -201,7 +200,7 @@ def _seeds(facts: Facts, loops: Loops, sameness: Sameness, uses: list[Use], libr
     for use in uses:
         if not facts.called(use.node) & (known.SEEDS[library] | known.SEEDS_ALL):
             continue
-        given = [*use.node.args, *(keyword.value for keyword in use.node.keywords)]
+        given = arguments(use.node)
         if given and all(map(sameness.same, given)) and is_always_run(facts, use.node):
             if not _draws_before(facts, loops, use, library):
                 yield use

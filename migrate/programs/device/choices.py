@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.roles import Role, only
-from migrate.analysis.syntax import is_main_guard, own_nodes
+from migrate.analysis.syntax import is_main_guard, line_of, own_nodes
 from migrate.analysis.units import Function, Module
 from migrate.programs.device.devices import (
     by_text,
@@ -345,7 +345,7 @@ def _last(facts: Facts, group: list[Choice]) -> Choice | None:
 def _read_after(facts: Facts, choice: Choice, guard: ast.stmt) -> Iterator[ast.AST]:
     """Where the module reads a variable outside of the main program, which gives it another value."""
     for node in facts.own(choice.unit):
-        if getattr(node, "lineno", 0) > (guard.end_lineno or 0) and _is_read(node, choice.target):
+        if line_of(node) > (guard.end_lineno or 0) and _is_read(node, choice.target):
             yield node
 
 
@@ -353,7 +353,7 @@ def _read_between(facts: Facts, choice: Choice, end: ast.stmt) -> Iterator[ast.A
     """Where the variable of a choice is read before another statement, by what is called there, too."""
     start = choice.statement.end_lineno or 0
     for node in facts.own(choice.unit):
-        if not start < getattr(node, "lineno", 0) < end.lineno:
+        if not start < line_of(node) < end.lineno:
             continue
         if _is_read(node, choice.target):
             yield node

@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, is_main_guard
+from migrate.analysis.syntax import FUNCTIONS, arguments, is_main_guard, line_of
 from migrate.analysis.units import Module
 from migrate.programs.device.devices import only_cpu
 from migrate.programs.device.tensor_types import types_of
@@ -59,7 +59,7 @@ def defaults(facts: Facts, program: Program) -> list[Default]:
 
 
 def _given(call: ast.Call) -> ast.expr | None:
-    return next(iter([*call.args, *(keyword.value for keyword in call.keywords)]), None)
+    return next(iter(arguments(call)), None)
 
 
 def _is_gpu(facts: Facts, given: ast.expr) -> bool:
@@ -169,14 +169,14 @@ def _between(facts: Facts, first: _Way, last: _Way) -> list[ast.Call] | None:
         j = next((j for j, (other, _) in enumerate(last) if other is unit), None)
         if j is None:
             continue
-        start, end = _line(node), _line(last[j][1])
+        start, end = line_of(node), line_of(last[j][1])
         if start > end:
             return []
         found = _calls(facts, unit, start, end)
         for other, below in first[:i]:
-            found += _calls(facts, other, _line(below), None)
+            found += _calls(facts, other, line_of(below), None)
         for other, below in last[:j]:
-            found += _calls(facts, other, 0, _line(below))
+            found += _calls(facts, other, 0, line_of(below))
         return found
     return None
 
@@ -184,10 +184,6 @@ def _between(facts: Facts, first: _Way, last: _Way) -> list[ast.Call] | None:
 def _calls(facts: Facts, unit: Unit, start: int, end: int | None) -> list[ast.Call]:
     calls = (node for node in facts.own(unit) if isinstance(node, ast.Call))
     return [call for call in calls if start < call.lineno and (end is None or call.lineno < end)]
-
-
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)
 
 
 def _makes(facts: Facts, call: ast.Call, seen: set[Unit]) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.tensors import DEVICE_TEXT
 from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.state import ANY
-from migrate.analysis.syntax import is_docstring, is_main_guard
+from migrate.analysis.syntax import arguments, is_docstring, is_main_guard
 from migrate.analysis.units import Function
 from migrate.programs.device.tensor_types import casts_to_gpu, condition
 from migrate.programs.values.conditions import asks_for_data, denied, flag, negated
@@ -36,7 +36,7 @@ def has_other_device(facts: Facts, node: ast.AST) -> bool:
 
 def names_cpu(node: ast.Call) -> bool:
     """Whether the text "cpu" stands in what a call is passed: `.to("cpu")`, `.to(device="cpu")`."""
-    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    given = arguments(node)
     return any(
         isinstance(inner, ast.Constant) and inner.value == "cpu" for argument in given for inner in ast.walk(argument)
     )
@@ -68,7 +68,7 @@ def is_choice(facts: Facts, node: ast.expr) -> bool:
         if targets := facts.targets(node):
             return all(_makes_device(facts, target) for target in targets)
         return bool(facts.called(node))
-    return bool(isinstance(node, ast.JoinedStr))
+    return isinstance(node, ast.JoinedStr)
 
 
 def only_asks(facts: Facts, function: Function) -> bool:

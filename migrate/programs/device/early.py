@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import own_nodes
+from migrate.analysis.syntax import arguments, own_nodes
 from migrate.analysis.units import Function
 from migrate.programs.reach.callees import reached
 
@@ -85,7 +85,7 @@ def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
         return True
     if isinstance(call.func, ast.Attribute) and call.func.attr in _COPIES:
         return not facts.called(call) or any(origins(facts.values(given), Role.MODEL) & mine for given in call.args)
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments(call)
     if isinstance(call.func, ast.Attribute):
         given += _with_wholes(call.func.value)
     if Role.AVERAGE in roles(facts.values(call)) and any(origins(facts.values(a), *_WEIGHTS) & mine for a in given):

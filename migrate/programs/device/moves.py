@@ -179,10 +179,8 @@ def _is_inside_model(facts: Facts, use: Use) -> bool:
 
 def _leaves_device(facts: Facts, mine: set[ast.AST]) -> bool:
     """Whether the program takes the model off the device (to save it, say) and so has to bring it back by hand."""
-    return any(
-        origins(facts.receiver(use.node), Role.MODEL) & mine and (use.node.func.attr == "cpu" or names_cpu(use.node))  # type: ignore[attr-defined]
-        for use in facts.method_calls("cpu", "to")
-    )
+    taken = [*facts.method_calls("cpu"), *(use for use in facts.method_calls("to") if names_cpu(use.node))]
+    return any(origins(facts.receiver(use.node), Role.MODEL) & mine for use in taken)
 
 
 def _holds_tensors(facts: Facts, node: ast.Call) -> bool:

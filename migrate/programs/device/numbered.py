@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.devices import IN_DEVICE, SET_DEVICE
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import FUNCTIONS, walk
+from migrate.analysis.syntax import FUNCTIONS, arguments, walk
 from migrate.programs.device.choices import choices
 from migrate.programs.device.devices import is_cpu, is_move, is_users
 from migrate.programs.values.sources import Sources
@@ -82,7 +82,7 @@ def _chosen(facts: Facts, uses: Iterable[Use], units: Iterable[Unit]) -> Iterato
         if names & (SET_DEVICE | IN_DEVICE) or (is_move(facts, call) and not is_cast):
             yield from given
         elif "torch.device" in names:
-            yield from (*call.args, *(keyword.value for keyword in call.keywords))
+            yield from arguments(call)
     for unit in units:
         for choice in choices(facts, unit):
             for statement in (choice.statement, *choice.others):

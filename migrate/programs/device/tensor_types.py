@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import ROWS, Role, roles
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
@@ -140,7 +141,7 @@ def hidden_types(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
             continue
         is_known = _is_made_of_numbers(facts, program, node)
         if isinstance(parent, ast.Call) and facts.unit(node) in units:
-            given = [*parent.args, *(keyword.value for keyword in parent.keywords)]
+            given = arguments(parent)
             made_of_rows = any(roles(facts.values(each)) & ROWS for each in given)
             is_known = (parent.func is node and not made_of_rows) or (
                 casts_to_gpu(facts, parent) and cast(facts, node) is not None

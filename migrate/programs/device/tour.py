@@ -14,6 +14,7 @@ from migrate.analysis.known import tensors
 from migrate.analysis.known.models import WITH_WEIGHTS
 from migrate.analysis.known.table import Makes
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, origins, roles
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function, Module
 from migrate.programs.device.walk import Walk
 from migrate.programs.device.whereabouts import Need, Reason, Where, elements, joined, names_device, outside
@@ -179,7 +180,7 @@ class Tour(Walk):
 
     def _given(self, node: ast.Call) -> None:
         """What a model or a loss function is given must be known to be on the device."""
-        given = elements([*node.args, *(keyword.value for keyword in node.keywords)])
+        given = elements(arguments(node))
         if {Where.HOST, Where.UNKNOWN, Where.NUMPY} & {self.of(each) for each in given}:
             self.needs.append(Need(node, Reason.MIXED))
 
@@ -224,7 +225,7 @@ def _with_parts(facts: Facts, models: Collection[ast.AST]) -> frozenset[ast.AST]
             facts.values(argument)
             for model in new
             if isinstance(model, ast.Call)
-            for argument in elements([*model.args, *(keyword.value for keyword in model.keywords)])
+            for argument in elements(arguments(model))
         ]
         inner = facts.parts(new).union(*(origins(v, Role.MODEL) | facts.inside(v, Role.MODEL) for v in given))
         new = inner - found

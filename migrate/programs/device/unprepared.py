@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import FUNCTIONS, own_expressions
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, TRIES, blocks, own_expressions
 from migrate.analysis.units import Function
 from migrate.programs.reach.outsiders import is_inside_model
 
@@ -71,8 +71,8 @@ def _does(facts: Facts, home: Function, statement: ast.stmt, depth: int) -> bool
         return True
     if isinstance(statement, ast.If):
         return _enters(facts, home, statement.body, depth) and _enters(facts, home, statement.orelse, depth)
-    if isinstance(statement, (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)):
-        return _enters(facts, home, statement.body, depth)
+    if isinstance(statement, (*LOOPS, ast.With, ast.AsyncWith, *TRIES)):
+        return _enters(facts, home, next(blocks(statement)), depth)
     return False
 
 

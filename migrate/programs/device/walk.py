@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import operations, tensors
 from migrate.analysis.known.table import Makes
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, arguments
 from migrate.analysis.units import Class, Function
 from migrate.programs.device.devices import is_move, names_cpu
 from migrate.programs.device.tensor_types import casts_to_cpu
@@ -211,11 +211,12 @@ class Walk:
     # --- calls ------------------------------------------------------------------------------------------------------
 
     def _call(self, node: ast.Call) -> Where:
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        given = arguments(node)
         if self._takes_batch(node):
             return Where.RAW
         if is_move(self.facts, node):
-            for each in (node.func.value, *given):  # type: ignore[attr-defined]
+            assert isinstance(node.func, ast.Attribute)
+            for each in (node.func.value, *given):
                 self.of(each)
             return Where.DEVICE
         names, targets = self.facts.called(node), self.facts.targets(node)
@@ -364,7 +365,7 @@ class Walk:
 
     def _enter(self, node: ast.Call, targets: list[Function]) -> Where:
         """Functions of the project, with what they are given here."""
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        given = arguments(node)
         places = [self.of(each) for each in given]
         if len(self.inside) >= DEPTH or set(targets) & set(self.inside):
             return joined(places)

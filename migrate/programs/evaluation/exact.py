@@ -85,7 +85,8 @@ def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shar
         names = _names(facts, loop, forward)
     except NotShared as reason:
         return InFull(loop, str(reason))
-    targets = {name.id for name in _names_of(loop.node.target)}  # type: ignore[union-attr]
+    assert isinstance(loop.node, (ast.For, ast.AsyncFor))  # a `while` is none (`Loops.evaluation`)
+    targets = {name.id for name in _names_of(loop.node.target)}
     lists = tuple(name for name in names if name in targets and is_listed(facts, loop.node, name))
     plain = tuple(name for name in names if name not in lists)
     return Shared(loop, forward.statement, plain, lists, unnamed=forward.unnamed)
@@ -331,7 +332,8 @@ def _reading(facts: Facts, loop: LoopFact, forward: _Forward, name: str, inside:
 def _check_result(facts: Facts, statement: ast.stmt, name: str, reading: list[ast.Name]) -> None:
     if why := folded(facts, statement, name, reading):
         raise NotShared(why)
-    if is_tuple_of_more(facts, statement.value, reading):  # type: ignore[attr-defined]
+    assert isinstance(statement, ast.Assign)  # which gives the result its names
+    if is_tuple_of_more(facts, statement.value, reading):
         raise NotShared(f"{name} may hold a loss beside rows")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
+from migrate.analysis.syntax import arguments
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
 
@@ -77,7 +78,7 @@ def _fed(facts: Facts, use: Use) -> Iterator[ast.Call]:
 
 
 def _parts(facts: Facts, collection: ast.Call) -> Iterator[ast.Call]:
-    given = [*collection.args, *(keyword.value for keyword in collection.keywords)]
+    given = arguments(collection)
     for node in (inner for argument in given for inner in ast.walk(argument) if isinstance(inner, ast.expr)):
         for value in facts.values(node):
             if value.role is Role.METRIC and isinstance(value.origin, ast.Call):

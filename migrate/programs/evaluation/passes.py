@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
 from migrate.programs.evaluation.exact import InFull, Shared, decide, gathered_first
 from migrate.programs.evaluation.gradients import needed
@@ -131,7 +132,7 @@ def handed_out_loaders(facts: Facts) -> set[ast.AST]:
             continue
         if any(isinstance(value.unit, (Function, Class)) for value in facts.values(use.node.func)):
             continue  # the project's own: what becomes of the loader there is seen
-        for argument in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+        for argument in arguments(use.node):
             found |= facts.loaders(facts.values(argument))
     for module in facts.editable:  # `[y for x, y in loader]` is a loop, too
         for node in facts.tree_of(module).nodes:

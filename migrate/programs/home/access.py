@@ -12,7 +12,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import own_nodes
+from migrate.analysis.syntax import line_of, own_nodes
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.home.asking import constructor
 from migrate.programs.program import Program, Refusal
@@ -222,7 +222,7 @@ class Access:
 
     def _too_early(self, unit: Function, call: ast.Call) -> OutOfReach:
         """A function that needs the accelerator, and is called above the object that makes it."""
-        line = getattr(call, "lineno", 0)
+        line = line_of(call)
         why = f"{unit.name}() needs the accelerator, and is called in line {line}, before that is made"
         return OutOfReach(unit.node, why, f"call {unit.name}() after what trains is made")
 

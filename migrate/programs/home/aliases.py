@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function, Module
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.sources import passed
@@ -107,7 +108,7 @@ def _is_run(facts: Facts, unit: Unit, target: str) -> bool:
     for node in nodes:
         if not isinstance(node, ast.Call):
             continue
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        given = arguments(node)
         if ast.unparse(node.func) == target:
             return True
         if any(ast.unparse(each) == target for each in given) and facts.targets(node):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Holder:
 
     def is_there(self, facts: Facts, node: ast.AST) -> bool:
         """Whether the object has been made when a node of the unit runs."""
-        is_below = getattr(node, "lineno", 0) > self.line
+        is_below = line_of(node) > self.line
         return is_below and facts.tree(node).in_block(node, self.block) is not None
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import COMPREHENSIONS
+from migrate.analysis.syntax import COMPREHENSIONS, start_of
 from migrate.analysis.units import Function, Unit
 from migrate.programs.home.around import is_around
 from migrate.programs.home.homes import Home, Wanted, find
@@ -78,7 +78,7 @@ def _elsewhere(facts: Facts, loops: Loops, wanted: Wanted, home: Home) -> tuple[
     near = _near(facts, home, wanted.loaders)
     found: dict[ast.AST, Named] = {}
     inside = units_from(facts, home.start, home.unit)
-    for origin in sorted(wanted.loaders - near, key=_place):
+    for origin in sorted(wanted.loaders - near, key=start_of):
         if origin not in found:
             named = next((n for n in _ways(facts, origin) if _can_reach(facts, home.start, n.unit, inside)), None)
             if named is None:
@@ -93,10 +93,6 @@ def _near(facts: Facts, home: Home, wanted: set[ast.AST] | None) -> set[ast.AST]
     """Where the loaders were made that have a name at home."""
     named = [each for each in home.named(facts, Role.LOADER, wanted) if each.module is None]
     return {origin for each in named for origin in each.origins}
-
-
-def _place(node: ast.AST) -> tuple[int, int]:
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 def _ways(facts: Facts, origin: ast.AST) -> Iterator[Named]:
@@ -152,7 +148,7 @@ def _beside(facts: Facts, loops: Loops, home: Home, inside: Container[Unit], kno
     """The loaders that are evaluated on, and are made where the accelerator can be brought, too."""
     near = _near(facts, home, None)
     for loop in loops.evaluation:
-        for origin in sorted(loop.loaders - near, key=_place):
+        for origin in sorted(loop.loaders - near, key=start_of):
             ways = (way for way in _ways(facts, origin) if _can_reach(facts, home.start, way.unit, inside))
             other = next(ways, None)
             if other is not None and other.unit is not home.unit and other.origins.isdisjoint(known):

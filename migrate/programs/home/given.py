@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.syntax import arguments, is_main_guard
 from migrate.analysis.units import Function, Module, module_of
 from migrate.programs.home.naming import is_local
 from migrate.programs.home.set_up import after_setting_up, raw_reads
@@ -86,7 +86,7 @@ def _is_of_object(facts: Facts, node: ast.expr, depth: int) -> bool:
         return all(isinstance(value, ast.expr) and _is_of_object(facts, value, depth - 1) for value in values)
     mine = origins(facts.values(node), Role.MODEL)
     calls = [call.node for call in facts.callers(unit)] if node.id in unit.parameter_names else []
-    passed = [a for call in calls for a in (*call.args, *(k.value for k in call.keywords))]
+    passed = [a for call in calls for a in arguments(call)]
     passed = [a for a in passed if origins(facts.values(a), Role.MODEL) & mine]
     return bool(passed) and all(_is_of_object(facts, each, depth - 1) for each in passed)
 
@@ -97,7 +97,7 @@ def _before(facts: Facts, program: Program) -> Iterator[Refusal]:
     for named in (named for named in program.loaders if named.module is not None):
         for unit in sorted(facts.units, key=_order):
             read = (n for n in facts.own(unit) if _reads(facts, unit, n, named))
-            found = [n for n in read if _is_before(facts, program, unit, n, named, unit in inside)]
+            found = [n for n in read if _is_before(facts, program, unit, n, named, is_inside=unit in inside)]
             found += [n for n in _defaults(unit) if origins(facts.values(n), Role.LOADER) & named.origins]
             for node in found[:1]:
                 yield Refusal(
@@ -130,7 +130,7 @@ def _reads(facts: Facts, unit: Unit, node: ast.AST, named: Named) -> bool:
     return any(value.role is Role.MODULE for value in facts.values(node.value))
 
 
-def _is_before(facts: Facts, program: Program, unit: Unit, node: ast.AST, named: Named, is_inside: bool) -> bool:
+def _is_before(facts: Facts, program: Program, unit: Unit, node: ast.AST, named: Named, *, is_inside: bool) -> bool:
     assert program.home is not None
     tree = facts.tree(node)
     parent = tree.parents[node]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, Value, Values, origins
 from migrate.analysis.state import ELEMENT, MAPPING
+from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.home.aliases import is_aside, other_names
 from migrate.programs.home.certain import is_attribute_there, is_item_there, is_name_there
@@ -54,11 +55,7 @@ class Named:
 
     def place(self, facts: Facts) -> ast.AST:
         """Where it gets its name, or where it was made."""
-        return self.statements[-1] if self.statements else facts.source(min(self.origins, key=_line))
-
-
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)
+        return self.statements[-1] if self.statements else facts.source(min(self.origins, key=line_of))
 
 
 def bound(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> tuple[Named, ...]:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, line_of
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.home.around import around
 from migrate.programs.home.naming import is_local
@@ -94,14 +94,10 @@ def _joined(
         return None
     tree = facts.tree(first)
     block = tree.block(first)
-    below = max(first, last, key=_line)
+    below = max(first, last, key=line_of)
     if tree.block(last) is not block or any(_read(facts, each, below) for each in (*names, named)):
         return None
     return below, [*names, named]
-
-
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)
 
 
 def _read(facts: Facts, named: Named, last: ast.stmt) -> ast.AST | None:
@@ -110,7 +106,7 @@ def _read(facts: Facts, named: Named, last: ast.stmt) -> ast.AST | None:
     made = max(s.end_lineno or s.lineno for s in named.statements)
     tree = facts.tree(last)
     for node in facts.own(named.unit):
-        if not made < _line(node) <= (last.end_lineno or last.lineno):
+        if not made < line_of(node) <= (last.end_lineno or last.lineno):
             continue
         if isinstance(named.unit, Module) and isinstance(node, ast.Call) and _reads_global(facts, node, named):
             return node

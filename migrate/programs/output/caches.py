@@ -11,6 +11,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function
 from migrate.programs.chance.calls import is_draw
 from migrate.programs.chance.splits import EACH
@@ -19,7 +20,6 @@ from migrate.programs.output.downloads import has_turns
 from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
 from migrate.programs.reach.callees import reached, uses_reached
-from migrate.programs.values.lengths import reached as expressions_reached
 from migrate.programs.values.outputs import Outputs
 from migrate.programs.values.sources import Sources
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     Run = tuple[ast.stmt, ...]
 
-_EXISTS = frozenset({"os.path.exists", "os.path.isfile"})
-_EXISTS_METHODS = frozenset({"exists", "is_file"})
+_IS_FILE = frozenset({"os.path.exists", "os.path.isfile"})
+_IS_FILE_METHODS = frozenset({"exists", "is_file"})
 _LISTING = frozenset({"glob.glob", "glob.iglob", "os.listdir", "os.scandir", "os.walk"})
 _LISTING_METHODS = frozenset({"glob", "rglob", "iterdir"})
 _DEEPEST = 4
@@ -107,11 +107,11 @@ def _path_of(conversion: Conversion, node: ast.expr) -> str | None:
     """The path in `os.path.exists(path)`, `path.is_file()`."""
     if not isinstance(node, ast.Call):
         return None
-    if conversion.facts.called(node) & _EXISTS and node.args:
+    if conversion.facts.called(node) & _IS_FILE and node.args:
         return ast.unparse(node.args[0])
-    func = node.func
-    is_method = isinstance(func, ast.Attribute) and func.attr in _EXISTS_METHODS and not conversion.facts.targets(node)
-    return ast.unparse(func.value) if is_method else None  # type: ignore[attr-defined]
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _IS_FILE_METHODS:
+        return None
+    return None if conversion.facts.targets(node) else ast.unparse(node.func.value)
 
 
 def _names(block: Sequence[ast.stmt], path: str) -> bool:
@@ -122,7 +122,7 @@ def _writes(conversion: Conversion, block: Sequence[ast.stmt], path: str) -> boo
     """Whether statements write the file, or hand its path to a function of the project that writes."""
     facts, outputs = conversion.facts, conversion.facts.once(Outputs)
     for call in (n for s in block for n in ast.walk(s) if isinstance(n, ast.Call)):
-        given = (*call.args, *(keyword.value for keyword in call.keywords))
+        given = arguments(call)
         if not any(ast.unparse(n) == path for part in given for n in ast.walk(part) if isinstance(n, ast.expr)):
             continue
         inner = (n for unit in reached(facts, facts.targets(call)) for n in facts.own(unit))
@@ -175,10 +175,9 @@ class _Turns:
 
     def _is_of_all(self, statement: ast.stmt) -> bool:
         """Whether all processes come to a statement of a function, as often, and not one after the other already."""
-        around = _around(self._conversion, statement)
         if self._voice.is_of_one(statement) or has_turns(self._conversion, [statement]):
             return False
-        return all(map(self._is_entered_by_all, around))
+        return all(map(self._is_entered_by_all, _around(self._conversion, statement)))
 
     def _is_entered_by_all(self, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.If):
@@ -204,7 +203,7 @@ def _around(conversion: Conversion, statement: ast.stmt) -> Iterable[ast.stmt]:
 def _lists_files(conversion: Conversion, node: ast.expr) -> bool:
     """Whether an expression goes by which files there are: a process that comes late finds more of them."""
     facts = conversion.facts
-    behind = expressions_reached(facts, facts.once(Sources), [node])
+    behind = facts.once(Sources).behind([node])
     for call in (n for part in behind for n in ast.walk(part) if isinstance(n, ast.Call)):
         is_method = isinstance(call.func, ast.Attribute) and call.func.attr in _LISTING_METHODS
         if facts.called(call) & _LISTING or (is_method and not facts.targets(call)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import arguments, root_name, walk
 from migrate.analysis.units import Function
 from migrate.programs.chance.calls import is_draw
 
@@ -61,7 +61,7 @@ class Effects:
         shared = {name for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
         for node in nodes:
             if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
-                if _root(node) not in fresh:
+                if root_name(node) not in fresh:
                     return True
             elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 if node.id in shared:
@@ -98,7 +98,7 @@ class Effects:
 
     def _handed(self, call: ast.Call) -> Iterator[Function]:
         """The functions that a call is handed and runs: `net.apply(init_weights)`."""
-        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for argument in arguments(call):
             yield from (value.unit for value in self._facts.values(argument) if isinstance(value.unit, Function))
 
     def _is_made(self, node: ast.expr) -> bool:
@@ -108,24 +108,17 @@ class Effects:
     def _is_mutator(self, node: ast.Call, fresh: set[str]) -> bool:
         func = node.func
         if self._facts.called(node) & _SETTING:
-            return not node.args or _root(node.args[0]) not in fresh
+            return not node.args or root_name(node.args[0]) not in fresh
         if not isinstance(func, ast.Attribute) or self._facts.targets(node):
             return False
         in_place = func.attr.endswith("_") and not func.attr.startswith("_")
         if self._facts.names(func.value):  # of a library: `nn.init.zeros_(layer.bias)`
-            return in_place and bool(node.args) and _root(node.args[0]) not in fresh
-        if _root(func.value) in fresh:
+            return in_place and bool(node.args) and root_name(node.args[0]) not in fresh
+        if root_name(func.value) in fresh:
             return False
         if func.attr in _OF_MODELS:
             return Role.MODEL in roles(self._facts.values(func.value))
         return in_place or func.attr in _MUTATORS
-
-
-def _root(node: ast.expr) -> str | None:
-    """The name that an attribute or item belongs to."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
 
 
 __all__ = ["Effects"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.output import EXISTS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
 
-_EXISTS = frozenset({"os.path.exists", "os.path.isdir", "os.path.isfile"})
 _MAKES = frozenset({"os.makedirs", "os.mkdir"})
 _ASKS = frozenset({"exists", "is_dir"})
 
@@ -44,8 +45,10 @@ def only_folder(facts: Facts, node: ast.stmt) -> ast.Call | None:
 
 def path_of(made: ast.Call) -> ast.expr:
     """The path of the folder that such a call makes."""
-    assert made.args or isinstance(made.func, ast.Attribute)
-    return made.args[0] if made.args else made.func.value  # type: ignore[attr-defined]
+    if made.args:
+        return made.args[0]
+    assert isinstance(made.func, ast.Attribute)
+    return made.func.value
 
 
 def _asked(node: ast.If) -> tuple[ast.expr, Sequence[ast.stmt]]:
@@ -63,7 +66,7 @@ def _path_asked(facts: Facts, asked: ast.expr) -> str | None:
     """The path of `os.path.exists(path)`, `path.exists()`."""
     if not isinstance(asked, ast.Call) or asked.keywords:
         return None
-    if facts.called(asked) & _EXISTS and len(asked.args) == 1:
+    if facts.called(asked) & EXISTS and len(asked.args) == 1:
         return ast.unparse(asked.args[0])
     if isinstance(asked.func, ast.Attribute) and asked.func.attr in _ASKS and not asked.args:
         return None if facts.targets(asked) else ast.unparse(asked.func.value)

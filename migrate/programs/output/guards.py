@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import FUNCTIONS, LOOPS, jumps
+from migrate.analysis.syntax import jumps, line_of
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import is_barrier, is_main, is_marked
 from migrate.programs.processes.replicas import has_buffers
 from migrate.programs.training.gradients_off import without_gradients
+from migrate.programs.values.outputs import is_repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -139,21 +140,17 @@ def only_prints(conversion: Conversion, block: Sequence[ast.stmt]) -> bool:
         or (
             isinstance(s, ast.Expr)
             and isinstance(s.value, ast.Call)
-            and (output.PRINT in conversion.facts.called(s.value) or _is_repeatable(s.value))
+            and (output.PRINT in conversion.facts.called(s.value) or is_repeatable(s.value))
         )
         for s in block
     )
 
 
-def _is_repeatable(call: ast.Call) -> bool:
-    """`os.makedirs(path, exist_ok=True)`."""
-    return any(k.arg == "exist_ok" and isinstance(k.value, ast.Constant) and bool(k.value.value) for k in call.keywords)
-
-
 def leaves(conversion: Conversion, guard: ast.If) -> bool:
     """Whether some leave by a `return`, `break` or `continue` in a branch, and miss what all must enter."""
-    taken = [jump for block in (guard.body, guard.orelse) for jump in jumps(block)]
-    return any(_needs_all(conversion, missed) for jump in taken for missed in _missed(conversion, guard, jump))
+    tree = conversion.facts.tree(guard)
+    taken = (jump for block in (guard.body, guard.orelse) for jump in jumps(block))
+    return any(_needs_all(conversion, missed) for jump in taken for missed in tree.missed(guard, jump))
 
 
 def _needs_all(conversion: Conversion, node: ast.stmt) -> bool:
@@ -168,29 +165,11 @@ def _needs_all(conversion: Conversion, node: ast.stmt) -> bool:
     return not asked or not all(without_gradients(facts, call) for call in asked)
 
 
-def _missed(conversion: Conversion, guard: ast.If, jump: ast.stmt) -> Iterator[ast.stmt]:
-    """What comes after a branch, as far as a jump goes."""
-    tree = conversion.facts.tree(guard)
-    inner: ast.stmt = guard
-    while True:
-        block = tree.block(inner)
-        yield from block[block.index(inner) + 1 :]
-        above = next(node for node in tree.up(inner) if isinstance(node, (ast.stmt, ast.Module)))
-        if isinstance(above, (ast.Module, *FUNCTIONS, ast.ClassDef)):
-            return
-        if isinstance(above, LOOPS):
-            if not isinstance(jump, ast.Continue):
-                yield from above.body
-            if not isinstance(jump, ast.Return):
-                return
-        inner = above
-
-
 def has_accelerator(conversion: Conversion, node: ast.AST) -> bool:
     """Whether the accelerator exists where a node runs, and can be brought there."""
     facts, spot = conversion.facts, conversion.placement.accelerator
     if facts.unit(node) is facts.unit(spot.statement):
-        line = getattr(node, "lineno", 0)
+        line = line_of(node)
         if spot.where == "after":
             return bool(line > (spot.statement.end_lineno or 0))
         return bool(line >= spot.statement.lineno)

@@ -14,6 +14,7 @@ from migrate.analysis.known import output
 from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, SYNCHRONIZING
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import arguments
 from migrate.programs.output.wrapped import asked_for_module
 from migrate.programs.program import Refusal
 from migrate.programs.reach.outsiders import is_inside_model, units_from
@@ -62,7 +63,7 @@ def asked_and_run(facts: Facts, program: Program, units: Collection[Unit], stage
     for use in facts.calls:
         if use.unit not in units or not any(stays(program, unit) for unit in facts.targets(use.node)):
             continue
-        for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+        for given in arguments(use.node):
             mine = origins(facts.values(given), Role.MODEL) & program.model_origins
             if not mine or not _is_later(facts, stages, use.node, mine):
                 continue

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
+from migrate.analysis.syntax import arguments
 from migrate.programs.marker import NUMBERS, asks_accelerator
 from migrate.programs.values.outputs import Outputs
 from migrate.programs.values.sources import Sources
@@ -60,7 +61,7 @@ class OwnFiles:
 
     def _is_filled(self, call: ast.Call) -> bool:
         """Whether a call is handed such a file, or is made on one."""
-        files = [*call.args, *(keyword.value for keyword in call.keywords)]
+        files = arguments(call)
         values = [value for node in files for value in self._facts.values(node)] + [*self._facts.receiver(call)]
         made = {value.origin for value in values if isinstance(value.origin, ast.Call)}
         return any(self._outputs.opens(node) and self._is_named_so(node) for node in made)

@@ -37,7 +37,6 @@ _WRITTEN_BY = frozenset({"to_csv", "to_pickle", "save_pretrained"})
 _LOADED_BY = "from_pretrained"
 #: What draws an image into a file, that is read under a path of its own later to make a film.
 _DRAWS = frozenset({"matplotlib.pyplot.savefig", "torchvision.utils.save_image"})
-_EXISTS = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir"})
 
 
 def rereads(conversion: Conversion) -> list[ast.stmt]:
@@ -172,7 +171,7 @@ def _outside_of_tests(conversion: Conversion, statement: ast.stmt) -> ast.stmt:
     for above in conversion.facts.tree(statement).up(statement):
         if isinstance(above, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             break
-        if isinstance(above, ast.If) and _calls(conversion, [above.test], _EXISTS):
+        if isinstance(above, ast.If) and _calls(conversion, [above.test], output.EXISTS):
             statement = above
         elif isinstance(above, (ast.With, ast.AsyncWith)):
             opened = [item.context_expr for item in above.items]
@@ -195,7 +194,7 @@ def _above_loops(conversion: Conversion, statement: ast.stmt) -> ast.stmt:
     return statement
 
 
-def _may_follow(conversion: Conversion, place: ast.AST, writing: dict[Unit, list[ast.AST]]) -> bool:
+def _may_follow(conversion: Conversion, place: ast.stmt | ast.Call, writing: dict[Unit, list[ast.Call]]) -> bool:
     """Whether something may have been written when the program comes to a place: not in the other branch, nor below."""
     facts, unit = conversion.facts, conversion.facts.unit(place)
     tree = facts.tree(place)
@@ -209,13 +208,13 @@ def _may_follow(conversion: Conversion, place: ast.AST, writing: dict[Unit, list
     return _may_follow(conversion, callers[0].node, writing)
 
 
-def _may_precede(tree: Tree, earlier: ast.AST, later: ast.AST) -> bool:
+def _may_precede(tree: Tree, earlier: ast.Call, later: ast.stmt | ast.Call) -> bool:
     """Whether one place of a function may be run before another one."""
     above = list(tree.up(earlier))
     for node in itertools.chain([later], tree.up(later)):
         if node in above:
             loops = isinstance(node, LOOPS) or any(True for _ in tree.loops(node))
-            return loops or (earlier.lineno < later.lineno and not _parts(tree, node, earlier, later))  # type: ignore[attr-defined]
+            return loops or (earlier.lineno < later.lineno and not _parts(tree, node, earlier, later))
     return True
 
 
@@ -227,9 +226,9 @@ def _parts(tree: Tree, above: ast.AST, one: ast.AST, other: ast.AST) -> bool:
     return all(tree.in_block(node, block) is not None for node, block in zip((one, other), blocks, strict=True))
 
 
-def _needed(conversion: Conversion, found: Iterable[ast.stmt], writing: dict[Unit, list[ast.AST]]) -> list[ast.stmt]:
+def _needed(conversion: Conversion, found: Iterable[ast.stmt], writing: dict[Unit, list[ast.Call]]) -> list[ast.stmt]:
     """Of several statements in one block the first, and those before which something is written anew."""
-    lines = {unit: [node.lineno for node in nodes] for unit, nodes in writing.items()}  # type: ignore[attr-defined]
+    lines = {unit: [node.lineno for node in nodes] for unit, nodes in writing.items()}
     last: dict[int, ast.stmt] = {}
     needed = []
     for statement in sorted(found, key=lambda s: (conversion.facts.file(s).path, s.lineno)):
@@ -241,9 +240,9 @@ def _needed(conversion: Conversion, found: Iterable[ast.stmt], writing: dict[Uni
     return needed
 
 
-def _writing(conversion: Conversion, writes: list[Write]) -> dict[Unit, list[ast.AST]]:
+def _writing(conversion: Conversion, writes: list[Write]) -> dict[Unit, list[ast.Call]]:
     """What writes in each unit, and what calls something that does."""
-    found: dict[Unit, list[ast.AST]] = {}
+    found: dict[Unit, list[ast.Call]] = {}
     for call, unit in writes:
         found.setdefault(unit, []).append(call)
     waiting = list(found)

@@ -245,7 +245,7 @@ def _listen(conversion: Conversion, voice: Voice, said: Speech, body: Sequence[a
         elif isinstance(statement, ast.If) and keeps(conversion, statement):
             _listen(conversion, voice, said, statement.orelse)
         elif not isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-            _sort(conversion, voice, said, statement, writes)
+            _sort(conversion, voice, said, statement, writes=writes)
     _close(voice, said, run, body[: len(body) - len(run)])
 
 
@@ -260,7 +260,7 @@ def _folder(conversion: Conversion, statement: ast.stmt) -> ast.Call | None:
     return None if made is None or is_made_up(facts, path_of(made)) else made
 
 
-def _sort(conversion: Conversion, voice: Voice, said: Speech, statement: ast.stmt, writes: bool) -> None:
+def _sort(conversion: Conversion, voice: Voice, said: Speech, statement: ast.stmt, *, writes: bool) -> None:
     """A statement that all processes come to."""
     if writes and not voice.is_collective(statement):
         folder = if_missing(conversion.facts, statement)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.syntax import FUNCTIONS, own_nodes, walk, writes
+from migrate.analysis.syntax import FUNCTIONS, TRIES, own_nodes, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import is_marked
@@ -106,7 +106,7 @@ class Voice:
             opened = [item.context_expr for item in statement.items if self.outputs.opens(item.context_expr)]
             is_own = any(isinstance(call, ast.Call) and self.own.is_own(call) for call in opened)
             return bool(opened) and not is_own and self._body_outputs(statement.body)
-        if isinstance(statement, ast.Try):
+        if isinstance(statement, TRIES):
             handled = [inner for handler in statement.handlers for inner in handler.body]
             rest = [*statement.orelse, *statement.finalbody]
             return self._body_outputs(statement.body) and all(
@@ -252,7 +252,7 @@ class Voice:
         instances = unit.owner.instances if unit.owner is not None else ()
         made = [value.origin for value in instances if value.origin is not None]
         mine = [node for node in made if self._facts.unit(node) in self.conversion.units]
-        return bool(mine) and all(self._is_guarded(made) or self.is_left_to_one(made) for made in mine)
+        return bool(mine) and all(self._is_guarded(each) or self.is_left_to_one(each) for each in mine)
 
     def is_left_to_one(self, made: ast.AST | None) -> bool:
         """Whether something stands in a branch on the main process that stays."""

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import origins
-from migrate.analysis.syntax import blocks, last_line, writes
+from migrate.analysis.syntax import blocks, last_line, line_of, writes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,7 +124,7 @@ def _named_around(facts: Facts, made: ast.If, prepare: ast.stmt) -> set[str]:
     """What the unit of an `if` binds beside it, before prepare: `scheduler = None`."""
     inside = set(ast.walk(made))
     if not any(True for _ in facts.tree(prepare).loops(prepare)):
-        inside |= {n for n in facts.own(facts.unit(made)) if getattr(n, "lineno", 0) > last_line(prepare)}
+        inside |= {n for n in facts.own(facts.unit(made)) if line_of(n) > last_line(prepare)}
     own = (n for n in facts.own(facts.unit(made)) if isinstance(n, (ast.Name, ast.Attribute)) and n not in inside)
     return {ast.unparse(n) for n in own if isinstance(n.ctx, ast.Store)}
 

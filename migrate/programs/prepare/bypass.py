@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import GIVES_ITSELF, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
+from migrate.analysis.syntax import arguments
 from migrate.programs.processes.replicas import differs
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_of
@@ -51,7 +52,7 @@ def _calls(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Call]:
         for call in facts.own(unit):
             if not isinstance(call, ast.Call) or not _is_of_trained(facts, program, call.func):
                 continue
-            given = [*call.args, *(keyword.value for keyword in call.keywords)]
+            given = arguments(call)
             if unit not in computing and not any(roles(facts.values(argument)) & ROWS for argument in given):
                 continue
             in_loop = any(loop in training for loop in loops.around(call, unit))
@@ -80,7 +81,7 @@ def _weights(facts: Facts, loops: Loops, program: Program, made: frozenset[ast.A
 
 def _comes_to(facts: Facts, call: ast.Call, models: set[ast.AST] | frozenset[ast.AST]) -> bool:
     """Whether a call runs a model, or is handed one, which it may run."""
-    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    given = arguments(call)
     return any(origins(facts.values(node), Role.MODEL) & models for node in (call.func, *given))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, Values, origins, roles
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, arguments, line_of
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.home.aliases import trained_by
 from migrate.programs.program import Program, Refusal
@@ -115,7 +115,7 @@ def _holds(facts: Facts, node: ast.AST, mine: set[ast.AST], names: set[str]) -> 
         given = [default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None]
     elif isinstance(node, ast.Call):
         made = {value.origin for value in facts.values(node) if value.role is Role.INSTANCE}
-        given = [*node.args, *(keyword.value for keyword in node.keywords)] if made else []
+        given = arguments(node) if made else []
         looked_at = {
             o for each in given for o in origins(facts.values(each), Role.MODEL) if not _is_held(facts, o, made)
         }
@@ -191,7 +191,7 @@ def _in_names(
         models |= facts.inside(binding.values, Role.MODEL) & mine
         for unit in readers if loaders or models else ():
             for node in facts.own(unit):
-                is_late = unit is not program.home or getattr(node, "lineno", 0) > end
+                is_late = unit is not program.home or line_of(node) > end
                 if not is_late or not isinstance(node, ast.Name) or node.id != binding.target:
                     continue
                 if unit is program.home and _is_given_anew(facts, node, stage):

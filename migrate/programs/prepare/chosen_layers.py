@@ -13,13 +13,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import is_none, writes
+from migrate.analysis.syntax import is_none, root_name, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import is_draw
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.training.gradients_off import without_gradients
-from migrate.programs.values.sources import Sources
+from migrate.programs.values.sources import Sources, received
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,11 +81,7 @@ def _asks_whether_there(test: ast.expr) -> str | None:
 
 def _varies(facts: Facts, call: ast.Call, forward: Function, name: str) -> bool:
     """Whether a call gives a parameter something in one step and nothing in another."""
-    names = [parameter.arg for parameter in forward.positional]
-    position = names.index(name) - 1 if name in names else -1  # without the object itself
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
-    if given is None and 0 <= position < len(call.args):
-        given = call.args[position]
+    given = received(call, forward).get(name)
     loops = list(facts.tree(call).loops(call))
     if isinstance(given, ast.IfExp):
         return _is_emptied(facts, given, loops)
@@ -133,9 +129,9 @@ def _runs_layers(facts: Facts, unit: Unit, statements: tuple[ast.stmt, ...], dep
     held = {unit.itself.arg, *_taken_from(facts, unit, unit.itself.arg)}
     for call in (node for each in statements for node in ast.walk(each) if isinstance(node, ast.Call)):
         methods = [target for target in facts.targets(call) if not isinstance(target.node, ast.Lambda)]
-        if not methods and _root(call.func) in held:
+        if not methods and root_name(call.func) in held:
             return True
-        if depth and any(_runs_layers(facts, each, tuple(each.node.body), depth - 1) for each in methods):  # type: ignore[arg-type]
+        if depth and any(_runs_layers(facts, each, tuple(each.body), depth - 1) for each in methods):
             return True
     return False
 
@@ -145,10 +141,3 @@ def _taken_from(facts: Facts, unit: Unit, itself: str) -> Iterator[str]:
     for node in facts.own(unit):
         if isinstance(node, ast.For) and any(isinstance(n, ast.Name) and n.id == itself for n in ast.walk(node.iter)):
             yield from (name.id for name in ast.walk(node.target) if isinstance(name, ast.Name))
-
-
-def _root(func: ast.expr) -> str | None:
-    """`self` of `self.layers[0](x)`."""
-    while isinstance(func, (ast.Attribute, ast.Subscript)):
-        func = func.value
-    return func.id if isinstance(func, ast.Name) else None

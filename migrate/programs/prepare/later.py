@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data, same
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.reach.repeats import may_follow
-from migrate.programs.values.lengths import is_after, reached
+from migrate.programs.values.lengths import is_after
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _copied(facts: Facts, program: Program) -> Iterator[Refusal]:
     for named in program.optimizers:
         for origin in named.origins:
             made = facts.source(origin)
-            given = [*made.args, *(k.value for k in made.keywords)] if isinstance(made, ast.Call) else []
+            given = arguments(made) if isinstance(made, ast.Call) else []
             for node in (inner for each in given for inner in ast.walk(each)):
                 if isinstance(node, ast.Attribute) and node.attr in ("parameters", "named_parameters"):
                     if any(_is_copy(facts, program, value.origin) for value in facts.values(node.value)):
@@ -155,7 +156,7 @@ def _drawn(
         made = [facts.source(origin) for origin in named.origins if origin in prepared]
         given = [each for call in made if isinstance(call, ast.Call) for each in _data(call)]
         sets = [value.origin for each in given for value in facts.values(each) if value.origin is not None]
-        sources = [*reached(facts, facts.once(Sources), given), *sets]
+        sources = [*facts.once(Sources).behind(given), *sets]
         for node in (inner for each in sources for inner in ast.walk(each)):
             if isinstance(node, ast.Call) and _draws(facts, node) and is_late(node):
                 if not _is_seeded(facts, program, node, used):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard
+from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard, line_of
 from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.argument import Argument
 from migrate.programs.chance.draws import Draws
@@ -241,7 +241,7 @@ def _accelerator_spot(
 
 def _check_before(accelerator: Spot, needing: ast.AST | None, asked: tuple[Argument, ...]) -> None:
     """The accelerator is made before prepare is called."""
-    if asked and needing is not None and accelerator.statement.lineno > getattr(needing, "lineno", 0):
+    if asked and needing is not None and accelerator.statement.lineno > line_of(needing):
         needed = ", ".join(sorted({name for argument in asked for name in argument.needs if "." not in name}))
         raise NoPlace(
             Refusal(

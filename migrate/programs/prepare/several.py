@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Class
 from migrate.programs.program import Program, Refusal
 
@@ -23,11 +24,11 @@ def several(facts: Facts, program: Program, loaders: tuple[Named, ...], placemen
     assert program.home is not None
     of_one = {turning.origin for turning in program.turnings if isinstance(turning.held, ast.DictComp)}
     for named in (*loaders, *program.models, *program.optimizers, *program.schedulers):
-        for origin in sorted(named.origins - of_one, key=lambda node: getattr(node, "lineno", 0)):
+        for origin in sorted(named.origins - of_one, key=line_of):
             again = facts.singles.again(origin, *_maker(facts, program, placement, origin))
             if again is not None:
                 source = facts.source(origin)
-                file, line = facts.file(again), getattr(again, "lineno", 0)
+                file, line = facts.file(again), line_of(again)
                 where = f"line {line}" if file is facts.file(source) else f"{file.path}:{line}"
                 yield Refusal(
                     source,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import CLIPPING
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import arguments, targets_of, walk
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.kept import written
@@ -81,7 +81,7 @@ class Alike:
 
     def _is_rate(self, statement: ast.Assign | ast.AugAssign) -> bool:
         """Whether a statement sets a learning rate, or something that one goes by."""
-        return sets_rate(statement) or any(not self._rates.isdisjoint(written(to)) for to in _targets(statement))
+        return sets_rate(statement) or any(not self._rates.isdisjoint(written(to)) for to in targets_of(statement))
 
     def _is_in_place(self, call: ast.Call, names: Collection[str]) -> bool:
         """`p.data.mul_(0.5)`, `nn.init.zeros_(model.weight)`."""
@@ -108,7 +108,7 @@ def sets_rate(statement: ast.Assign | ast.AugAssign) -> bool:
     """Whether a statement is `group["lr"] = ...`."""
     return any(
         isinstance(to, ast.Subscript) and isinstance(to.slice, ast.Constant) and to.slice.value == "lr"
-        for to in _targets(statement)
+        for to in targets_of(statement)
     )
 
 
@@ -120,19 +120,15 @@ def rate_places(facts: Facts, roots: Iterable[ast.AST]) -> frozenset[str]:
     for call in (node for node in nodes if isinstance(node, ast.Call)):
         inner = (node for unit in facts.targets(call) for node in facts.own(unit))
         if any(isinstance(node, (ast.Assign, ast.AugAssign)) and sets_rate(node) for node in inner):
-            found |= {place for part in (*call.args, *(k.value for k in call.keywords)) for place in _read(part)}
+            found |= {place for part in arguments(call) for place in _read(part)}
     for _ in range(_DEEPEST):
         found |= {
             place
             for node in given
-            if any(not found.isdisjoint(written(to)) for to in _targets(node))
+            if any(not found.isdisjoint(written(to)) for to in targets_of(node))
             for place in _read(node.value)
         }
     return frozenset(found)
-
-
-def _targets(statement: ast.Assign | ast.AugAssign) -> list[ast.expr]:
-    return statement.targets if isinstance(statement, ast.Assign) else [statement.target]
 
 
 def _read(node: ast.expr) -> set[str]:

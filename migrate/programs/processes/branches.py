@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, only, roles
 from migrate.programs.marker import is_marked
+from migrate.programs.values.conditions import MIRRORED
 from migrate.programs.values.place import DEEPEST, Places, Quantity, number
 from migrate.programs.values.sources import Sources
 
@@ -92,7 +93,6 @@ _SIDES = {
     Quantity.DEVICES: (Side.FEW_DEVICES, Side.MANY_DEVICES),
 }
 _RANKS = frozenset({Quantity.RANK, Quantity.LOCAL_RANK})
-_MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 _INITIALIZED = frozenset({"torch.distributed.is_initialized", "torch.distributed.is_torchelastic_launched"})
 #: What an accelerator says of the process.
 _ASKED = {
@@ -227,10 +227,10 @@ class Branches:
 
     def _compared(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Meaning | None:
         if isinstance(op, (ast.In, ast.NotIn)):
-            return self._contained(left, right, isinstance(op, ast.In))
+            return self._contained(left, right, positive=isinstance(op, ast.In))
         if number(left) is not None and number(right) is None:
             left, right = right, left
-            op = _MIRRORED[type(op)]() if type(op) in _MIRRORED else op
+            op = MIRRORED.get(type(op), type(op))()
         value = number(right)
         if isinstance(value, str):
             return self._device(left, op, value)
@@ -239,7 +239,7 @@ class Branches:
             return None
         return _asked(quantity, op, value)
 
-    def _contained(self, left: ast.expr, right: ast.expr, positive: bool) -> Meaning | None:
+    def _contained(self, left: ast.expr, right: ast.expr, *, positive: bool) -> Meaning | None:
         """`rank in (-1, 0)`, `"RANK" in os.environ`, `"cuda" in device`."""
         meaning: Meaning | None = None
         text = number(left)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import argument_at, is_none
 from migrate.analysis.units import Function
 from migrate.programs.chance.seeds import modules_of
 from migrate.programs.program import Program, Refusal
@@ -62,8 +63,8 @@ def _is_logging(name: str) -> bool:
 
 def _file(call: ast.Call) -> ast.expr | None:
     """The file that is written; None: none is."""
-    given = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == _FILE), None)
-    return None if isinstance(given, ast.Constant) and given.value is None else given
+    given = argument_at(call, 1, _FILE)
+    return None if is_none(given) else given
 
 
 def put_around(facts: Facts, program: Program) -> list[ast.stmt]:
@@ -100,6 +101,6 @@ def _around(facts: Facts, call: ast.Call) -> ast.stmt | None:
     statement = facts.tree(call).statement(call)
     if not isinstance(statement, ast.Assign) or statement.value is not call or len(statement.targets) != 1:
         return None
-    given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "env"), None)
+    given = argument_at(call, 0, "env")
     is_same = isinstance(given, (ast.Name, ast.Attribute)) and ast.unparse(given) == ast.unparse(statement.targets[0])
     return statement if is_same else None

@@ -14,7 +14,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, origins
-from migrate.analysis.syntax import reads, walk, writes
+from migrate.analysis.syntax import arguments, line_of, reads, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.chance.seeds import modules_of
 from migrate.programs.reach.built import layers_of
@@ -67,11 +67,7 @@ def _is_before(facts: Facts, loops: Loops, node: ast.AST, depth: int) -> bool:
 def _all_set(facts: Facts) -> list[ast.AST]:
     classes = {unit.owner for unit in facts.functions if unit.name == "forward" and unit.owner is not None}
     models = [cls for cls in classes if Role.MODEL in facts.roles_of_bases(cls)]
-    return sorted((n for cls in models for n in _set_in(facts, cls)), key=lambda n: (facts.file(n).path, _line(n)))
-
-
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)
+    return sorted((n for cls in models for n in _set_in(facts, cls)), key=lambda n: (facts.file(n).path, line_of(n)))
 
 
 def _set_in(facts: Facts, cls: Class) -> Iterator[ast.AST]:
@@ -102,7 +98,7 @@ def _by_what_is_given(method: ast.FunctionDef, mine: set[str]) -> Iterator[ast.A
         given |= more
     for node in walk(method):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr[-1:] == "_":
-            passed = [*node.args, *(keyword.value for keyword in node.keywords)]
+            passed = arguments(node)
             if _of_self(node.func.value) in mine and any(reads(argument) & given for argument in passed):
                 yield node
         elif isinstance(node, ast.Assign) and reads(node.value) & given:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import is_none
 from migrate.analysis.units import Function
 from migrate.programs.processes.branches import Branches, Side
 from migrate.programs.program import Refusal
@@ -56,8 +57,7 @@ def _assigned(block: list[ast.stmt]) -> Iterator[tuple[str, bool]]:
     for statement in block:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             if isinstance(statement.targets[0], ast.Name):
-                value = statement.value
-                yield statement.targets[0].id, isinstance(value, ast.Constant) and value.value is None
+                yield statement.targets[0].id, is_none(statement.value)
 
 
 def _place(facts: Facts, function: Function, name: str) -> int | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import callers
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role
-from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, own_nodes
+from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, line_of, own_nodes
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def parting(
     if sameness.drawing and not seen:
         yield from _where_failed(facts, sameness, node)
     loops = {above for above in facts.tree(node).up(node) if isinstance(above, (ast.For, ast.While))}
-    line = getattr(node, "lineno", 0)
+    line = line_of(node)
     for inner in facts.own(unit):
         if isinstance(inner, ast.Return) and inner.lineno < line and loops.isdisjoint(facts.tree(inner).up(inner)):
             yield from _around(facts, sameness, inner, None)

@@ -29,6 +29,7 @@ from migrate.programs.chance.seeds import (
 )
 from migrate.programs.chance.splits import Choice, chosen_data
 from migrate.programs.marker import is_main
+from migrate.programs.processes.alike import sets_rate
 from migrate.programs.processes.asked import sameness_of
 from migrate.programs.processes.clocks import by_system, decided, own_of
 from migrate.programs.processes.first_batch import first_runs, set_by_batch
@@ -284,20 +285,8 @@ def learning_rates(facts: Facts, program: Program) -> Iterator[ast.Assign | ast.
     """`group["lr"] = lr` in the modules of the training loops."""
     for module in {loop.unit.module for loop in program.training}:
         for node in facts.tree(module.tree).nodes:
-            targets = (
-                node.targets
-                if isinstance(node, ast.Assign)
-                else [node.target]
-                if isinstance(node, ast.AugAssign)
-                else []
-            )
-            for target in targets:
-                if (
-                    isinstance(target, ast.Subscript)
-                    and isinstance(target.slice, ast.Constant)
-                    and target.slice.value == "lr"
-                ):
-                    yield node  # type: ignore[misc]
+            if isinstance(node, (ast.Assign, ast.AugAssign)) and sets_rate(node):
+                yield node
 
 
 def by_chance(node: ast.AST, missing: list[str], what: str | None = None) -> Refusal:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import accelerators, distributed
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import FUNCTIONS, own_nodes
+from migrate.analysis.syntax import FUNCTIONS, line_of, own_nodes
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Together:
     def _called(self, call: ast.Call) -> Iterator[Joint]:
         for unit in self._facts.targets(call):
             if (joint := self._in_function(unit)) is not None:
-                line = getattr(joint.node, "lineno", 0)
+                line = line_of(joint.node)
                 yield Joint(call, f"{ast.unparse(call.func)}(), which comes to {joint.what} in line {line}")
                 return
 
@@ -95,13 +95,12 @@ class Together:
             return Joint(node, written)
         return None
 
-    def _is_prepared(self, values: Values, role: Role, written: ast.expr, node: ast.AST) -> bool:
+    def _is_prepared(self, values: Values, role: Role, written: ast.expr, node: ast.Call) -> bool:
         mine = origins(values, role)
         if not mine or not mine <= self._prepared or self._is_inner(written, _STEPS_BACK):
             return False
         return not any(
-            self._facts.unit(call) is self._facts.unit(node) and node.lineno < call.lineno  # type: ignore[attr-defined]
-            for call in self._preparing
+            self._facts.unit(call) is self._facts.unit(node) and node.lineno < call.lineno for call in self._preparing
         )
 
     def _is_inner(self, node: ast.expr, depth: int) -> bool:

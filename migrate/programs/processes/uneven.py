@@ -81,11 +81,9 @@ def _is_uneven_call(facts: Facts, loop: LoopFact, node: ast.Call, depth: int) ->
 
 def _is_mask(facts: Facts, loop: LoopFact, index: ast.expr, depth: int) -> bool:
     """Whether an index chooses any number of items, by what a batch holds."""
-    if isinstance(index, ast.Compare) or (isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert)):
-        return depends_on_batch(facts, loop, index)
-    if isinstance(index, ast.BinOp) and isinstance(index.op, (ast.BitAnd, ast.BitOr)):
-        return depends_on_batch(facts, loop, index)
-    if isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute) and index.func.attr in known.MASKS:
+    is_logic = isinstance(getattr(index, "op", None), (ast.Invert, ast.BitAnd, ast.BitOr))
+    is_made = isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute) and index.func.attr in known.MASKS
+    if isinstance(index, ast.Compare) or is_logic or is_made:
         return depends_on_batch(facts, loop, index)
     given = facts.once(Sources).given(index).expressions if isinstance(index, ast.Name) and depth else ()
     return any(_is_mask(facts, loop, each, depth - 1) for each in given)

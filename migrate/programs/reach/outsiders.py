@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.reach.self_training import steps
 from migrate.source.importers import importers
@@ -133,7 +134,7 @@ def _closures(facts: Facts, call: ast.Call) -> list[Function]:
         return []
     if not origins(facts.receiver(call), Role.OPTIMIZER):
         return []
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments(call)
     return [value.unit for each in given for value in facts.values(each) if isinstance(value.unit, Function)]
 
 

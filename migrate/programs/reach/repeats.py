@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def may_follow(facts: Facts, loops: Loops, node: ast.AST, seen: frozenset[Unit] 
         return False
     if any(loops.trains(loop) for loop in facts.tree(node).loops(node)):
         return True
-    line = getattr(node, "lineno", 0)
+    line = line_of(node)
     if any(isinstance(n, ast.Call) and n.lineno < line and loops.trains(n) for n in facts.own(unit)):
         return True
     if not isinstance(unit, Function):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import walk
 from migrate.programs.schedule.schedulers import Pace
 from migrate.programs.values.counts import Counts, Met
-from migrate.programs.values.lengths import Moments, lengths, reached
+from migrate.programs.values.lengths import Moments, lengths
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def for_either(
     facts: Facts, planned: Sequence[Schedule], ended: Sequence[ast.expr], moments: Moments
 ) -> Schedule | None:
     """A scheduler that is made for the number that ends the training, or for a length measured before prepare."""
-    asked = reached(facts, facts.once(Sources), ended)
+    asked = facts.once(Sources).behind(ended)
     names = {path for node in asked if isinstance(node, ast.expr) for path in _paths(node)}
     for schedule in planned:
         is_early = any(False in moments.after(length) for length in schedule.measured)
@@ -82,7 +82,7 @@ def _own_count(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> 
         return own
     if any(facts.loaders(facts.values(each)) for each in counted):
         return None
-    in_sight = reached(facts, facts.once(Sources), counted)
+    in_sight = facts.once(Sources).behind(counted)
     is_plain = isinstance(own, (ast.List, ast.Tuple)) or bool(
         isinstance(own, ast.Call) and facts.called(own) & {"builtins.range"}
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, origins
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import arguments, targets_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
 from migrate.programs.schedule.ends import ends, for_either
@@ -22,7 +22,7 @@ from migrate.programs.schedule.schedulers import Horizon, Pace, made_with, per_b
 from migrate.programs.stages import NoPlace, Stages
 from migrate.programs.values.content import made_from
 from migrate.programs.values.counts import Counts, Meeting, Met
-from migrate.programs.values.lengths import Moments, lengths, reached
+from migrate.programs.values.lengths import Moments, lengths
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -154,14 +154,9 @@ def _written(facts: Facts, program: Program, units: Collection[Unit]) -> Iterato
     """Statements that set the rate, or something else that is scheduled, in a group of parameters."""
     for unit in units:
         for node in facts.own(unit):
-            if isinstance(node, ast.Assign):
-                targets = node.targets
-            elif isinstance(node, ast.AugAssign):
-                targets = [node.target]
-            else:
-                continue
-            if any(_is_scheduled(facts, program, target) for target in targets):
-                yield node
+            if isinstance(node, (ast.Assign, ast.AugAssign)):
+                if any(_is_scheduled(facts, program, target) for target in targets_of(node)):
+                    yield node
 
 
 def _is_scheduled(facts: Facts, program: Program, target: ast.expr) -> bool:
@@ -210,14 +205,14 @@ def _told(
     for schedule in planned:
         for call in schedule.steps:
             if call not in schedule.on_metric:
-                for told in (*call.args, *(keyword.value for keyword in call.keywords)):
+                for told in arguments(call):
                     yield told, schedule.measured
     sources = facts.once(Sources)
     for use in facts.method_calls("step_update"):
         if use.unit in units and isinstance(use.node.func, ast.Attribute):
-            made = reached(facts, sources, sources.given(use.node.func.value).expressions)
+            made = sources.behind(sources.given(use.node.func.value).expressions)
             measured = [length for node in made for length in lengths(facts, program, node)]
-            for told in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+            for told in arguments(use.node):
                 yield told, measured
 
 

@@ -12,7 +12,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.programs.values.lengths import lengths, reached
+from migrate.analysis.syntax import arguments
+from migrate.programs.values.lengths import lengths
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _pace(
 def _is_evaluated(facts: Facts, program: Program, step: ast.Call) -> bool:
     """Whether a scheduler is told what functions that evaluate give back, which is the same on all processes."""
     evaluating = {loop.unit for loop in program.evaluation} - {loop.unit for loop in program.training}
-    told = [*step.args, *(keyword.value for keyword in step.keywords)]
+    told = arguments(step)
     sources = facts.once(Sources)
     given = [[each] if isinstance(each, ast.Call) else sources.given(each).expressions for each in told]
     made = [expression for expressions in given for expression in expressions]
@@ -125,5 +126,5 @@ def _is_evaluated(facts: Facts, program: Program, step: ast.Call) -> bool:
 def made_with(facts: Facts, made: Iterable[ast.AST]) -> tuple[ast.AST, ...]:
     """What schedulers are made with, and what that was made of."""
     calls = (origin for origin in made if isinstance(origin, ast.Call))
-    given = [argument for call in calls for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
-    return tuple(reached(facts, facts.once(Sources), given))
+    given = [argument for call in calls for argument in arguments(call)]
+    return tuple(facts.once(Sources).behind(given))

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import PLACE, roles
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, arguments, targets_of
 from migrate.analysis.units import Function
 from migrate.programs.shares.feeding import fed
 from migrate.programs.shares.ground import DEEPEST
@@ -149,7 +149,7 @@ class Averaging:
         for call in calls:
             if not self._is_met(call):
                 return None
-            for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            for argument in arguments(call):
                 for leaf in self._leaves(argument):
                     edit = self._wrapped(leaf)
                     if edit is None:
@@ -202,7 +202,7 @@ class Averaging:
         return any(asked) or self._is_own_anywhere(test)
 
     def _is_own(self, call: ast.Call) -> bool:
-        return any(map(self._is_own_anywhere, [*call.args, *(keyword.value for keyword in call.keywords)]))
+        return any(map(self._is_own_anywhere, arguments(call)))
 
     def _is_own_anywhere(self, node: ast.expr) -> bool:
         return any(is_own(self._facts, self._loop, inner) for inner in ast.walk(node) if isinstance(inner, ast.expr))
@@ -227,8 +227,7 @@ def _given(root: ast.AST, name: str) -> Iterator[tuple[ast.expr | None, ast.stmt
     """What a name, attribute or item is given in some code; None: a part of something, or something that is added."""
     for node in _nodes(root):
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
+            for target in targets_of(node):
                 if any(ast.unparse(inner) == name for inner in _stored(target)):
                     is_whole = target in _stored(target) and not isinstance(node, ast.AugAssign)
                     yield (node.value if is_whole else _part(target, node.value, name)), node

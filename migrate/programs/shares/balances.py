@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, reads, writes
+from migrate.analysis.syntax import FUNCTIONS, TRIES, reads, targets_of, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.kept import written
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _DEEPEST = 4  # names between a number of the batch and the balance
 _KEEPS = frozenset("detach cpu clone float double".split())
-_BRANCHES = (ast.If, ast.While, ast.IfExp, ast.For, ast.Try)
+_BRANCHES = (ast.If, ast.While, ast.IfExp, ast.For, *TRIES)
 _Given = ast.Assign | ast.AnnAssign | ast.AugAssign
 
 
@@ -91,8 +91,7 @@ class _Body:
     def _set_inside(self) -> Iterator[Balance]:
         """`self.radius.data = torch.tensor(quantile(distances))`: what a tensor is set to, of a whole batch."""
         for statement in self._given:
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            for target in targets:
+            for target in targets_of(statement):
                 if not isinstance(target, ast.Attribute) or target.attr != "data" or statement.value is None:
                     continue
                 place = ast.unparse(target.value)
@@ -163,8 +162,7 @@ def _nodes(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _places(statement: _Given) -> set[str]:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return {text for target in targets for text in written(target)}
+    return {text for target in targets_of(statement) for text in written(target)}
 
 
 def _texts(node: ast.AST) -> set[str]:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
-from migrate.analysis.syntax import reads, walk
+from migrate.analysis.syntax import arguments, reads, targets_of, walk
 from migrate.analysis.units import Class
 from migrate.programs.shares.meters import meter_of
 from migrate.programs.values.accumulators import is_own
@@ -32,7 +32,7 @@ def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]
     for node in walk(root):
         if not isinstance(node, ast.Call) or not _is_feeding(facts, loop, node):
             continue
-        if any(_holds_own(facts, loop, given) for given in (*node.args, *(k.value for k in node.keywords))):
+        if any(_holds_own(facts, loop, given) for given in arguments(node)):
             found.setdefault(_place(facts, receiver(facts, node)), []).append(node)
     return found
 
@@ -112,7 +112,7 @@ def _changes(method: Function) -> bool:
     for node in walk(method.node):
         kept: list[ast.expr] = []
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
-            kept = node.targets if isinstance(node, ast.Assign) else [node.target]
+            kept = targets_of(node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
             kept = [node.func.value] if node.args or node.keywords else []
         if any(own in reads(target) and not isinstance(target, ast.Name) for target in kept):

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING, TypeGuard
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import reads, walk, writes
+from migrate.analysis.syntax import arguments, reads, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.shares.averages import Averages, Averaging
 from migrate.programs.shares.feeding import fed
@@ -211,7 +211,7 @@ def _entered(ground: Ground, loop: LoopFact, node: ast.AST, averaged: Averages) 
 def _hands_on(ground: Ground, loop: LoopFact, call: ast.Call, averaged: Averages) -> bool:
     """Whether what a call enters has something of the batches: from the call, or from elsewhere."""
     targets = ground.facts.targets(call)
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments(call)
     parts = [inner for each in given for inner in walk(each) if isinstance(inner, ast.expr)]
     if targets and call not in averaged.calls and any(is_own(ground.facts, loop, part) for part in parts):
         return True
@@ -296,7 +296,7 @@ def _own_places(facts: Facts, loop: LoopFact, root: ast.AST, whole: frozenset[as
         elif isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Name):
             pairs = [(node.target, node.value)]
         elif _is_filling(node) and not facts.targets(node) and _may_be_filled(facts, filled(node)):
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = arguments(node)
             pairs = [(filled(node), argument) for argument in given]
         else:
             continue

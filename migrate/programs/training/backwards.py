@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import is_none
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ def arguments(call: ast.Call) -> dict[str, ast.expr] | None:
         return None
     given = dict(zip(PARAMETERS, call.args, strict=False))
     given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
-    return {
-        name: value for name, value in given.items() if not (isinstance(value, ast.Constant) and value.value is None)
-    }
+    return {name: value for name, value in given.items() if not is_none(value)}
 
 
 def unfit(facts: Facts, call: ast.Call) -> tuple[str, str] | None:

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import line_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ def iterators(facts: Facts, loop: ast.AST) -> Iterator[ast.Call]:
         origin: None
         for node in walk(loop)
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
-        for origin in sorted(origins(facts.values(node), Role.ITERATOR), key=lambda each: getattr(each, "lineno", 0))
+        for origin in sorted(origins(facts.values(node), Role.ITERATOR), key=line_of)
     }
     for origin in made:
         if isinstance(origin, ast.Call) and origin not in inside and facts.called(origin) & _AT_ONCE:

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import arguments, is_none
 from migrate.analysis.units import Class, Function
 from migrate.programs.program import Refusal
 from migrate.programs.values.numbers import is_number
@@ -81,8 +82,8 @@ def _given(facts: Facts, program: Program) -> Iterator[tuple[ast.Call, ast.expr]
         made = origins(facts.receiver(use.node), Role.OPTIMIZER)
         if not made or use.unit.module not in modules or (mine and not made & mine):
             continue
-        given = [*use.node.args, *(keyword.value for keyword in use.node.keywords)]
-        if given and not (isinstance(given[0], ast.Constant) and given[0].value is None):
+        given = arguments(use.node)
+        if given and not is_none(given[0]):
             yield use.node, given[0]
 
 

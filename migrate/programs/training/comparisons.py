@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import MOVES
 from migrate.analysis.roles import ROWS
+from migrate.analysis.syntax import argument_at
 from migrate.analysis.units import Function
 from migrate.programs.training.loss_parts import LossParts
 from migrate.programs.values.place import number
-from migrate.programs.values.sources import called_by_name
+from migrate.programs.values.sources import called_by_name, received
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -52,9 +53,8 @@ class Comparisons:
         parts = self._parts.each()
         for call in (node for node in parts if isinstance(node, ast.Call)):
             for target in self._parts.entered(call):
-                names = [p.arg for p in target.positional][target.owner is not None :]
-                pairs = [*zip(names, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
-                self._given.setdefault(target, set()).update(name for name, value in pairs if self._is_rows(value))
+                rows = {name for name, value in received(call, target).items() if self._is_rows(value)}
+                self._given.setdefault(target, set()).update(rows)
         return [node for node in parts if self._compares(node)]
 
     # --- one row a sample -------------------------------------------------------------------------------------------
@@ -139,8 +139,8 @@ def _spread(node: ast.expr, at: int) -> ast.expr | None:
 
 
 def _dimension(call: ast.Call) -> object:
-    given = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg in ("dim", "axis"))]
-    return number(given[0]) if given else 0
+    given = argument_at(call, 1, "dim", "axis")
+    return number(given) if given is not None else 0
 
 
 def _keeps_first(call: ast.Call) -> bool:

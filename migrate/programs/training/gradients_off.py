@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import NO_GRAD
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, arguments
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -34,7 +34,7 @@ def is_decorated_without(facts: Facts, node: FunctionNode) -> bool:
     return False
 
 
-def turns_off(facts: Facts, call: ast.Call) -> bool:
-    """`set_grad_enabled(False)`."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return bool(given) and isinstance(given[0], ast.Constant) and given[0].value is False
+def is_given_false(call: ast.Call) -> bool:
+    """`set_grad_enabled(False)`, `model.train(False)`."""
+    first = next(iter(arguments(call)), None)
+    return isinstance(first, ast.Constant) and first.value is False

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import argument_at
 from migrate.programs.training.wholes import around
 from migrate.programs.values.sources import Sources
 
@@ -38,10 +39,7 @@ def strangers(facts: Facts, optimizer: ast.AST) -> list[ast.expr]:
 
 
 def _given(optimizer: ast.AST) -> ast.expr | None:
-    if not isinstance(optimizer, ast.Call):
-        return None
-    keywords = (keyword.value for keyword in optimizer.keywords if keyword.arg == "params")
-    return next(iter((*optimizer.args[:1], *keywords)), None)
+    return argument_at(optimizer, 0, "params") if isinstance(optimizer, ast.Call) else None
 
 
 def is_alone(facts: Facts, optimizer: ast.AST) -> bool:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import NO_GRAD, SETS_GRADIENTS
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import FUNCTIONS, blocks, own_nodes
+from migrate.analysis.syntax import FUNCTIONS, TRIES, blocks, is_stored, own_nodes
 from migrate.analysis.units import Function
 from migrate.programs.training.begun import iterators
-from migrate.programs.training.gradients_off import is_decorated_without, turns_off
+from migrate.programs.training.gradients_off import is_decorated_without, is_given_false
+from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -130,13 +131,9 @@ class Modes:
         """The models that a call passes for the parameters of a function that keep them."""
         if any(isinstance(argument, ast.Starred) for argument in call.args) or isinstance(unit.node, ast.Lambda):
             return _NONE
-        bound = int(bool(unit.positional) and unit.owner is not None)
-        passed = [(p.arg, a) for a, p in zip(call.args, unit.positional[bound:], strict=False)]
-        passed += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg is not None]
-        kept = {name for name, _ in passed} - {
-            node.id for node in own_nodes(unit.node) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
-        found = {name: self._received(argument, outer) for name, argument in passed if name in kept}
+        passed = received(call, unit)
+        kept = passed.keys() - {n.id for n in own_nodes(unit.node) if isinstance(n, ast.Name) and is_stored(n)}
+        found = {name: self._received(passed[name], outer) for name in kept}
         return frozenset((name, models) for name, models in found.items() if models)
 
     def _received(self, node: ast.expr, given: Given) -> frozenset[ast.AST]:
@@ -169,15 +166,13 @@ class Modes:
         is_statement = isinstance(self._facts.tree(call).parents[call], ast.Expr)
         if not is_statement or not self._facts.called(call) & SETS_GRADIENTS:
             return None
-        return state | {GRADIENTS_OFF} if turns_off(self._facts, call) else state - {GRADIENTS_OFF}
+        return state | {GRADIENTS_OFF} if is_given_false(call) else state - {GRADIENTS_OFF}
 
     def _set_mode(self, call: ast.Call, method: str, state: State, models: Given) -> State:
         assert isinstance(call.func, ast.Attribute)
         receiver = self._received(call.func.value, models)
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        is_eval = method == "eval" or (bool(given) and isinstance(given[0], ast.Constant) and given[0].value is False)
         mine = {target for target, places in self._models.items() if receiver & places}
-        if not is_eval:
+        if method != "eval" and not is_given_false(call):
             return state - (mine or frozenset(self._models))
         certain = {target for target in mine if receiver <= self._models[target]}
         return state | certain
@@ -212,7 +207,7 @@ class Modes:
         if called & NO_GRAD:
             return True
         if called & SETS_GRADIENTS:
-            return turns_off(self._facts, call)
+            return is_given_false(call)
         return False if "torch.enable_grad" in called else None
 
 
@@ -250,7 +245,7 @@ class _Run:
         if isinstance(statement, ast.If):
             after = self._expressions(statement.test, states)
             return _joined([self._block(statement.body, after), self._block(statement.orelse, after)])
-        if isinstance(statement, ast.Try):
+        if isinstance(statement, TRIES):
             return self._try(statement, states)
         if inner := list(blocks(statement)):  # match
             return _joined([states, *(self._block(block, states) for block in inner)])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import arguments
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.starters import is_option
 
@@ -65,7 +66,7 @@ def _is_apex(name: str) -> bool:
 def _halves(facts: Facts, call: ast.Call, program: Program) -> bool:
     if not origins(facts.receiver(call), Role.MODEL) & program.model_origins:
         return False
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments(call)
     is_half = isinstance(call.func, ast.Attribute) and call.func.attr == "half"
     return is_half or any(facts.names(argument) & _HALF for argument in given)
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from migrate.programs.values.lengths import measured, reached
+from migrate.analysis.syntax import TRIES
+from migrate.programs.values.lengths import measured
 from migrate.programs.values.sources import Sources
 from migrate.programs.values.takes import asked, taken
 
@@ -87,12 +88,12 @@ def _iterated(facts: Facts, taking: ast.expr, loop: ast.For) -> ast.expr | None:
 def _is_caught(facts: Facts, call: ast.Call, loop: ast.For) -> bool:
     """Whether the loop goes on, or ends, by itself where there is no further batch."""
     above = takewhile(lambda node: node is not loop, facts.tree(call).up(call))
-    return any(isinstance(node, ast.Try) and node.handlers for node in above)
+    return any(isinstance(node, TRIES) and node.handlers for node in above)
 
 
 def _lengths(facts: Facts, number: ast.expr) -> Iterator[ast.Call]:
     """What a number was counted from: `len(data)`, `len(loader)`."""
-    for node in reached(facts, facts.once(Sources), [number]):
+    for node in facts.once(Sources).behind([number]):
         for inner in ast.walk(node) if isinstance(node, ast.expr) else ():
             if isinstance(inner, ast.Call) and "builtins.len" in facts.called(inner):
                 yield inner

@@ -127,7 +127,7 @@ class Phases:
             if isinstance(above, FUNCTIONS):
                 break
             if isinstance(above, ast.If) and below is not above.test:
-                flag = self._asked(loop, above.test, any(below is statement for statement in above.body))
+                flag = self._asked(loop, above.test, in_body=any(below is statement for statement in above.body))
                 here += [flag] if flag is not None else []
             below = above
         if isinstance(unit, Function) and id(unit) not in seen:
@@ -137,7 +137,7 @@ class Phases:
                     for way in self._ways(loop, call.node, call.caller, seen | {id(unit)}):
                         yield [*here, *way]
 
-    def _asked(self, loop: Loop, test: ast.expr, in_body: bool) -> Flag | None:
+    def _asked(self, loop: Loop, test: ast.expr, *, in_body: bool) -> Flag | None:
         """The flag of a test; None if the test asks for something that the loop itself makes."""
         meant = self.meant(test)
         subjects = list(_subjects(meant))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import UNSTEADY
 from migrate.analysis.roles import Role
+from migrate.analysis.syntax import line_of
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def unsteady(facts: Facts, program: Program) -> str:
     """A layer by which the models of a program are others in training mode; empty: there is none, as the code tells."""
-    for origin in sorted(program.model_origins, key=lambda node: getattr(node, "lineno", 0)):
+    for origin in sorted(program.model_origins, key=line_of):
         for value in facts.values(origin) if isinstance(origin, ast.expr) else ():
             if value.role is Role.MODEL and value.unit is None and not value.name.startswith("torch.nn."):
                 return f"layers of {value.name or 'a library'}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import amp
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import same, walk
+from migrate.analysis.syntax import arguments, same, walk
 from migrate.analysis.units import Function
 from migrate.programs.values.sources import passed
 
@@ -64,7 +64,7 @@ class Updates:
             units = self.functions(node)
             found = dict.fromkeys(self._own(node))
             found.update(dict.fromkeys(update for unit in units for update in self._of_unit.get(unit, ())))
-            handed = Handed(self._facts, node, units)
+            handed = _Optimizers(self._facts, node, units)
             self._reached[node] = tuple(handed.narrowed(update) for update in self._outermost(node, found))
         return self._reached[node]
 
@@ -191,7 +191,7 @@ class Updates:
     def _is_made_from_parameters(self, value: Value) -> bool:
         """Whether parameters of a model went into a call, directly or in lists and dictionaries of groups."""
         assert isinstance(value.origin, ast.Call)
-        given = [*value.origin.args, *(keyword.value for keyword in value.origin.keywords)]
+        given = arguments(value.origin)
         names = {name for argument in given for name in self._facts.names(argument)}
         if any(name.startswith("torch.optim.") for name in names):
             return True
@@ -223,7 +223,7 @@ class Updates:
                 yield Update(use.node, How.OPTIMIZER, frozenset(made))
 
 
-class Handed:
+class _Optimizers:
     """Which optimizers a piece of code hands to the functions that it enters.
 
     A function that steps what it is given may be called from several programs; each has its own optimizer.
@@ -295,7 +295,7 @@ def _written(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         return node.targets[0], [node.value]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _IN_PLACE:
-        return node.func.value, [*node.args, *(keyword.value for keyword in node.keywords)]
+        return node.func.value, arguments(node)
     return None, []
 
 

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.syntax import argument_at, is_main_guard
 from migrate.analysis.units import Function, Module
 from migrate.programs.reach.entry_files import entered_from
 from migrate.programs.reach.outsiders import is_inside_model
@@ -112,9 +112,7 @@ def _is_itself(facts: Facts, node: ast.AST, models: set[ast.AST]) -> bool:
 
 def _listed(optimizer: ast.AST) -> Iterator[ast.expr]:
     """What an optimizer is given the parameters of, as it is written: `net[1]` of `net[1].parameters()`."""
-    if isinstance(optimizer, ast.Call):
-        for given in (*optimizer.args[:1], *(k.value for k in optimizer.keywords if k.arg == "params")):
-            for node in ast.walk(given):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                    if node.func.attr in _PARAMETERS:
-                        yield node.func.value
+    given = argument_at(optimizer, 0, "params") if isinstance(optimizer, ast.Call) else None
+    for node in ast.walk(given) if given is not None else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PARAMETERS:
+            yield node.func.value

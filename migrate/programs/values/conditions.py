@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
+from migrate.analysis.syntax import is_none
 from migrate.analysis.units import Function
 from migrate.programs.values.sources import Sources
 
@@ -85,10 +86,7 @@ def asks_for_data(facts: Facts, test: ast.expr) -> bool:
     ):
         return True
     return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.comparators[0], ast.Constant)
-        and test.comparators[0].value is None
-        and bool(roles(facts.values(test.left)) & _DATA)
+        isinstance(test, ast.Compare) and is_none(test.comparators[0]) and bool(roles(facts.values(test.left)) & _DATA)
     )
 
 
@@ -131,6 +129,10 @@ def bindings_of(facts: Facts, name: ast.expr) -> list[Binding]:
 def same_name(node: ast.expr, text: str) -> bool:
     """Whether an expression is just that name."""
     return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == text
+
+
+#: What a comparison is with its sides exchanged; the others stay what they are.
+MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 
 
 def denied(node: ast.expr) -> ast.expr:

@@ -13,9 +13,10 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function
 from migrate.programs.reach.frequency import Frequency, Rate
-from migrate.programs.values.lengths import Moments, lengths, reached
+from migrate.programs.values.lengths import Moments, lengths
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Counts:
 
     def is_early(self, node: ast.expr) -> bool:
         """Whether an expression goes back to the length of a loader that is not prepared yet."""
-        made = reached(self.facts, self._sources, [node])
+        made = self._sources.behind([node])
         return any(
             self.moments.after(length) != {True} for each in made for length in lengths(self.facts, self.program, each)
         )
@@ -212,8 +213,9 @@ class Counts:
             return False
         if isinstance(statement.target, ast.Tuple):
             first = statement.target.elts[0]
-            is_number = isinstance(first, ast.Name) and Role.NUMBER in roles(self.facts.values(first))
-            return is_number and first.id == node.id and bool(self._loaders(statement))  # type: ignore[attr-defined]
+            if not isinstance(first, ast.Name) or first.id != node.id:
+                return False
+            return Role.NUMBER in roles(self.facts.values(first)) and bool(self._loaders(statement))
         return self._is_range(statement.iter) and self._is_trained_in(statement)
 
     def _is_regular(self, added: ast.expr, depth: int = 3) -> bool:
@@ -337,7 +339,7 @@ class Counts:
         if any(inner is node for inner in lengths(self.facts, self.program, node)):
             is_after = self.moments.after(node)
             return Measure(Count.STEPS, (node,)) if is_after == {True} else Measure(Count.BATCHES)
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        given = arguments(node)
         found = [self.of(argument) for argument in given]
         called = self.facts.called(node)
         if called & _KEEPING and len(found) == 1:
@@ -370,7 +372,7 @@ class Counts:
 
     def _made_with(self, node: ast.expr) -> Measure:
         """What a list is as long as, by the lengths that it was made with."""
-        made = reached(self.facts, self._sources, self._sources.given(node).expressions)
+        made = self._sources.behind(self._sources.given(node).expressions)
         found = {length: self.of(length) for each in made for length in lengths(self.facts, self.program, each)}
         if found and all(one.count is Count.STEPS for one in found.values()):
             return self._joined(*found.values())

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import own_nodes
+from migrate.analysis.syntax import own_nodes, targets_of
 from migrate.analysis.units import Function
 from migrate.programs.values.sources import Sources
 
@@ -113,7 +113,7 @@ class Fillings:
         for module in self._facts.modules:
             for node in self._facts.tree_of(module).nodes:
                 if isinstance(node, (ast.Assign, ast.AugAssign)):
-                    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    for target in targets_of(node):
                         if isinstance(target, ast.Subscript):
                             found.setdefault(_last(target.value), []).append((node, target.value))
         return found

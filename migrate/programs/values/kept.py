@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import is_stored, targets_of
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
@@ -25,16 +27,11 @@ def is_place(node: ast.expr) -> bool:
 def sets(statement: ast.Assign | ast.AnnAssign, name: str) -> bool:
     """Whether a statement gives a place its value, or makes the dictionary that it is an item of."""
     wholes = {name, name.partition("[")[0]}
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     return any(
-        isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) in wholes and _is_stored(node)
-        for target in targets
+        isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) in wholes and is_stored(node)
+        for target in targets_of(statement)
         for node in ast.walk(target)
     )
-
-
-def _is_stored(node: ast.Name | ast.Attribute | ast.Subscript) -> bool:
-    return isinstance(node.ctx, ast.Store)
 
 
 def is_read(parents: Mapping[ast.AST, ast.AST], node: ast.AST, name: str) -> bool:

@@ -9,15 +9,15 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
+from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.program import Program
     from migrate.programs.stages import Stages
-    from migrate.programs.values.sources import Sources
 
 
 _COPIES = frozenset({"builtins.list", "builtins.tuple"})
@@ -63,29 +63,8 @@ def is_after(facts: Facts, program: Program, node: ast.AST, end: int, seen: froz
     """For each way in which a node is reached, whether it is below a line of the home then."""
     unit = facts.unit(node)
     if unit is program.home:
-        return {getattr(node, "lineno", 0) > end}
+        return {line_of(node) > end}
     if not isinstance(unit, Function):
         return {False}
     calls = facts.callers(unit) if id(unit) not in seen else ()
     return {moment for call in calls for moment in is_after(facts, program, call.node, end, seen | {id(unit)})}
-
-
-def reached(facts: Facts, sources: Sources, given: Iterable[ast.expr]) -> list[ast.AST]:
-    """Expressions, those that their names were given, and the functions of the project that they name."""
-    found: list[ast.AST] = []
-    waiting: list[ast.AST] = list(given)
-    seen: set[ast.AST] = set()
-    while waiting:
-        node = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        found.append(node)
-        for inner in ast.walk(node):
-            if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and not isinstance(
-                getattr(inner, "ctx", None), ast.Store
-            ):
-                waiting += sources.given(inner).expressions
-            if isinstance(inner, (ast.Name, ast.Attribute)):
-                waiting += [v.unit.node for v in facts.values(inner) if isinstance(v.unit, Function)]
-    return found

@@ -14,6 +14,7 @@ from migrate.analysis.known import output
 from migrate.analysis.syntax import is_main_guard
 from migrate.programs.reach.callees import uses_reached
 from migrate.programs.reach.entry_files import entered_from
+from migrate.programs.values.outputs import Outputs
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -77,18 +78,9 @@ def is_made_up(facts: Facts, path: ast.expr) -> bool:
 def _shared_path(facts: Facts, call: ast.Call) -> ast.expr | None:
     """The path of a file or folder that every process uses: to read, to enter, or to make it if it is not there."""
     names = facts.called(call)
-    if names & output.READERS and call.args:
-        return call.args[0]
-    if names & output.OPENS and call.args and not _writes(call):
-        return call.args[0]
-    if names & output.FOLDERS and call.args:
-        return call.args[0]
-    return None
-
-
-def _writes(call: ast.Call) -> bool:
-    given = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
-    return any(isinstance(mode, ast.Constant) and set(str(mode.value)) & output.WRITE_MODES for mode in given)
+    is_read = bool(names & output.OPENS) and not facts.once(Outputs).opens(call)
+    is_shared = is_read or bool(names & (output.READERS | output.FOLDERS))
+    return call.args[0] if is_shared and call.args else None
 
 
 class _Names:

@@ -109,9 +109,9 @@ def _item_is_number(facts: Facts, node: ast.Subscript, depth: int) -> bool | Non
 
 
 def _call_is_number(facts: Facts, node: ast.Call, depth: int) -> bool | None:
-    is_method = isinstance(node.func, ast.Attribute)
+    method = node.func if isinstance(node.func, ast.Attribute) else None
     called = facts.called(node)
-    if called & _NUMBER_CALLS or (is_method and node.func.attr in _NUMBER_METHODS):  # type: ignore[attr-defined]
+    if called & _NUMBER_CALLS or (method is not None and method.attr in _NUMBER_METHODS):
         return True
     if called & _LIKE_ARGUMENTS and node.args:
         return _of_all(facts, node.args, depth)
@@ -123,11 +123,11 @@ def _call_is_number(facts: Facts, node: ast.Call, depth: int) -> bool | None:
         return parts.pop() if len(parts) == 1 else None
     found = roles(facts.values(node))
     is_torch = any(name.startswith("torch.") for name in called)
-    if is_method and not called and is_number(facts, node.func.value, depth) is True:  # type: ignore[attr-defined]
+    if method is not None and not called and is_number(facts, method.value, depth) is True:
         return True
-    if Role.UNKNOWN in found or (not is_torch and (called or not is_method)):  # another library answers
+    if Role.UNKNOWN in found or (not is_torch and (called or method is None)):  # another library answers
         return None
-    return False if found & (FROM_LOADER | ({Role.TENSOR} if is_method else set())) else None
+    return False if found & (FROM_LOADER if method is None else _TENSORS) else None
 
 
 def _name_is_number(facts: Facts, node: ast.Name, depth: int) -> bool | None:

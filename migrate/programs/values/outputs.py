@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.known.progress import BARS, RANGE_BARS
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.analysis.syntax import TRIES, argument_at, arguments
 from migrate.programs.marker import is_marked
 from migrate.programs.values.fronts import Fronts
 from migrate.programs.values.services import Services
@@ -49,12 +50,12 @@ class Outputs:
         if self.is_to_file(call) or self._is_on_writer(call.func):
             return True
         if not isinstance(call.func, ast.Attribute) or names:
-            return any(self.opens(argument) for argument in (*call.args, *(k.value for k in call.keywords)))
+            return any(self.opens(argument) for argument in arguments(call))
         return self._writes_by_method(call, call.func, receiver)
 
     def is_in_memory(self, call: ast.Call) -> bool:
         """`torch.save(state, buffer)` with `buffer = io.BytesIO()`: nothing leaves the process."""
-        given = (self._facts.values(a) for a in (*call.args, *(keyword.value for keyword in call.keywords)))
+        given = (self._facts.values(a) for a in arguments(call))
         return any(
             values and all(value.role is Role.UNKNOWN and value.name in output.BUFFERS for value in values)
             for values in given
@@ -96,10 +97,8 @@ class Outputs:
         return False
 
     def _may_be_there(self, call: ast.Call) -> bool:
-        """`os.makedirs(path, exist_ok=True)`: any number of processes may, and all may need the folder."""
-        return _is_tried(self._facts, call) or any(
-            k.arg == "exist_ok" and isinstance(k.value, ast.Constant) and bool(k.value.value) for k in call.keywords
-        )
+        """Whether a call makes a folder that may be there: any number of processes may, and all may need it."""
+        return _is_tried(self._facts, call) or is_repeatable(call)
 
     # --- files ------------------------------------------------------------------------------------------------------
 
@@ -119,12 +118,12 @@ class Outputs:
         """The mode with which a call opens a file for writing."""
         names = self._facts.called(call)
         if names & (output.OPENS | output.OPENS_PACKED):
-            given = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+            given = argument_at(call, 1, "mode")
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "open" and not names:
-            given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+            given = argument_at(call, 0, "mode")
         else:
             return None
-        text = next((str(m.value) for m in given if isinstance(m, ast.Constant)), "r")
+        text = str(given.value) if isinstance(given, ast.Constant) else "r"
         text = text[:1] if names & output.OPENS_PACKED else text  # "r:xz"
         return text if set(text) & output.WRITE_MODES else None
 
@@ -257,6 +256,11 @@ class Outputs:
         return counting | origins(values, *_ON_BARS)
 
 
+def is_repeatable(call: ast.Call) -> bool:
+    """`os.makedirs(path, exist_ok=True)`."""
+    return any(k.arg == "exist_ok" and isinstance(k.value, ast.Constant) and bool(k.value.value) for k in call.keywords)
+
+
 def names_in_targets(statement: ast.Assign) -> set[str]:
     """The names that stand in what an assignment sets: `figure`, also of `figure.title = x`."""
     return {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
@@ -269,7 +273,7 @@ def _is_tried(facts: Facts, node: ast.Call) -> bool:
     above = tree.parents.get(statement)
     return (
         bool(facts.called(node) & output.FOLDERS)
-        and isinstance(above, ast.Try)
+        and isinstance(above, TRIES)
         and above.body == [statement]
         and any(_catches(handler) for handler in above.handlers)
     )

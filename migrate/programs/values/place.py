@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import TABLES, distributed
 from migrate.analysis.known.table import Makes
 from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import argument_at
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
@@ -194,8 +195,8 @@ class Places:
         found: dict[tuple[int, str], Quantity] = {}
         for use in self._facts.calls_anywhere:
             if self._facts.called(use.node) & distributed.LAUNCHERS:
-                started = [*use.node.args[:1], *(k.value for k in use.node.keywords if k.arg == "fn")]
-                for value in (value for node in started for value in self._facts.values(node)):
+                started = argument_at(use.node, 0, "fn")
+                for value in self._facts.values(started) if started is not None else ():
                     if isinstance(value.unit, Function) and value.unit.positional:
                         found[id(value.unit), value.unit.positional[0].arg] = Quantity.LOCAL_RANK
         return found

@@ -33,7 +33,7 @@ def folded(facts: Facts, statement: ast.stmt, name: str, reading: Sequence[ast.N
     if is_loss or any(_is_scalar(facts, element) for element in given):
         return f"{name} is a number that the model computes itself"
     for node in reading:
-        if why := _is_used_whole(facts, node, several is not None):
+        if why := _is_used_whole(facts, node, is_one_of_several=several is not None):
             return f"{name} {why}"
     return None
 
@@ -186,7 +186,7 @@ def _is_scalar(facts: Facts, node: ast.expr) -> bool:
     return bool(_FOLDING.search(function.lower()))
 
 
-def _is_used_whole(facts: Facts, node: ast.Name, is_one_of_several: bool) -> str | None:
+def _is_used_whole(facts: Facts, node: ast.Name, *, is_one_of_several: bool) -> str | None:
     """`result.item()`, `float(result)`; of several results also `result.mean()`: it is no row."""
     parents = facts.tree(node).parents
     parent = parents[node]

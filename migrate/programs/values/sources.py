@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import is_stored, targets_of, walk
 from migrate.analysis.units import Class, Function, Module
 
 if TYPE_CHECKING:
@@ -163,6 +163,23 @@ class Sources:
             return
         yield from (node.value for node in self._facts.own(unit) if isinstance(node, ast.Return))
 
+    def behind(self, given: Iterable[ast.expr]) -> list[ast.AST]:
+        """Expressions, all that their names were given, and the functions of the project that they name."""
+        found: dict[ast.AST, None] = {}
+        waiting: list[ast.AST] = list(given)
+        while waiting:
+            node = waiting.pop()
+            if node in found:
+                continue
+            found[node] = None
+            for inner in ast.walk(node):
+                if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and not is_stored(inner):
+                    waiting += self.given(inner).expressions
+                if isinstance(inner, (ast.Name, ast.Attribute)):
+                    units = (value.unit for value in self._facts.values(inner))
+                    waiting += [unit.node for unit in units if isinstance(unit, Function)]
+        return list(found)
+
     def fields(self, node: ast.Attribute) -> list[ast.expr]:
         """The defaults of an option that a class describes."""
         made = [v.origin for v in self._facts.values(node.value) if v.role is Role.HOLDER]
@@ -250,6 +267,31 @@ def passed(call: Call, unit: Function, name: str) -> ast.expr | None:
     return call.args[position] if 0 <= position < len(call.args) else None
 
 
+def may_pass(call: Call, unit: Function, name: str) -> list[ast.expr]:
+    """What a parameter may get by one call: its argument; else what stands behind a star, and its default."""
+    argument, by_default = passed(call, unit, name), default(unit, name)
+    if argument is not None:
+        return [argument]
+    return hidden(call.node) + ([] if by_default is None else [by_default])
+
+
+def received(call: ast.Call, unit: Function) -> dict[str, ast.expr]:
+    """What the parameters of a function get by a call, as it is written; not the object of a method.
+
+    What stands behind a star may be for each parameter that is left.
+    """
+    known = unit.calls.get(call)
+    is_bound = known.bound if known is not None else unit.itself is not None
+    names = [parameter.arg for parameter in unit.positional][int(is_bound) :]
+    found: dict[str, ast.expr] = {}
+    for position, given in enumerate(call.args):
+        if isinstance(given, ast.Starred):
+            found.update(dict.fromkeys(names[position:], given))
+        elif position < len(names):
+            found[names[position]] = given
+    return found | {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+
+
 def hidden(call: ast.Call) -> list[ast.expr]:
     """The arguments of a call that do not say for which parameter they are: `*args`, `**kwargs`."""
     starred: list[ast.expr] = [argument for argument in call.args if isinstance(argument, ast.Starred)]
@@ -291,10 +333,8 @@ def _fields(facts: Facts, calls: Iterable[ast.Call], name: str) -> Iterator[ast.
     classes = [v.unit for call in calls for argument in call.args for v in facts.values(argument)]
     bodies = [part for cls in classes if isinstance(cls, Class) for each in cls.mro() for part in each.node.body]
     for part in bodies:
-        if isinstance(part, (ast.AnnAssign, ast.Assign)):
-            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-            if name in map(ast.unparse, targets):
-                yield part.value or ast.Constant(0)
+        if isinstance(part, (ast.AnnAssign, ast.Assign)) and name in map(ast.unparse, targets_of(part)):
+            yield part.value or ast.Constant(0)
 
 
 def given_by(statement: ast.Assign | ast.AnnAssign | ast.AugAssign, target: str) -> ast.expr | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import FOLDING_WITHOUT_DIM
-from migrate.analysis.syntax import blocks, children, own_expressions
+from migrate.analysis.syntax import COMPREHENSIONS, blocks, children, own_expressions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _NOTHING: frozenset[str] = frozenset()
 _JOINING = (ast.Call, ast.BinOp, ast.Compare, ast.Subscript)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def together(facts: Facts, later: Sequence[ast.stmt], names: Collection[str], one: Collection[str]) -> set[str]:
@@ -81,7 +80,7 @@ class _Met:
         """The lists of whose entries an expression holds something."""
         if isinstance(node, ast.Name):
             return self.held.get(node.id, _NOTHING)
-        if isinstance(node, _COMPREHENSIONS):
+        if isinstance(node, COMPREHENSIONS):
             for part in node.generators:
                 self._set(part.target, self._of(part.iter))
         found = _NOTHING.union(*map(self._of, children(node)))
