@@ -19,9 +19,9 @@ from migrate.analysis.syntax import FUNCTIONS, walk
 from migrate.programs.marker import is_marked
 from migrate.programs.processes.alike import Alike, rate_places
 from migrate.programs.processes.clocks import by_system, deciding, is_drawn, own_test
+from migrate.programs.processes.duties import Duty, duties_of
 from migrate.programs.processes.junctions import Junction, iterated, junctions
 from migrate.programs.processes.replicas import by_chance, chance, has_buffers
-from migrate.programs.processes.sides import Side, sides_of
 from migrate.programs.program import Refusal
 from migrate.programs.values.content import depends_on_batch, goes_by_content, goes_by_values
 from migrate.programs.values.numbers import is_number
@@ -101,9 +101,9 @@ def _decisions(facts: Facts, loops: Loops, program: Program) -> dict[Junction, A
         units = [unit.node for unit in loops.updates.functions(loop.node) if loops.trains(unit.node)]
         for junction in (each for root in (loop.node, *units) for each in _inside_of(facts, root)):
             if junction not in found and _is_own(facts, loop, junction):
-                sides = sides_of(facts, loops, alike, junction)
-                if any(sides) and not (_is_plain(sides) and _is_of_all(facts, loop, junction)):
-                    found[junction] = _agreement(facts, loop, junction, sides)
+                duties = duties_of(facts, loops, alike, junction)
+                if any(duties) and not (_is_plain(duties) and _is_of_all(facts, loop, junction)):
+                    found[junction] = _agreement(facts, loop, junction, duties)
     return found
 
 
@@ -155,15 +155,15 @@ def _clocked(facts: Facts, loops: Loops, program: Program) -> dict[ast.AST, _Cho
             agreed, asked = None, list(junctions(facts.tree(node), node))
             is_near = facts.unit(node) in (loop.unit, program.home) and _is_among_steps(facts, loops, node)
             if (is_near or facts.unit(node) in units) and len(asked) == 1:
-                agreed = _by_all(facts, loop, asked[0], own, sides_of(facts, loops, alike, asked[0]))
+                agreed = _by_all(facts, loop, asked[0], own, duties_of(facts, loops, alike, asked[0]))
             found[node] = _Chosen(agreed, own)
         for root in (loop.node, *loops.around(loop.node, loop.unit), *(unit.node for unit in units)):
             for junction in _inside_of(facts, root) if loop.loaders else ():
-                sides = sides_of(facts, loops, alike, junction) if junction.node not in found else []
-                if any(sides) and not _is_lone(facts, loop, junction):
+                duties = duties_of(facts, loops, alike, junction) if junction.node not in found else []
+                if any(duties) and not _is_lone(facts, loop, junction):
                     if (by := own_test(facts, program, junction.test)) is not None:
                         found[junction.node] = _Chosen(
-                            _by_all(facts, loop, junction, by, sides), by, is_beside=_is_plain(sides)
+                            _by_all(facts, loop, junction, by, duties), by, is_beside=_is_plain(duties)
                         )
     return found
 
@@ -178,13 +178,13 @@ class _Chosen:
 
 
 def _by_all(
-    facts: Facts, loop: LoopFact, junction: Junction, own: Own, sides: Sequence[Side | None]
+    facts: Facts, loop: LoopFact, junction: Junction, own: Own, duties: Sequence[Duty | None]
 ) -> Agreement | None:
     """How all agree on what one of them has measured or drawn: a draw is as good as another, so the first is taken."""
-    if not any(sides):
+    if not any(duties):
         return None
     if not is_drawn(facts, own):
-        return _agreement(facts, loop, junction, sides)
+        return _agreement(facts, loop, junction, duties)
     if not _is_common(facts, loop, junction):
         return None
     return Agreement(junction.test, for_one=True, is_tensor=False, of_main=True, is_truth=junction.is_truth)
@@ -208,21 +208,21 @@ def _is_among_steps(facts: Facts, loops: Loops, node: ast.AST) -> bool:
     return isinstance(node, ast.While) or any(loops.trains(around) for around in facts.tree(node).loops(node))
 
 
-def _agreement(facts: Facts, loop: LoopFact, junction: Junction, sides: Sequence[Side | None]) -> Agreement | None:
+def _agreement(facts: Facts, loop: LoopFact, junction: Junction, duties: Sequence[Duty | None]) -> Agreement | None:
     if not junction.is_truth or not _is_common(facts, loop, junction):
         return None
-    if _is_plain(sides) and (means := _means(facts, loop, junction.test)):
+    if _is_plain(duties) and (means := _means(facts, loop, junction.test)):
         return Agreement(junction.test, for_one=True, is_tensor=False, means=means)
-    first = next((side for side in Side if side in sides), None)
-    if sides[0] is sides[1] and first is not Side.ALIKE:
+    first = next((duty for duty in Duty if duty in duties), None)
+    if duties[0] is duties[1] and first is not Duty.ALIKE:
         return None
-    for_one = sides[1] is first if first is Side.TRAINS else sides[0] is first
+    for_one = duties[1] is first if first is Duty.TRAINS else duties[0] is first
     return Agreement(junction.test, for_one, _is_tensor(facts, junction.test))
 
 
-def _is_plain(sides: Iterable[Side | None]) -> bool:
+def _is_plain(duties: Iterable[Duty | None]) -> bool:
     """Whether the step itself is taken either way."""
-    return set(sides) <= {Side.ALIKE, None}
+    return set(duties) <= {Duty.ALIKE, None}
 
 
 def _is_of_all(facts: Facts, loop: LoopFact, junction: Junction) -> bool:

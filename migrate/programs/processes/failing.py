@@ -11,10 +11,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
-from migrate.analysis.syntax import FUNCTIONS, gives_up, jumps, walk
+from migrate.analysis.syntax import FUNCTIONS, TRIES, gives_up, jumps, walk
 from migrate.analysis.units import Function
+from migrate.programs.processes.duties import leaves
 from migrate.programs.processes.parting import is_shared_trouble
-from migrate.programs.processes.sides import leaves
 from migrate.programs.program import Refusal
 from migrate.programs.values.accumulators import statements_after
 
@@ -32,7 +32,7 @@ def failing(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     for loop in program.training if program.training_loaders else ():
         step = loops.taking(loop.node)
         units = (unit.node for unit in loops.updates.functions(step) if loops.trains(unit.node))
-        for attempt in (node for root in (step, *units) for node in walk(root) if isinstance(node, ast.Try)):
+        for attempt in (node for root in (step, *units) for node in walk(root) if isinstance(node, TRIES)):
             for handler in attempt.handlers:
                 if handler not in told and _leaves_step(facts, loops, attempt, handler):
                     told.add(handler)
@@ -109,7 +109,7 @@ def _attempts(facts: Facts, node: ast.AST, seen: frozenset[int]) -> Iterator[ast
     for above in facts.tree(node).up(node):
         if isinstance(above, FUNCTIONS):
             break
-        if isinstance(above, ast.Try) and below in above.body:
+        if isinstance(above, TRIES) and below in above.body:
             yield above
         below = above
     unit = facts.unit(node)

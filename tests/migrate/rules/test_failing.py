@@ -1,5 +1,6 @@
 """Where something fails over a loader: one process may fail alone, and the others wait for it."""
 
+import sys
 import textwrap
 
 import pytest
@@ -36,6 +37,12 @@ TAKEN = {
         "if torch.isnan(loss):\n        raise RuntimeError\n    loss.backward()", "RuntimeError", "continue"
     ),
 }
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="needs except*")
+def test_a_group_of_exceptions(refused):
+    group = HANDLED.replace("except", "except*").format("loss.backward()", "RuntimeError", "pass")
+    refused("MIG122", "except* RuntimeError", backward=group)
 
 
 @pytest.mark.parametrize("name", TAKEN)

@@ -6,7 +6,7 @@ import ast
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, LOOPS
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, TRIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,28 +16,26 @@ if TYPE_CHECKING:
     from migrate.programs.processes.alike import Alike
     from migrate.programs.processes.junctions import Junction
 
-_LEAVING = (ast.Break, ast.Continue, ast.Return)
 
-
-class Side(Enum):
-    """What a branch does that no process may do alone, or leave out alone; where it does several, the first."""
+class Duty(Enum):
+    """What a side of a test does that no process may do alone, or leave out alone; where it does several, the first."""
 
     TRAINS = "takes the step"
     LEAVES = "leaves the step"
     ALIKE = "changes what is trained, or comes to where the others are waited for"
 
 
-def sides_of(facts: Facts, loops: Loops, alike: Alike, junction: Junction) -> list[Side | None]:
-    """What follows by the answer to a test."""
-    return [_side(facts, loops, alike, side) for side in junction.sides]
+def duties_of(facts: Facts, loops: Loops, alike: Alike, junction: Junction) -> list[Duty | None]:
+    """The duty on each side of a test; None: each process may do what is there by itself."""
+    return [_duty(facts, loops, alike, side) for side in junction.sides]
 
 
-def _side(facts: Facts, loops: Loops, alike: Alike, parts: Sequence[ast.AST]) -> Side | None:
+def _duty(facts: Facts, loops: Loops, alike: Alike, parts: Sequence[ast.AST]) -> Duty | None:
     if any(loops.trains(part) or loops.updates.reached(part) for part in parts):
-        return Side.TRAINS
+        return Duty.TRAINS
     if any(leaves(facts, loops, inner) for part in parts for inner in _inside(part)):
-        return Side.LEAVES
-    return Side.ALIKE if alike.is_done(parts) else None
+        return Duty.LEAVES
+    return Duty.ALIKE if alike.is_done(parts) else None
 
 
 def _inside(part: ast.AST) -> Iterator[ast.AST]:
@@ -57,9 +55,9 @@ def leaves(facts: Facts, loops: Loops, node: ast.AST) -> bool:
     """Whether a statement leaves what all processes do together, and not only a loop in between."""
     if isinstance(node, (ast.Raise, ast.Assert)):
         return _is_caught(facts, loops, node)
-    if isinstance(node, ast.Return) or not isinstance(node, _LEAVING):
-        return isinstance(node, ast.Return)
-    left = next(facts.tree(node).loops(node), None)
+    if isinstance(node, ast.Return):
+        return True
+    left = next(facts.tree(node).loops(node), None) if isinstance(node, (ast.Break, ast.Continue)) else None
     return left is not None and loops.trains(left)
 
 
@@ -69,7 +67,7 @@ def _is_caught(facts: Facts, loops: Loops, node: ast.Raise | ast.Assert) -> bool
     for above in facts.tree(node).up(node):
         if isinstance(above, FUNCTIONS) or (isinstance(above, LOOPS) and loops.trains(above)):
             return False
-        if isinstance(above, ast.Try) and above.handlers and below in above.body:
+        if isinstance(above, TRIES) and above.handlers and below in above.body:
             return True
         below = above
     return False
