@@ -22,7 +22,6 @@ from migrate.programs.shares.balances import balances
 from migrate.programs.shares.ground import Ground
 from migrate.programs.shares.joins import Join, joins
 from migrate.programs.shares.left_over import averages, decisions
-from migrate.programs.shares.meters import Meters
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.training.in_step import in_step
 from migrate.programs.training.updates import How, Updates
@@ -73,7 +72,6 @@ class Loops:
         self._joined: dict[Loop, tuple[Join, ...]] = {}
         self._averaged: dict[Loop, Averages] = {}
         self._decides: dict[Loop, Ground | None] = {}  # where it was looked for, if something was found
-        self._meters = Meters(facts)
 
     @cached_property
     def backwards(self) -> tuple[Use, ...]:
@@ -316,7 +314,7 @@ class Loops:
     def joined(self, loop: LoopFact) -> tuple[Join, ...]:
         """The meters that are joined after a training loop."""
         if loop.node not in self._joined:
-            self._joined[loop.node] = tuple(joins(self._facts, self._meters, loop))
+            self._joined[loop.node] = tuple(joins(self._facts, loop))
         return self._joined[loop.node]
 
     def averaged(self, loop: LoopFact) -> Averages:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import reads, same, walk
 from migrate.analysis.units import Function
 from migrate.programs.shares.feeding import GROWING, classes, fed, receiver
+from migrate.programs.shares.meters import meter_of
 from migrate.programs.values.asides import done
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
-    from migrate.programs.shares.meters import Meter, Meters
+    from migrate.programs.shares.meters import Meter
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +36,12 @@ class Join:
     shown_inside: bool  # it is also read while the loop runs
 
 
-def joins(facts: Facts, meters: Meters, loop: LoopFact) -> Iterator[Join]:
+def joins(facts: Facts, loop: LoopFact) -> Iterator[Join]:
     """The meters that can be joined after a training loop and are read there."""
     for target, calls in fed(facts, loop, loop.node).items():
         if not all(_is(receiver(facts, call), target) for call in calls):
             continue
-        found = {meters.classes.get(cls) for call in calls for cls in classes(facts, call)}
+        found = {meter_of(cls) for call in calls for cls in classes(facts, call)}
         meter = found.pop() if len(found) == 1 else None
         anchor = _set_up_before(facts, loop, target, meter) if meter is not None else None
         if meter is None or anchor is None:
@@ -50,10 +51,8 @@ def joins(facts: Facts, meters: Meters, loop: LoopFact) -> Iterator[Join]:
         reading = [n for n in _reading(facts, loop, target) if not _feeds(facts, n, meter)]
         inside = [n for n in reading if _is_within(facts, n, anchor)]
         is_read_early = any(not _is_within(facts, n, loop.node) for n in inside)
-        if any(
-            isinstance(n, ast.Name) and not _is(n, target) for n in inside
-        ):  # who goes over all items may reset them
-            continue
+        if any(isinstance(n, ast.Name) and not _is(n, target) for n in inside):
+            continue  # who goes over all items may reset them
         if sums and derived is not None and _is_read_after(facts, reading, anchor, target) and not is_read_early:
             if not any(_resets(facts, n, meter) for n in inside):
                 is_asked = any(call not in done(facts.tree(call).statement(call)) for call in calls)
@@ -161,8 +160,9 @@ def _called(facts: Facts, node: ast.expr) -> str:
     above = parents[node]
     if isinstance(above, ast.Call) and above.func is node:
         return "__call__"
-    is_call = isinstance(above, ast.Attribute) and isinstance(parents[above], ast.Call) and parents[above].func is above  # type: ignore[attr-defined]
-    return above.attr if is_call and isinstance(above, ast.Attribute) else ""
+    call = parents[above]
+    is_method = isinstance(above, ast.Attribute) and isinstance(call, ast.Call) and call.func is above
+    return above.attr if is_method and isinstance(above, ast.Attribute) else ""
 
 
 def _is_within(facts: Facts, node: ast.AST, around: ast.AST) -> bool:

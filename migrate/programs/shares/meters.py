@@ -1,4 +1,4 @@
-"""Classes of the project that add numbers up, such as an AverageMeter, and where their objects are fed, reset and read.
+"""Classes of the project that add numbers up, such as an AverageMeter.
 
 A class is a meter if each of its methods does one of three things: it grows attributes by what it is given (feeds),
 sets them to constants (resets), or only reads them. One method of another kind, and the class is something else.
@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role
 from migrate.analysis.syntax import reads
-from migrate.analysis.units import Class, Function
+from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Class
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,73 +26,6 @@ class Meter:
     derived: frozenset[str]  # computed from the sums, or the last value itself
     feeds: frozenset[str]
     resets: frozenset[str]
-    reads: frozenset[str]
-    is_mean: bool  # one sum is divided by another
-
-
-@dataclass(frozen=True, slots=True)
-class MeterUse:
-    """One object of a meter: where it was made, and the calls and attributes that feed, reset and read it."""
-
-    meter: Meter
-    origin: ast.AST
-    fed: tuple[ast.Call, ...]
-    reset: tuple[ast.Call, ...]
-    read: tuple[ast.Attribute, ...]
-
-
-class Meters:
-    """The meters of a program."""
-
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-
-    @cached_property
-    def classes(self) -> dict[Class, Meter]:
-        """Each class that is a meter."""
-        owners = {unit.owner for unit in self._facts.functions if unit.owner is not None}
-        found = (meter_of(cls) for cls in sorted(owners, key=lambda c: (c.module.path, c.node.lineno)))
-        return {meter.cls: meter for meter in found if meter is not None}
-
-    @cached_property
-    def uses(self) -> tuple[MeterUse, ...]:
-        """Every object of a meter, in the order in which they are met."""
-        collected: dict[ast.AST, tuple[Meter, dict[str, list[ast.Attribute]]]] = {}
-        for module in self._facts.modules if self.classes else ():
-            for node in self._facts.tree(module.tree).nodes:
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                    for meter, origin in self._objects(node.value):
-                        if not self._is_inside(node, meter):
-                            collected.setdefault(origin, (meter, {}))[1].setdefault(node.attr, []).append(node)
-        return tuple(self._use(meter, origin, found) for origin, (meter, found) in collected.items())
-
-    def _objects(self, node: ast.expr) -> Iterator[tuple[Meter, ast.AST]]:
-        for value in self._facts.values(node):
-            if value.role is Role.INSTANCE and isinstance(value.unit, Class) and value.origin is not None:
-                if value.unit in self.classes:
-                    yield self.classes[value.unit], value.origin
-
-    def _is_inside(self, node: ast.AST, meter: Meter) -> bool:
-        return any(above is meter.cls.node for above in self._facts.tree(node).up(node))
-
-    def _use(self, meter: Meter, origin: ast.AST, found: dict[str, list[ast.Attribute]]) -> MeterUse:
-        read = meter.sums | meter.derived | meter.reads
-        return MeterUse(
-            meter,
-            origin,
-            tuple(call for name in sorted(meter.feeds) for call in self._calls(found.get(name, ()))),
-            tuple(call for name in sorted(meter.resets) for call in self._calls(found.get(name, ()))),
-            tuple(node for name in found if name in read for node in found[name]),
-        )
-
-    def _calls(self, nodes: list[ast.Attribute] | tuple[()]) -> Iterator[ast.Call]:
-        for node in nodes:
-            parent = self._facts.tree(node).parents[node]
-            if isinstance(parent, ast.Call) and parent.func is node:
-                yield parent
-
-
-# --- a class by itself ----------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -124,16 +53,7 @@ def meter_of(cls: Class) -> Meter | None:
     if not sums or any(methods[name].given.keys() & sums or methods[name].grown for name in rest):
         return None
     derived = {a for n, m in methods.items() if n in feeds for a in m.given} - sums
-    nodes = [node for unit in units.values() for node in ast.walk(unit.node)]
-    return Meter(
-        cls,
-        frozenset(sums),
-        frozenset(derived),
-        frozenset(feeds),
-        frozenset(resets - {"__init__"}),
-        frozenset(rest),
-        any(_divides(node, sums) for node in nodes),
-    )
+    return Meter(cls, frozenset(sums), frozenset(derived), frozenset(feeds), frozenset(resets - {"__init__"}))
 
 
 def _method(unit: Function) -> _Method:
@@ -181,12 +101,3 @@ def _is_constant(method: _Method, sums: set[str]) -> bool:
     """Whether a method gives the sums nothing that it was given."""
     values = [value for name in method.given.keys() & sums for value in method.given[name]]
     return all(not reads(value) & method.parameters for value in values)
-
-
-def _divides(node: ast.AST, sums: set[str]) -> bool:
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
-        return False
-    sides = [
-        {n.attr for n in ast.walk(side) if isinstance(n, ast.Attribute)} & sums for side in (node.left, node.right)
-    ]
-    return all(sides)
