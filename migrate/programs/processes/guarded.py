@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import accelerators
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import FUNCTIONS, LOOPS, jumps
+from migrate.analysis.syntax import jumps
 from migrate.programs.processes.branches import OPPOSITE, Branches, Side
 from migrate.programs.processes.together import Joint, Together
 from migrate.programs.values.sources import Sources
@@ -125,7 +125,9 @@ class _Check:
         yield from self._sides(node, node.body, node.orelse)
         for body, other, holds in ((node.body, node.orelse, True), (node.orelse, node.body, False)):
             side = self._side(node.test, holds=holds)
-            for jump in jumps(body) if side is not None else ():
+            if side is None:
+                continue
+            for jump in jumps(body):
                 if not any(isinstance(last, type(jump)) for last in other[-1:]):
                     yield from self._left(jump, node, side, tree)
 
@@ -137,17 +139,19 @@ class _Check:
             yield from (*holds, *fails)
 
     def _alone(self, nodes: Iterable[ast.AST], side: Side | None, guard: ast.AST) -> Iterator[Guarded]:
-        for joint in self._together.inside(nodes) if side is not None else ():
-            assert side is not None
+        if side is None:
+            return
+        for joint in self._together.inside(nodes):
             yield Guarded(joint, f"{_LONE[side]} comes here (line {getattr(guard, 'lineno', 0)})", side, guard)
 
-    def _left(self, jump: ast.stmt, branch: ast.If, side: Side | None, tree: Tree) -> Iterator[Guarded]:
+    def _left(self, jump: ast.stmt, branch: ast.If, side: Side, tree: Tree) -> Iterator[Guarded]:
         """What comes after a jump that only some take."""
-        assert side is not None
         word = type(jump).__name__.lower()
-        for joint in self._together.inside(_missed(jump, branch, tree)):
-            yield Guarded(joint, f"{_LONE[side]} leaves by the `{word}` in line {jump.lineno}")
-            return
+        own = set(ast.walk(branch))  # who comes to what is in there is asked of its sides
+        for joint in self._together.inside(tree.missed(branch, jump)):
+            if joint.node not in own:
+                yield Guarded(joint, f"{_LONE[side]} leaves by the `{word}` in line {jump.lineno}")
+                return
 
     def _in_turns(self, node: ast.With) -> Iterator[Guarded]:
         """`with accelerator.main_process_first():` lets the others in when the main process is through."""
@@ -168,24 +172,6 @@ class _Check:
             if Role.ACCELERATOR in roles(self._facts.values(decorator.value)):
                 return _ON_ONE[decorator.attr]
         return None
-
-
-def _missed(jump: ast.stmt, branch: ast.If, tree: Tree) -> list[ast.stmt]:
-    """The statements that whoever takes the jump does not come to any more, and others do."""
-    found: list[ast.stmt] = []
-    inner: ast.stmt = branch
-    while True:
-        block = tree.block(inner)
-        found += block[block.index(inner) + 1 :]
-        above = next(node for node in tree.up(inner) if isinstance(node, (ast.stmt, ast.Module)))
-        if isinstance(above, (ast.Module, *FUNCTIONS, ast.ClassDef)):
-            return found
-        if isinstance(above, LOOPS) and inner in above.body:
-            if not isinstance(jump, ast.Continue):
-                found += above.body[: above.body.index(inner)]  # the next rounds
-            if not isinstance(jump, ast.Return):
-                return found
-        inner = above
 
 
 __all__ = ["Guarded", "guarded"]

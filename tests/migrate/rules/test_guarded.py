@@ -68,6 +68,13 @@ FOUND = {
         "for i in range(3):\n    both(loss)\n    if accelerator.is_main_process and i == 1:\n        break",
         "leaves by the `break`",
     ),
+    "a break, and what is before it in a block of the round": (
+        (
+            "for i in range(3):\n    with torch.no_grad():\n        both(loss)\n"
+            "        if accelerator.is_main_process and i == 1:\n            break"
+        ),
+        "leaves by the `break`",
+    ),
     "a return": (
         "def end():\n    if not accelerator.is_main_process:\n        return\n    both(loss)\nend()",
         "leaves by the `return`",
