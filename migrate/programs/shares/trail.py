@@ -13,13 +13,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks, own_expressions, walk, writes
+from migrate.analysis.syntax import (
+    FUNCTIONS,
+    LOOPS,
+    TRIES,
+    arguments,
+    blocks,
+    own_expressions,
+    targets_of,
+    walk,
+    writes,
+)
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.processes.alike import sets_rate
 from migrate.programs.processes.junctions import junctions
 from migrate.programs.shares.ground import DEEPEST, Decision, is_property, root_of
 from migrate.programs.values.accumulators import statements_after
 from migrate.programs.values.kept import FILLING, filled, place_of, set_in, written
+from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -167,16 +178,16 @@ class Trail:
 
     def _inside(self, statement: ast.stmt) -> Iterator[Decision]:
         """Through the blocks of a statement; of those of which one runs, what any of them leaves counts afterwards."""
-        if not isinstance(statement, (ast.If, ast.Try, ast.Match)):
+        if not isinstance(statement, (ast.If, ast.Match, *TRIES)):
             for block in blocks(statement):
                 yield from self._block(block)
             return
         entry, left = set(self.own), set[str]()
         for block in blocks(statement):
-            self.own = entry | left if isinstance(statement, ast.Try) else set(entry)
+            self.own = entry | left if isinstance(statement, TRIES) else set(entry)
             yield from self._block(block)
             left |= self.own
-        is_one = isinstance(statement, ast.Try) or (isinstance(statement, ast.If) and bool(statement.orelse))
+        is_one = isinstance(statement, TRIES) or (isinstance(statement, ast.If) and bool(statement.orelse))
         self.own = left if is_one else left | entry
 
     def _in_expressions(self, statement: ast.stmt) -> Iterator[Decision]:
@@ -207,7 +218,7 @@ class Trail:
                 yield Decision(statement, "the learning rate", name)
 
     def _hand_on(self, statement: ast.Assign | ast.AnnAssign, value: ast.expr) -> None:
-        for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+        for target in targets_of(statement):
             if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
                 pairs = list(zip(target.elts, value.elts, strict=True))
             else:
@@ -268,7 +279,7 @@ class Trail:
         """What the calls in a statement make of what they are given."""
         for part in own_expressions(statement):
             for call in [node for node in walk(part) if isinstance(node, ast.Call)]:
-                given = [*call.args, *(keyword.value for keyword in call.keywords)]
+                given = arguments(call)
                 name = next(filter(None, map(self.name, given)), None)
                 if name is None:
                     continue
@@ -293,7 +304,8 @@ class Trail:
         if self.depth > DEEPEST:
             return
         passed = _passed(call, target)
-        own = {name for name, given in passed.items() if name != _first(target) and self.name(given)}
+        itself = target.itself.arg if target.itself is not None else None
+        own = {name for name, given in passed.items() if name != itself and self.name(given)}
         key = (target.node, frozenset(own))
         if not own:
             return
@@ -377,19 +389,12 @@ def _asked(statement: ast.stmt) -> ast.expr | None:
     return statement.subject if isinstance(statement, ast.Match) else None
 
 
-def _first(unit: Function) -> str:
-    return unit.positional[0].arg if unit.owner is not None and unit.positional else ""
-
-
 def _passed(call: ast.Call, target: Function) -> dict[str, ast.expr]:
     """What the parameters of a function get; the object itself where it is a method's."""
-    names = [parameter.arg for parameter in target.positional]
-    given: dict[str, ast.expr] = {}
-    if target.owner is not None and names:
-        own = names.pop(0)
+    own: dict[str, ast.expr] = {}
+    if (itself := target.itself) is not None:
         if target.name == "__call__":
-            given[own] = call.func
+            own[itself.arg] = call.func
         elif isinstance(call.func, ast.Attribute):
-            given[own] = call.func.value
-    given |= dict(zip(names, call.args, strict=False))
-    return given | {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+            own[itself.arg] = call.func.value
+    return own | received(call, target)

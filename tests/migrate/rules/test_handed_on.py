@@ -94,6 +94,14 @@ DECIDED = {
         "for epoch in range(9):\n    set_rate(min(0.1, train()))",
         'group["lr"] = rate',
     ),
+    "a rate that a static method sets": (
+        OF_ALL,
+        (
+            "class Rates:\n    @staticmethod\n    def put(rate):\n        for group in optimizer.param_groups:\n"
+            "            group['lr'] = rate\nfor epoch in range(9):\n    Rates.put(min(0.1, train()))"
+        ),
+        "group['lr'] = rate",
+    ),
     "a rate that a test changes": (
         OF_ALL,
         "rate = 0.1\nfor epoch in range(9):\n    if train() > 1:\n        rate = rate / 2\n    set_rate(rate)",
