@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import arguments
 from migrate.programs.device.lambdas import is_location
 from migrate.programs.output.guards import has_accelerator
 from migrate.programs.output.rereads import rereads
+from migrate.programs.values.sources import received
 from migrate.rules.layout import WIDTH, place
 from migrate.rules.placing import wrappers
 from migrate.rules.rule import rule
@@ -78,10 +80,9 @@ def _is_kept(conversion: Conversion, load: ast.Call) -> bool:
     facts = conversion.facts
     for use in conversion.uses:
         for unit in facts.targets(use.node):
-            bound = int(unit.owner is not None)
-            for given, parameter in zip(use.node.args, unit.positional[bound:], strict=False):
+            for name, given in received(use.node, unit).items():
                 if any(v.role is Role.CHECKPOINT and v.origin is load for v in facts.values(given)):
-                    if any(_keeps(node, parameter.arg) for node in facts.own(unit)):
+                    if any(_keeps(node, name) for node in facts.own(unit)):
                         return True
     return False
 
@@ -99,7 +100,7 @@ def _keeps(node: ast.AST, name: str) -> bool:
 def _onto_the_device(conversion: Conversion, draft: Draft) -> None:
     """`lambda storage, loc: storage.cuda(gpu)` names the device that is the accelerator's now."""
     for use in conversion.uses:
-        for given in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
+        for given in arguments(use.node):
             if not isinstance(given, ast.Lambda) or not is_location(conversion.facts, given):
                 continue
             goes = given.body.func if isinstance(given.body, ast.Call) else None

@@ -394,6 +394,12 @@ def test_what_an_object_of_the_project_keeps_lies_where_it_was(changed, name):
     )
 
 
+def test_what_an_object_is_given_by_name(changed):
+    keeps, location = KEPT["as it is"]
+    resumed = RESUMED.replace('(state["mean"])', '(state=state["mean"])')
+    changed(setup=AVERAGE.format(keeps=keeps), made=(resumed.format(""), resumed.format(location)))
+
+
 WRITTEN_AND_READ = """
 import json
 import torch
