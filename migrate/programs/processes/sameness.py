@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import callers, output
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import FROM_LOADER, PLACE, Role, origins, roles
-from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS
+from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, arguments
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.chance.seeds import forward_draws
 from migrate.programs.marker import asks_accelerator, is_of_all
@@ -23,7 +23,7 @@ from migrate.programs.processes.parting import parting
 from migrate.programs.training.modes import Mode, Modes
 from migrate.programs.training.unsteady import unsteady
 from migrate.programs.values.fillings import Fillings, shares
-from migrate.programs.values.sources import Sources, called_by_name, hidden, parts_given, passed
+from migrate.programs.values.sources import Sources, called_by_name, hidden, may_pass, parts_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +96,7 @@ class Sameness:
             return self.even(node.func.value)
         if self.trusting:
             return self._trusts(node, names)
-        given = all(self.same(part) for part in (*node.args, *(k.value for k in node.keywords)))
+        given = all(map(self.same, arguments(node)))
         if names:
             return given and all(name.startswith(known.PURE) and not known.draws(name) for name in names)
         if targets := self._facts.targets(node):
@@ -124,7 +124,7 @@ class Sameness:
 
     def _trusts(self, node: ast.Call, names: frozenset[str]) -> bool:
         """Whether no clock and nothing of the system comes into a call."""
-        given: list[ast.expr] = [*node.args, *(keyword.value for keyword in node.keywords)]
+        given = arguments(node)
         if any(map(is_recorder, names)):
             given = given[:1]  # where a film is written changes nothing in the game
         elif names and names <= output.READERS | output.OPENS:
@@ -207,7 +207,7 @@ class Sameness:
         return isinstance(node, parts) and any(isinstance(inner, ast.Compare) for inner in ast.walk(node))
 
     def _is_even_call(self, node: ast.Call) -> bool:
-        names, given = called_by_name(self._facts, node), [*node.args, *(k.value for k in node.keywords)]
+        names, given = called_by_name(self._facts, node), arguments(node)
         if names & known.PASSING or "itertools.count" in names:
             return all(self.even(part) for part in node.args[:1])
         if "builtins.zip" in names:
@@ -250,7 +250,7 @@ class Sameness:
         for filling in self._fillings.of(node):
             if isinstance(node, ast.Name) and self._is_later(filling, node):
                 continue
-            given = [*filling.args, *(k.value for k in filling.keywords)] if isinstance(filling, ast.Call) else []
+            given = arguments(filling) if isinstance(filling, ast.Call) else []
             if isinstance(filling, (ast.Assign, ast.AugAssign)):
                 if value and not (self.same(filling.value) and self.alike(filling, deep=True)):
                     return False
@@ -314,11 +314,11 @@ class Sameness:
     def _parameter(self, unit: Function, name: str, *, value: bool) -> bool:
         if name == "self" and unit.owner is not None:
             return True
-        found = [(passed(call, unit, name), call.handed) for call in self._facts.callers(unit)]
-        if any(handed is not None and handed.by not in callers.COMMAND_LINES for _, handed in found):
+        calls = self._facts.callers(unit)
+        if any(call.handed is not None and call.handed.by not in callers.COMMAND_LINES for call in calls):
             return self.trusting
         ask = self.same if value else self.even
-        return all(argument is None or ask(argument) for argument, _ in found)
+        return all(ask(given) for call in calls for given in may_pass(call, unit, name))
 
     def _attribute(self, node: ast.Attribute, *, value: bool) -> bool:
         facts = self._facts

@@ -220,6 +220,19 @@ REFUSED = {
         "",
         "decided here by n < 9",
     ),
+    "steps by default": (
+        "def run(steps=random.randint(5, 9)):\n    for step in range(steps):\n        x = rows\n        STEP\n\nrun()",
+        "",
+        "how often this loop runs is decided by range(steps)",
+    ),
+    "steps behind a star": (
+        (
+            "def run(steps, lr=0.1):\n    for step in range(steps):\n        x = rows\n        STEP\n\n"
+            "run(*[random.randint(5, 9)])"
+        ),
+        "",
+        "how often this loop runs is decided by range(steps)",
+    ),
     "what was played, backwards": (
         (
             "played = []\nwhile random.random() < 0.9:\n    played.append(1.0)\n"
