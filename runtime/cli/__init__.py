@@ -60,7 +60,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        from runtime.launch.spec import NO_TORCH
+        from runtime.launch.refusals import NO_TORCH
 
         sys.stderr.write(f"runtime: {NO_TORCH}\n")
         sys.exit(2)

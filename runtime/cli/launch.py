@@ -105,7 +105,7 @@ def _explain(asked: Request) -> int:
 
 def _run(asked: Request, script: str | None, *, dry_run_only: bool) -> int:
     from runtime.launch import explain, share, start
-    from runtime.launch.spec import check
+    from runtime.launch.refusals import check
 
     if script is None:
         raise LaunchError(_NO_SCRIPT)

@@ -12,7 +12,8 @@ What was asked for:
 The launch:
 
     start       the steps of a launch, in order
-    spec        what was asked for, checked
+    spec        what was asked for
+    refusals    what of it cannot be started, and which settings exclude each other
     machine     what this machine has
     share       how many processes run here, and with how many threads
     env         the variables the processes see; the only writer of an environment

@@ -11,7 +11,7 @@ from typing import Any
 from runtime.config import flag
 from runtime.errors import ConfigurationError
 from runtime.kinds import ONE_EACH
-from runtime.launch.spec import LaunchError, Machines, parse_gpu_ids, parse_rdzv_conf
+from runtime.launch.spec import LaunchError, Machines
 
 Reader = Callable[[Any], Any]
 
@@ -74,15 +74,23 @@ def machines(value: Any) -> Machines:
 
 def gpu_ids(value: Any) -> tuple[str, ...] | None:
     """The devices to use; YAML may have made a number or a list of them."""
-    items = value if isinstance(value, (list, tuple)) else [value]
-    return parse_gpu_ids(",".join(str(item) for item in items))
+    words = ",".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value)
+    if words.strip() == "all":
+        return None
+    ids = tuple(word.strip() for word in words.split(","))
+    if not all(ids) or len(set(ids)) != len(ids):
+        raise LaunchError("that is not a list of different GPUs; write it as --gpu_ids 0,1 or --gpu_ids all")
+    return ids
 
 
 def rdzv_conf(value: Any) -> dict[str, str]:
-    """Settings by name."""
+    """Settings by name, also written as `join_timeout=300,last_call_timeout=10`."""
     if isinstance(value, dict):
         return {str(name): str(setting) for name, setting in value.items()}
-    return parse_rdzv_conf(str(value))
+    items = [item.partition("=") for item in str(value).split(",") if item.strip()]
+    if not all(name.strip() and setting.strip() for name, _, setting in items):
+        raise LaunchError("write it as --rdzv_conf join_timeout=300,last_call_timeout=10")
+    return {name.strip(): setting.strip() for name, _, setting in items}
 
 
 def choice(*known: str) -> Reader:

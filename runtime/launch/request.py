@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,12 @@ from runtime.launch.configfile import ConfigFile
 from runtime.launch.env import outside
 from runtime.launch.option import Topic
 from runtime.launch.options import OPTIONS
-from runtime.launch.settings import Settings, resolve
+from runtime.launch.settings import Settings, resolve, without_contradictions
 from runtime.launch.spec import Console, LaunchError, LaunchSpec, Machines, Meeting
 from runtime.launch.surroundings import Surroundings, surroundings
 
 _ONLY_FOR_SEVERAL = {"MASTER_PORT", "PET_MASTER_PORT"}  # exported for a job; one machine finds a free port
+_INHERITED = {"gpu_ids": "gpu_ids", "num_cpu_threads_per_process": "threads_per_process"}  # setting → field of a launch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +55,11 @@ def request(
     around = surroundings(environ)
     environ = outside(environ)
     file = _file(config_file, environ)
-    settings = resolve(given, environ, file, around)
+    launch = partial(_spec, script, words, around)
+    settings = without_contradictions(resolve(given, environ, file, around), launch)
     _refuse_parts_without_whole(settings)
-    return Request(spec=_spec(script, words, settings, around), settings=settings, file=file, around=around)
+    spec = _without_inherited(launch(settings), settings)
+    return Request(spec=spec, settings=settings, file=file, around=around)
 
 
 def blamed(message: str, settings: Settings) -> str:
@@ -76,7 +81,7 @@ def _file(named: str | None, environ: Mapping[str, str]) -> ConfigFile | None:
     return None if path is None else configfile.load(path)
 
 
-def _spec(script: str, words: Sequence[str], settings: Settings, around: Surroundings) -> LaunchSpec:
+def _spec(script: str, words: Sequence[str], around: Surroundings, settings: Settings) -> LaunchSpec:
     machines = settings["num_machines"] or Machines()
     precision, backend = settings["mixed_precision"], settings["rdzv_backend"]
     return LaunchSpec(
@@ -94,8 +99,8 @@ def _spec(script: str, words: Sequence[str], settings: Settings, around: Surroun
         main_process_port=_port(settings, machines),
         cpu=settings["cpu"],
         mixed_precision=precision and MixedPrecision(precision),
-        gpu_ids=_unless_inherited(settings, "gpu_ids"),
-        threads_per_process=_unless_inherited(settings, "num_cpu_threads_per_process"),
+        gpu_ids=settings["gpu_ids"],
+        threads_per_process=settings["num_cpu_threads_per_process"],
         affinity=settings["enable_cpu_affinity"],
         max_restarts=settings["max_restarts"],
         monitor_interval=settings["monitor_interval"],
@@ -107,9 +112,12 @@ def _spec(script: str, words: Sequence[str], settings: Settings, around: Surroun
     )
 
 
-def _unless_inherited(settings: Settings, name: str) -> Any:
-    """What the environment says reaches the processes by itself."""
-    return None if settings.where(name).origin.source is Source.ENVIRONMENT else settings[name]
+def _without_inherited(spec: LaunchSpec, settings: Settings) -> LaunchSpec:
+    """The launch without what the environment says of it, which reaches the processes by itself."""
+    inherited: dict[str, Any] = {
+        field: None for name, field in _INHERITED.items() if settings.where(name).origin.source is Source.ENVIRONMENT
+    }
+    return dataclasses.replace(spec, **inherited)
 
 
 def _port(settings: Settings, machines: Machines) -> int | None:

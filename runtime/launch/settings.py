@@ -14,7 +14,8 @@ from runtime.config import Provenance, Source
 from runtime.launch.configfile import ConfigFile
 from runtime.launch.option import Option
 from runtime.launch.options import BY_NAME, OPTIONS
-from runtime.launch.spec import LaunchError, Machines
+from runtime.launch.refusals import REFUSALS, Refusal
+from runtime.launch.spec import LaunchError, LaunchSpec
 from runtime.launch.surroundings import Surroundings
 
 _STRENGTH = (Source.DEFAULT, Source.DETECTED, Source.FILE, Source.ENVIRONMENT, Source.ARGUMENT)
@@ -63,7 +64,7 @@ def resolve(
     file: ConfigFile | None,
     around: Surroundings,
 ) -> Settings:
-    """All settings.
+    """All settings, each by itself.
 
     Args:
         arguments: by the name of the option; None counts as not given.
@@ -71,8 +72,7 @@ def resolve(
     Raises:
         LaunchError: a value that is not understood; the message says where it came from.
     """
-    found = {option.name: _resolved(option, arguments, environ, file, around) for option in OPTIONS}
-    return _without_contradictions(Settings(found))
+    return Settings({option.name: _resolved(option, arguments, environ, file, around) for option in OPTIONS})
 
 
 def _resolved(
@@ -119,56 +119,32 @@ def _read(option: Option, raw: Any, origin: Provenance) -> Any:
         raise LaunchError(f"{option.name}: {raw}: {error}; it came from {origin}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Contradiction:
-    """Two settings that cannot both hold."""
+def without_contradictions(settings: Settings, launch: Callable[[Settings], LaunchSpec]) -> Settings:
+    """The settings where, of two that exclude each other, the one from the weaker place has given way.
 
-    one: str
-    other: str
-    is_so: Callable[[Settings], bool]
-    one_stays: bool = False
-    """Whether only the other can give way: how many machines there are is no detail."""
+    Two from the same place both stay, and are refused later (`refusals.check`), where the message can name both.
 
-
-def _elastic(settings: Settings) -> bool:
-    machines = settings["num_machines"]
-    return isinstance(machines, Machines) and machines.is_elastic
-
-
-def _numbers_differ(settings: Settings) -> bool:
-    machines = settings["num_machines"] or Machines()
-    return bool(settings["processes_per_machine"] * machines.least != settings["num_processes"])
-
-
-def _rank_is_too_high(settings: Settings) -> bool:
-    return not 0 <= settings["machine_rank"] < settings["num_machines"].most
-
-
-def _static_and_elastic(settings: Settings) -> bool:
-    return _elastic(settings) and settings["rdzv_backend"] == "static"
-
-
-_CONTRADICTIONS = (
-    _Contradiction("cpu", "gpu_ids", lambda s: s["cpu"]),
-    _Contradiction("cpu", "mixed_precision", lambda s: s["cpu"] and s["mixed_precision"] == "fp16"),
-    _Contradiction("num_processes", "processes_per_machine", _numbers_differ),
-    _Contradiction("num_machines", "num_processes", _elastic, one_stays=True),
-    _Contradiction("num_machines", "machine_rank", _rank_is_too_high, one_stays=True),
-    _Contradiction("num_machines", "rdzv_backend", _static_and_elastic, one_stays=True),
-    _Contradiction("max_restarts", "rdzv_backend", lambda s: s["max_restarts"] > 0 and s["rdzv_backend"] == "static"),
-    _Contradiction("module", "no_python", lambda s: s["module"] and s["no_python"]),
-)
-
-
-def _without_contradictions(settings: Settings) -> Settings:
-    for pair in _CONTRADICTIONS:
-        one, other = settings.where(pair.one), settings.where(pair.other)
-        if not (one.is_given and other.is_given) or not pair.is_so(settings):
-            continue
-        strengths = [_STRENGTH.index(setting.origin.source) for setting in (one, other)]
-        if strengths[0] == strengths[1] or (pair.one_stays and strengths[0] < strengths[1]):
-            continue  # refused later (`spec.check`), where the message can name both
-        loser, winner = (pair.one, other) if strengths[0] < strengths[1] else (pair.other, one)
-        given_way = Provenance(Source.DEFAULT, f"{settings.where(loser).origin} gives way to {winner.origin}")
-        settings = settings.with_settings(**{loser: Setting(BY_NAME[loser].default, given_way)})
+    Args:
+        launch: what is launched with some settings.
+    """
+    for refusal in REFUSALS:
+        pair = _weaker_and_stronger(refusal, settings)
+        if pair is not None and refusal.is_wrong(launch(settings)):
+            weaker, stronger = pair
+            reason = f"{settings.where(weaker).origin} gives way to {settings.where(stronger).origin}"
+            without = Setting(BY_NAME[weaker].default, Provenance(Source.DEFAULT, reason))
+            settings = settings.with_settings(**{weaker: without})
     return settings
+
+
+def _weaker_and_stronger(refusal: Refusal, settings: Settings) -> tuple[str, str] | None:
+    """The names of two settings that exclude each other, the one that may give way first; None where none may."""
+    if refusal.between is None or not all(settings.where(name).is_given for name in refusal.between):
+        return None
+    first, second = refusal.between
+    strength = {name: _STRENGTH.index(settings.where(name).origin.source) for name in refusal.between}
+    if strength[first] > strength[second]:
+        return second, first
+    if strength[first] < strength[second] and not refusal.first_stays:
+        return first, second
+    return None

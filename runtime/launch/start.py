@@ -7,8 +7,9 @@ import sys
 
 from runtime.launch import forked, single
 from runtime.launch.env import child_environment, environment
+from runtime.launch.refusals import check
 from runtime.launch.share import divide
-from runtime.launch.spec import LaunchSpec, check
+from runtime.launch.spec import LaunchSpec
 
 
 def launch(spec: LaunchSpec) -> int:

@@ -9,9 +9,10 @@ import pytest
 from runtime.config import MixedPrecision
 from runtime.launch.configfile import ConfigFile, load
 from runtime.launch.options import BY_NAME, OPTIONS
+from runtime.launch.refusals import check
 from runtime.launch.request import blamed, request
 from runtime.launch.settings import resolve
-from runtime.launch.spec import Console, LaunchError, Machines, Meeting, check
+from runtime.launch.spec import Console, LaunchError, Machines, Meeting
 from runtime.launch.surroundings import Surroundings
 
 NOTHING = Surroundings()

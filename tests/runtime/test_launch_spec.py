@@ -14,20 +14,13 @@ import pytest
 from runtime import hardware
 from runtime.config import MixedPrecision
 from runtime.kinds import CPU, CUDA, TPU, XPU
-from runtime.launch import machine
+from runtime.launch import machine, readers
 from runtime.launch.env import child_environment, environment
 from runtime.launch.failure import Exit, Note, cause, describe, describe_stop, read_note
+from runtime.launch.refusals import check
 from runtime.launch.share import Share, divide
 from runtime.launch.single import command
-from runtime.launch.spec import (
-    Console,
-    LaunchError,
-    LaunchSpec,
-    Machines,
-    Meeting,
-    check,
-    parse_gpu_ids,
-)
+from runtime.launch.spec import Console, LaunchError, LaunchSpec, Machines, Meeting
 
 
 @pytest.fixture
@@ -128,14 +121,13 @@ def test_a_module_that_hides_the_package_is_refused(script, tmp_path, name):
 @pytest.mark.parametrize("text", ["", "0,", "0,,1", "1,1"])
 def test_gpu_ids_are_refused(text):
     with pytest.raises(LaunchError, match="not a list of different GPUs"):
-        parse_gpu_ids(text)
+        readers.gpu_ids(text)
 
 
 def test_gpu_ids():
-    assert parse_gpu_ids("0, 2") == ("0", "2")
-    assert parse_gpu_ids("GPU-8a2b") == ("GPU-8a2b",)
-    assert parse_gpu_ids("all") is None
-    assert parse_gpu_ids(None) is None
+    assert readers.gpu_ids("0, 2") == ("0", "2")
+    assert readers.gpu_ids("GPU-8a2b") == ("GPU-8a2b",)
+    assert readers.gpu_ids("all") is None
 
 
 def test_processes_default_to_one_per_gpu(script, two_gpus):

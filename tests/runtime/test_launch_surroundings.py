@@ -6,9 +6,10 @@ import pytest
 
 from runtime.launch import machine
 from runtime.launch.env import child_environment
+from runtime.launch.refusals import check
 from runtime.launch.request import request
 from runtime.launch.share import divide
-from runtime.launch.spec import LaunchError, Machines, check
+from runtime.launch.spec import LaunchError, Machines
 from runtime.launch.surroundings import hosts, surroundings
 
 STEP = {
