@@ -2,7 +2,7 @@
 
 What was asked for:
 
-    option      what a setting is; options and model_options are the table of all of them, readers read their values
+    option      what a setting is; options is the table of all of them, readers read their values
     surroundings, configfile, accelerate_keys    what SLURM, MPI and torchrun say, and what stands in a file
     settings    arguments > environment > file > what is found
     request     from settings to a spec

@@ -51,7 +51,7 @@ class Option:
     """Why the setting, though known, changes nothing here."""
 
 
-def option(name: str, topic: Topic, text: str, read: Reader, /, **rest: Any) -> Option:
+def option(topic: Topic, name: str, text: str, read: Reader, /, **rest: Any) -> Option:
     """A setting whose flag and key are its name, unless `rest` says otherwise."""
     rest.setdefault("flags", (f"--{name}",))
     rest.setdefault("key", name)
