@@ -6,7 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Optional
 
 import typer
 
@@ -82,16 +82,26 @@ def launch_command(
     exit status is that of the script; of several processes, that of the one that failed first. 2 means that nothing was
     started.
     """
-    from runtime.launch.request import blamed, request  # late: not to print help
+    from runtime.launch.request import request  # late: not to print help
+
+    def run(asked: Request) -> int:
+        return _explain(asked) if explain_only else _run(asked, script, dry_run_only=dry_run_only)
+
+    carry_out("launch", lambda: request(script or "", arguments or (), given, os.environ, config_file=config_file), run)
+
+
+def carry_out(command: str, ask: Callable[[], Request], run: Callable[[Request], int]) -> NoReturn:
+    """Do what is asked for, and end with its exit status; what cannot be done is told in one line."""
+    from runtime.launch.request import blamed
 
     try:
-        asked = request(script or "", arguments or (), given, os.environ, config_file=config_file)
+        asked = ask()
     except LaunchError as error:
-        refuse("launch", error)
+        refuse(command, error)
     try:
-        status = _explain(asked) if explain_only else _run(asked, script, dry_run_only=dry_run_only)
+        status = run(asked)
     except LaunchError as error:
-        refuse("launch", blamed(str(error), asked.settings))
+        refuse(command, blamed(str(error), asked.settings))
     raise typer.Exit(status)
 
 
@@ -122,9 +132,8 @@ def _parameter(option: Option) -> inspect.Parameter:
     """The option as typer wants it. Values are words, which the readers of the table read: there is one way to read."""
     otherwise = f"  [default: {option.otherwise or option.default}]" if option.otherwise or _has_default(option) else ""
     flags = list(option.flags)
-    if option.is_switch:
-        if option.topic is not Topic.SCRIPT:
-            flags[0] = f"{flags[0]}/--no_{flags[0].removeprefix('--')}"
+    if option.is_switch and option.topic is not Topic.SCRIPT:
+        flags[0] = f"{flags[0]}/--no_{flags[0].removeprefix('--')}"
     text = f"{option.help}{otherwise}"
     info = typer.Option(*flags, metavar=option.metavar, help=text, show_default=False, hidden=not option.is_shown)
     kind = Optional[bool] if option.is_switch else Optional[str]  # noqa: UP045

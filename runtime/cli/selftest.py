@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import os
 from typing import Any
 
-import typer
-
 from runtime.cli.launch import CONTEXT as LAUNCH_CONTEXT
-from runtime.cli.launch import ConfigPath, launch_command
-from runtime.cli.refusal import refuse
-from runtime.launch.spec import LaunchError
+from runtime.cli.launch import ConfigPath, carry_out, launch_command
 
 _CHECKS = "runtime.launch.selftest"
 _OTHERS = {"script", "arguments", "explain_only", "dry_run_only", "module", "no_python"}  # there is no script
@@ -32,20 +27,15 @@ def test_command(config_file: ConfigPath = None, **given: Any) -> None:  # noqa:
     It takes less than a minute, writes nothing but a temporary folder, and has the options of `runtime launch`. The
     exit status is 0 if no check failed, 1 if one did, and 2 if nothing was started.
     """
-    from runtime.launch.request import blamed, request  # late: not to print help
+    from runtime.launch.request import request  # late: not to print help
+    from runtime.launch.start import launch
 
-    try:
-        asked = request(_CHECKS, (), given, os.environ, config_file=config_file)
-    except LaunchError as error:
-        refuse("test", error)
-    spec = dataclasses.replace(asked.spec, as_module=True, no_python=False)
-    from runtime.launch import start
-
-    try:
-        status = start.launch(spec)
-    except LaunchError as error:
-        refuse("test", blamed(str(error), asked.settings))
-    raise typer.Exit(status)
+    as_module = {**given, "module": True}
+    carry_out(
+        "test",
+        lambda: request(_CHECKS, (), as_module, os.environ, config_file=config_file),
+        lambda asked: launch(asked.spec),
+    )
 
 
 test_command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
