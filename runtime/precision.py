@@ -21,6 +21,7 @@ from runtime.handlers import AutocastKwargs, GradScalerKwargs
 from runtime.tree import map_leaves
 
 _PATCHED = "_forward_in_low_precision"  # marks the forward that a precision has put on a model
+_BEFORE = "_forward_of_the_script"  # keeps the one that a script has put on it before
 
 
 class Precision:
@@ -65,7 +66,9 @@ class Bf16(Precision):
         if is_patched(model):
             return
         inner, device, dtype, options = model.forward, self._device.type, self.dtype, self._autocast
-        function = getattr(inner, "__func__", None)
+        function = inner.__func__ if isinstance(inner, MethodType) and inner.__self__ is model else None
+        if "forward" in model.__dict__:
+            model.__dict__[_BEFORE] = inner
 
         def forward(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
             with torch.autocast(device, dtype, options.enabled, options.cache_enabled):
@@ -205,6 +208,8 @@ def is_patched(model: nn.Module) -> bool:
 
 
 def restore(model: nn.Module) -> None:
-    """Give the model its own forward back."""
+    """Give the model the forward back that it had before: its class's, or what a script has put in its place."""
     if is_patched(model):
         del model.__dict__["forward"]
+        if _BEFORE in model.__dict__:
+            model.__dict__["forward"] = model.__dict__.pop(_BEFORE)

@@ -6,6 +6,7 @@ import copy
 import pickle
 from collections import namedtuple
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 import pytest
@@ -104,6 +105,32 @@ def test_a_prepared_model_can_be_pickled_and_restored():
     assert restored is model
     restored(torch.randn(2, 4))
     assert restored.seen.dtype is torch.float32
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_a_forward_that_the_script_has_put_on_the_model_is_run_and_comes_back(is_copied):
+    def doubled(self, x):
+        return 2 * Net.forward(self, x)
+
+    accelerator = Accelerator(cpu=True, mixed_precision="bf16")
+    plain = Net()
+    plain.forward = MethodType(doubled, plain)
+    model = accelerator.prepare(copy.deepcopy(plain))
+    x = torch.randn(2, 4)
+    assert torch.allclose(model(x), plain(x), atol=0.1)
+    other = copy.deepcopy(model) if is_copied else model
+    other.layer.weight.mul_(3)
+    plain.layer.weight.mul_(3)
+    assert torch.equal(accelerator.unwrap_model(other, keep_fp32_wrapper=False)(x), plain(x))
+
+
+def test_a_forward_that_is_the_method_of_another_object_stays_so():
+    model, other = nn.Identity(), Net()
+    model.forward = other.forward
+    prepared = Accelerator(cpu=True, mixed_precision="bf16").prepare(model)
+    prepared(torch.randn(2, 4))
+    assert other.seen.dtype is torch.bfloat16
 
 
 def test_outputs_of_any_container_come_back_in_float32():
