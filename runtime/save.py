@@ -30,8 +30,12 @@ def save(item: Any, target: str | os.PathLike[str] | IO[bytes], safe: bool = Fal
         SaveError: the folder is missing, or safetensors is asked for what it cannot hold.
     """
     item = portable(item)
-    if hasattr(target, "write"):
-        torch.save(item, target)
+    if not isinstance(target, (str, os.PathLike)):
+        if safe:
+            _check_safetensors(item)
+            write_safetensors(target, item)
+        else:
+            torch.save(item, target)
         return
     path = Path(os.path.realpath(os.fspath(target)))  # through a symbolic link, as open() would
     if not path.parent.is_dir():
@@ -56,12 +60,16 @@ def _replace_all(items: dict[Path, Any], write: Callable[[Any, Path], None]) -> 
         to_disk(folder)
 
 
-def _as_safetensors(item: Any, path: Path) -> None:
+def _check_safetensors(item: Any) -> None:
     if not isinstance(item, dict) or not fits_safetensors(item):
         raise SaveError(
             "safe_serialization=True writes dictionaries of dense tensors, and this holds something else. "
             "Pass safe_serialization=False."
         )
+
+
+def _as_safetensors(item: Any, path: Path) -> None:
+    _check_safetensors(item)
     with Sink(path) as sink:
         write_safetensors(sink, item)
 

@@ -15,7 +15,7 @@ import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 from torch import Tensor
@@ -53,7 +53,7 @@ def without_aliases(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dic
     return {name: state[name] for name in state if name not in aliases}, aliases
 
 
-def write_safetensors(sink: Sink, state: Mapping[str, Tensor]) -> None:
+def write_safetensors(sink: Sink | IO[bytes], state: Mapping[str, Tensor]) -> None:
     """Write a dictionary of tensors; what is stored once is written once."""
     distinct, aliases = without_aliases(state)
     ordered = sorted(distinct.items(), key=lambda item: -item[1].element_size())  # so that every one is aligned
@@ -70,7 +70,7 @@ def write_safetensors(sink: Sink, state: Mapping[str, Tensor]) -> None:
         _write_tensor(sink, tensor)
 
 
-def _write_tensor(sink: Sink, tensor: Tensor) -> None:
+def _write_tensor(sink: Sink | IO[bytes], tensor: Tensor) -> None:
     here = tensor.detach().to("cpu").contiguous()
     size = here.numel() * here.element_size()
     if size:

@@ -14,7 +14,7 @@ from ranks import run_ranks
 from torch import nn
 
 from runtime import Accelerator
-from runtime.checkpoints.formats import without_aliases
+from runtime.checkpoints.formats import mapped, read_safetensors, without_aliases
 from runtime.errors import SaveError
 from runtime.save import in_bytes, save
 
@@ -30,6 +30,15 @@ def test_save_writes_what_torch_load_reads(tmp_path):
     assert torch.load(tmp_path / "y.pt") == [1]
     assert torch.load(io.BytesIO(buffer.getvalue())) == [2]
     assert sorted(os.listdir(tmp_path)) == ["x.pt", "y.pt"]
+
+
+def test_an_open_file_is_written_in_the_format_that_is_asked_for(tmp_path):
+    buffer = io.BytesIO()
+    Accelerator(cpu=True).save({"a": torch.ones(2)}, buffer, safe_serialization=True)
+    (tmp_path / "x.safetensors").write_bytes(buffer.getvalue())
+    assert read_safetensors(tmp_path / "x.safetensors", mapped(tmp_path / "x.safetensors"))["a"].tolist() == [1, 1]
+    with pytest.raises(SaveError, match="safe_serialization=False"):
+        Accelerator(cpu=True).save([1], io.BytesIO(), safe_serialization=True)
 
 
 def test_a_state_dictionary_keeps_the_versions_of_its_layers(tmp_path):
