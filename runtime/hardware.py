@@ -1,6 +1,6 @@
-"""What shows itself on this machine, without PyTorch: a reason to ask it, or not to.
+"""What shows itself on this machine, without PyTorch: devices, a reason to ask PyTorch for them or not, and addresses.
 
-Nothing is opened, started or asked over a network: a look into /dev and /sys, in less than a millisecond.
+Devices are looked for in /dev and /sys, in less than a millisecond: nothing is opened, started or asked over a network.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import os
 import platform
+import socket
 from pathlib import Path
 
 # Where a driver that torch could use shows itself on Linux: NVIDIA, Jetson, AMD, WSL, Intel.
@@ -35,6 +36,17 @@ def tpu_chips(pci: Path = _PCI, dev: Path = _DEV) -> int:
         return sum(_is_usable(Path(device.path), dev) for device in os.scandir(pci))
     except OSError:  # no PCI, or not Linux
         return 0
+
+
+def address_towards(host: str) -> str | None:
+    """The address of this machine that `host` sees; None if it is not known (yet). Nothing is sent."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(address)  # of a datagram socket: only chooses the way
+            return str(probe.getsockname()[0])
+    except OSError:
+        return None
 
 
 def _is_usable(device: Path, dev: Path) -> bool:

@@ -40,17 +40,6 @@ def _devices() -> tuple[Kind, int]:
     return one_each()
 
 
-def address_towards(host: str) -> str | None:
-    """The address of this machine that `host` sees; None if it is not known (yet). Nothing is sent."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.connect(address)  # of a datagram socket: only chooses the way
-            return str(probe.getsockname()[0])
-    except OSError:
-        return None
-
-
 def interface_of(address: str) -> str | None:
     """The name of the network interface with this IPv4 address, as GLOO_SOCKET_IFNAME takes it; None elsewhere."""
     if platform.system() != "Linux":

@@ -14,7 +14,7 @@ from typing import Any
 from torch.distributed.elastic.rendezvous import RendezvousHandler, RendezvousParameters
 from torch.distributed.elastic.rendezvous.registry import get_rendezvous_handler
 
-from runtime.launch import machine
+from runtime.hardware import address_towards
 from runtime.launch.share import DEFAULT_PORT
 from runtime.launch.spec import LaunchSpec, Meeting
 
@@ -80,7 +80,7 @@ def _c10d(spec: LaunchSpec) -> dict[str, Any]:
         "endpoint": _endpoint(spec),
         "run_id": _RUN_ID,
         # By default the host's name, which other machines often cannot look up, or look up as a loopback address.
-        "local_addr": machine.address_towards(spec.main_process_ip or ""),
+        "local_addr": address_towards(spec.main_process_ip or ""),
         "join_timeout": _TIMEOUT_S,
         "read_timeout": _TIMEOUT_S,
     }

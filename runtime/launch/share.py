@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from runtime import hardware
 from runtime.config import OFF
 from runtime.kinds import CPU, MASKS, Kind
 from runtime.launch import machine
@@ -121,7 +122,7 @@ def _interface(spec: LaunchSpec) -> str | None:
     are_several = spec.machines.are_several or (spec.place is not None and spec.place.size > spec.place.local_size)
     if not are_several or not spec.main_process_ip:
         return None
-    address = machine.address_towards(spec.main_process_ip)
+    address = hardware.address_towards(spec.main_process_ip)
     return address and machine.interface_of(address)
 
 

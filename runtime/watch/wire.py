@@ -6,6 +6,7 @@ Not the store of the process group: it goes with the process that holds it, and 
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
 import os
 import secrets
@@ -14,10 +15,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runtime.hardware import address_towards
 from runtime.watch.reports import Report, Silence
 
 TIMEOUT_S = 2.0
 LONGEST = 65536  # bytes of a line
+_LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +30,16 @@ class Address:
     host: str
     port: int
     word: str
+    machine: str
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether only processes on another machine can go there: what listens there on this one is somebody else."""
+        return ipaddress.ip_address(self.host).is_loopback and self.machine != socket.gethostname()
 
     def packed(self) -> str:
         """For the store."""
-        return json.dumps([self.host, self.port, self.word])
+        return json.dumps([self.host, self.port, self.word, self.machine])
 
     @classmethod
     def unpacked(cls, text: bytes) -> Address:
@@ -40,16 +49,10 @@ class Address:
 
 def listen(environ: Mapping[str, str]) -> tuple[socket.socket, Address]:
     """A socket on the way to the main process, which the others can reach as well."""
-    master = environ.get("MASTER_ADDR") or "127.0.0.1"
-    host = "127.0.0.1"
-    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((master, 9))  # sends nothing, but chooses the interface
-        host = probe.getsockname()[0]
-    server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    server.bind((host, 0))
-    server.listen(64)
+    host = address_towards(environ.get("MASTER_ADDR") or _LOOPBACK) or _LOOPBACK
+    server = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=64)
     os.register_at_fork(after_in_child=server.close)  # workers of loaders must not keep it open
-    return server, Address(host, server.getsockname()[1], secrets.token_hex(16))
+    return server, Address(host, server.getsockname()[1], secrets.token_hex(16), socket.gethostname())
 
 
 def serve(connection: socket.socket, word: str, answer: Callable[[dict[str, Any]], Report]) -> None:
@@ -57,12 +60,14 @@ def serve(connection: socket.socket, word: str, answer: Callable[[dict[str, Any]
     with contextlib.suppress(OSError, ValueError), connection:
         connection.settimeout(TIMEOUT_S)
         message = json.loads(_line(connection))
-        if message.pop("word", None) == word:
+        if isinstance(message, dict) and message.pop("word", None) == word:  # else a stranger's
             connection.sendall(answer(message).packed())
 
 
 def ask(address: Address, **message: Any) -> Report | Silence:
     """What the process at `address` says of itself; `message` is told to it."""
+    if address.is_out_of_reach:
+        return Silence.SILENT
     try:
         with socket.create_connection((address.host, address.port), timeout=TIMEOUT_S) as connection:
             connection.sendall(json.dumps({"word": address.word, **message}).encode() + b"\n")

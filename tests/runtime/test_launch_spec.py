@@ -302,7 +302,7 @@ def test_settings_that_were_not_given_are_not_set():
 
 
 def test_several_machines_talk_over_the_interface_between_them(script, monkeypatch):
-    monkeypatch.setattr(machine, "address_towards", {"10.0.0.1": "10.0.0.7"}.get)
+    monkeypatch.setattr(hardware, "address_towards", {"10.0.0.1": "10.0.0.7"}.get)
     monkeypatch.setattr(machine, "interface_of", {"10.0.0.7": "eth1"}.get)
     several = LaunchSpec(target=script, cpu=True, num_processes=2, **SEVERAL)
     share = divide(several, {})
@@ -313,10 +313,10 @@ def test_several_machines_talk_over_the_interface_between_them(script, monkeypat
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for its interfaces")
 def test_addresses_and_interfaces():
-    assert machine.address_towards("127.0.0.1") == "127.0.0.1"
+    assert hardware.address_towards("127.0.0.1") == "127.0.0.1"
     assert machine.interface_of("127.0.0.1") == "lo"
     assert machine.interface_of("203.0.113.7") is None, "reserved for documentation: no machine has it"
-    assert machine.address_towards("no such host") is None
+    assert hardware.address_towards("no such host") is None
 
 
 def test_what_may_start_again_opens_a_fresh_store_each_time(script):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import socket
 import sys
 import threading
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -21,6 +23,7 @@ from runtime.watch import reports
 from runtime.watch import watch as watching
 from runtime.watch.places import Doing, place_of
 from runtime.watch.reports import Report, Silence, is_deadlock, told
+from runtime.watch.wire import ask, listen, serve
 from runtime.world import World
 
 
@@ -265,6 +268,24 @@ def test_only_what_is_certain_is_a_deadlock(other, expected):
 
 def test_a_report_survives_its_way():
     assert Report.unpacked(CALL.packed()) == CALL
+
+
+@pytest.mark.parametrize("line", [b"[]\n", b"1\n", b'"word"\n', b'{"word": "another"}\n', b"GET / HTTP/1.1\r\n"])
+def test_a_stranger_gets_no_answer_and_does_no_harm(line):
+    here, there = socket.socketpair()
+    with there:
+        there.sendall(line)
+        serve(here, "word", lambda message: CALL)
+        assert there.recv(1) == b""
+
+
+def test_a_loopback_address_of_another_machine_says_nothing_of_its_process():
+    """Where MASTER_ADDR does not tell the way to the other machines, each process listens on its own loopback."""
+    server, own = listen({})
+    server.close()
+    assert own.host == "127.0.0.1"
+    assert ask(own) is Silence.GONE
+    assert ask(replace(own, machine="elsewhere")) is Silence.SILENT
 
 
 def test_the_place_is_the_script_and_not_the_library():
