@@ -1,6 +1,7 @@
-"""`split_between_processes`: each process's part of a list, tuple, string, tensor, dictionary of these, or data set.
+"""Parts of a whole, one for each process: contiguous, in order, the first `length % processes` with one more.
 
-The parts are contiguous and in order; the first `length % processes` have one more. Nothing is exchanged.
+`split` is `split_between_processes`: of a list, tuple, string, tensor, dictionary of these, or data set. Nothing is
+exchanged.
 """
 
 from __future__ import annotations
@@ -11,6 +12,13 @@ from typing import Any
 import torch
 
 from runtime.errors import ConfigurationError
+
+
+def part(count: int, rank: int, world: int) -> tuple[int, int]:
+    """The start and stop of what is of `rank`, out of `count`."""
+    size, extra = divmod(count, world)
+    start = rank * size + min(rank, extra)
+    return start, start + size + (rank < extra)
 
 
 def split(inputs: Any, rank: int, world: int, apply_padding: bool = False) -> Any:
@@ -28,10 +36,10 @@ def split(inputs: Any, rank: int, world: int, apply_padding: bool = False) -> An
     """
     if world == 1:
         return inputs
-    size, extra = divmod(_length(inputs), world)
-    start = rank * size + min(rank, extra)
-    own = size + (rank < extra)
-    return _cut(inputs, start, start + own, size + (extra > 0) - own if apply_padding else 0)
+    length = _length(inputs)
+    start, stop = part(length, rank, world)
+    longest = -(-length // world)
+    return _cut(inputs, start, stop, longest - (stop - start) if apply_padding else 0)
 
 
 def _length(inputs: Any) -> int:

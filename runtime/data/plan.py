@@ -20,6 +20,7 @@ from itertools import cycle, islice
 from typing import Any
 
 from runtime.data.pieces import Head, Pieces, Windows, after
+from runtime.split import part
 
 Batch = Sequence[Any]  # what a batch sampler yields: the indices of the samples
 
@@ -38,13 +39,6 @@ class Share:
         if not self.is_one_batch or total == 0:
             return 1.0
         return self.valid[rank] * len(self.valid) / total
-
-
-def part(count: int, rank: int, world: int) -> tuple[int, int]:
-    """The start and stop of the rows of `rank`, out of `count`: the first `count % world` ranks have one more."""
-    size, extra = divmod(count, world)
-    start = rank * size + min(rank, extra)
-    return start, start + size + (rank < extra)
 
 
 def share_of(count: int, world: int) -> Share:

@@ -7,7 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from runtime.data.plan import Share, part, share_of
+from runtime.data.plan import Share, share_of
+from runtime.split import part
 from runtime.tree import leaves, map_leaves
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.data.plan import deal_rows, deal_whole, dealt_steps, part, share_of, share_out
+from runtime.data.plan import deal_rows, deal_whole, dealt_steps, share_of, share_out
+from runtime.split import part
 
 WORLDS = st.integers(1, 7)
 
