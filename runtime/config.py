@@ -90,11 +90,6 @@ class Config:
     debug: bool | None
     origin: Mapping[str, Provenance]
 
-    def explain(self) -> str:
-        """Every setting with its value and where it came from, a line each."""
-        rows = [(name, getattr(self, name), origin) for name, origin in self.origin.items()]
-        return "\n".join(f"{name} = {getattr(value, 'value', value)}    from {origin}" for name, value, origin in rows)
-
 
 def precision_of(value: object) -> MixedPrecision:
     """The precision of this name, or of this member of an enumeration such as Accelerate's.
@@ -155,6 +150,10 @@ def accumulation_steps(value: object) -> int:
     return steps
 
 
+def _precision(value: object) -> MixedPrecision:
+    return MixedPrecision.NO if value is None else precision_of(value)
+
+
 def _seed(value: object) -> int | None:
     seed = _whole(value)
     if value is not None and seed is None:
@@ -173,7 +172,7 @@ class Option:
 
 
 OPTIONS = (
-    Option("mixed_precision", "no", precision_of, "ACCELERATE_MIXED_PRECISION"),
+    Option("mixed_precision", None, _precision, "ACCELERATE_MIXED_PRECISION"),  # nobody's choice; "no" is one
     Option("cpu", False, flag, "ACCELERATE_USE_CPU"),
     Option("gradient_accumulation_steps", 1, accumulation_steps, "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"),
     Option("split_batches", False, flag),
@@ -244,8 +243,7 @@ def resolve(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> Config:
 def _resolve_one(option: Option, arguments: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[Any, Provenance]:
     argument = arguments.get(option.name)
     found, origin = option.default, Provenance(Source.DEFAULT)
-    is_given = argument is not None and (argument != option.default or option.name == "mixed_precision")
-    if is_given:
+    if argument is not None and argument != option.default:
         found, origin = argument, Provenance(Source.ARGUMENT)
     elif option.variable and option.variable in environ:
         found, origin = environ[option.variable], Provenance(Source.ENVIRONMENT, option.variable)
