@@ -12,7 +12,7 @@ from runtime.launch import configfile, machine
 from runtime.launch.accelerate_keys import LEGACY
 from runtime.launch.configtext import render
 from runtime.launch.options import BY_NAME, OPTIONS
-from runtime.launch.readers import yes_or_no
+from runtime.launch.readers import Reader, yes_or_no
 from runtime.launch.spec import LaunchError, Machines
 
 Prompt = Callable[[str, str | None], str]
@@ -67,7 +67,7 @@ def write_answers(path: Path, prompt: Prompt, complain: Complain) -> None:
     before = configfile.load(path) if path.is_file() else None
     answers = _ask(_found() if before is None else _read(before), prompt, complain)
     what = f"Write {path}" if before is None else f"{path} is there. Write it anew"
-    if not _asked("yes_or_no", what, "yes" if before is None else "no", prompt, complain):
+    if not _asked(yes_or_no, what, "yes" if before is None else "no", prompt, complain):
         raise LaunchError("nothing was written")
     _write(path, render(answers, {} if before is None else _kept(before)))
 
@@ -110,7 +110,7 @@ def _ask(values: Mapping[str, Any], prompt: Prompt, complain: Complain) -> dict[
         if isinstance(shown, bool):
             shown = "yes" if shown else "no"
         text = None if shown is None else str(shown)
-        answers[question.name] = _asked(question.name, question.text, text, prompt, complain)
+        answers[question.name] = _asked(BY_NAME[question.name].read, question.text, text, prompt, complain)
     if answers["dynamo_backend"] == "no":
         del answers["dynamo_backend"]
     return answers
@@ -151,9 +151,8 @@ def _questions(answers: dict[str, Any], before: Mapping[str, Any], gpus: int) ->
     yield question("dynamo_backend", "Compile models with (no, inductor, ...)", "no")
 
 
-def _asked(name: str, text: str, default: str | None, prompt: Prompt, complain: Complain) -> Any:
+def _asked(read: Reader, text: str, default: str | None, prompt: Prompt, complain: Complain) -> Any:
     """What the user says, asked again until it can be read."""
-    read = yes_or_no if name == "yes_or_no" else BY_NAME[name].read
     while True:
         said = prompt(text, default).strip()
         try:

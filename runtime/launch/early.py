@@ -51,9 +51,7 @@ def _set_by(node: ast.AST) -> str | None:
 def _written(node: ast.AST) -> Iterator[str | None]:
     """The names of variables that a node sets; None for one that is not written out."""
     match node:
-        case ast.Assign(targets=targets):
-            yield from (_text(t.slice) for t in targets if isinstance(t, ast.Subscript) and _is_environ(t.value))
-        case ast.Delete(targets=targets):
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             yield from (_text(t.slice) for t in targets if isinstance(t, ast.Subscript) and _is_environ(t.value))
         case ast.AugAssign(target=target, value=value) if _is_environ(target):
             yield from _keys(value)
