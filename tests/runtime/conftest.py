@@ -1,28 +1,38 @@
-"""For the tests of the training runtime: `ranks` can be imported, and no test leaves a process group or variables."""
+"""For the tests of the training runtime: `ranks` can be imported, and launches do not outlive their test."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
+
 sys.path.insert(0, str(Path(__file__).parent))  # test files import `ranks`, also in the processes they start
 
-PLACEMENT = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
+@pytest.fixture
+def launched():
+    """Starts `runtime launch` in a folder; what still runs at the end of the test is killed."""
+    started = []
 
-@pytest.fixture(autouse=True)
-def _scrubbed_environment(monkeypatch):
-    """Settings of the machine that runs the tests do not reach them."""
-    for name in list(os.environ):
-        if name.startswith("ACCELERATE_") or name in PLACEMENT:
-            monkeypatch.delenv(name)
+    def start(folder, *arguments, **variables):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "runtime", "launch", *arguments],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
 
-
-@pytest.fixture(autouse=True)
-def _nothing_left_behind():
-    yield
-    distributed = sys.modules.get("torch.distributed")
-    assert distributed is None or not distributed.is_initialized()
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from torch import nn
@@ -17,7 +14,6 @@ from torch import nn
 from runtime import Accelerator, collectives
 from runtime.errors import ConfigurationError
 
-ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 120
 
 TRAINING = """
@@ -92,27 +88,16 @@ ASKED = """
 
 
 @pytest.fixture
-def launch(tmp_path):
-    """Starts `runtime launch` of the training with a body; what still runs at the end of the test is killed."""
-    started = []
+def launch(launched, tmp_path):
+    """Starts `runtime launch` of the training with a body."""
 
     def start(name, body, *arguments, options=()):
         folder = tmp_path / name
         folder.mkdir()
         (folder / "train.py").write_text(textwrap.dedent(TRAINING) + textwrap.dedent(body))
-        command = [sys.executable, "-m", "runtime", "launch", "-n", "2", "--cpu", *options, "train.py", *arguments]
-        environ = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        process = subprocess.Popen(
-            command, cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        started.append(process)
-        return process
+        return launched(folder, "-n", "2", "--cpu", *options, "train.py", *arguments)
 
-    yield start
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    return start
 
 
 @pytest.mark.long

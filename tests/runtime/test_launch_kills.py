@@ -3,17 +3,13 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
 
 pytestmark = pytest.mark.long
 
-ROOT = Path(__file__).resolve().parents[2]
 KILLS = 20
 LIMIT_S = 300
 
@@ -70,26 +66,10 @@ accelerator.end_training()
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(launched, tmp_path):
     (tmp_path / "train.py").write_text(TRAIN)
-    started = []
-
-    def begin(place):
-        command = [sys.executable, "-m", "runtime", "launch", "--cpu", "-n", "2", "--max_restarts", str(KILLS)]
-        process = subprocess.Popen(
-            [*command, "train.py", str(place)],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
-
-    yield begin
-    for process in started:
-        process.kill()
-        process.communicate()
+    options = ("--cpu", "-n", "2", "--max_restarts", str(KILLS))
+    return lambda place: launched(tmp_path, *options, "train.py", str(place))
 
 
 def worker(place, attempt, rank, process):

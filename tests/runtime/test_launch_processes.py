@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -13,7 +12,6 @@ import pytest
 
 pytestmark = pytest.mark.long
 
-ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 90
 
 SHOW = """
@@ -34,28 +32,13 @@ JOIN = """
 
 
 @pytest.fixture
-def launch(tmp_path, request):
-    """Starts `runtime launch` in a scratch folder; what still runs at the end of the test is killed.
+def launch(launched, tmp_path, request):
+    """Starts `runtime launch` in a scratch folder.
 
     Workers are forked, as by default on the CPU, unless the test is one of those that run in both ways.
     """
-    started = []
     way = getattr(request, "param", "forked")
-
-    def start(*arguments, **variables):
-        command = [sys.executable, "-m", "runtime", "launch", *arguments]
-        environ = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **WAYS[way], **variables}
-        process = subprocess.Popen(
-            command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    return lambda *arguments, **variables: launched(tmp_path, *arguments, **{**WAYS[way], **variables})
 
 
 @pytest.fixture
