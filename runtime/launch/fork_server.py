@@ -105,7 +105,7 @@ def _serve(line: Connection) -> dict[str, Any]:
             if ready is line:
                 try:
                     request = {**line.recv(), "launcher": str(own)}
-                except EOFError:
+                except (EOFError, OSError):  # the second where it had not read all that it was told
                     _end(workers)
                 number = _forked(request)
                 if number == 0:
@@ -113,15 +113,21 @@ def _serve(line: Connection) -> dict[str, Any]:
                     _become_worker(request, before, list(workers))
                     return request
                 if number is None:
-                    line.send(("refused", 0, 0))
+                    _tell(line, "refused")
                     continue
                 workers[os.pidfd_open(number)] = number
-                line.send(("started", number, 0))
+                _tell(line, "started", number)
             else:
                 assert isinstance(ready, int)
                 number = workers.pop(ready)
                 os.close(ready)
-                line.send(("ended", number, os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])))
+                _tell(line, "ended", number, os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]))
+
+
+def _tell(line: Connection, what: str, number: int = 0, status: int = 0) -> None:
+    """Tell the agent of a worker; if it is gone, the line says so next."""
+    with contextlib.suppress(OSError):
+        line.send((what, number, status))
 
 
 def _as_in_new_process(number: signal.Signals, handler: Any) -> Any:

@@ -42,6 +42,27 @@ def run(tmp_path):
     return start
 
 
+LAUNCHER_IS_GONE = """
+    import importlib.util
+    from multiprocessing import Pipe
+
+    spec = importlib.util.spec_from_file_location("fork_server", {server!r})
+    server = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(server)
+    here, there = Pipe()
+    there.send("never read")  # as of a launcher that was killed before it heard how a worker had ended
+    here.close()
+    server._serve(there)
+"""
+
+
+@linux
+def test_a_launcher_that_is_killed_leaves_no_traceback_of_the_server():
+    code = textwrap.dedent(LAUNCHER_IS_GONE).format(server=str(ROOT / "runtime" / "launch" / "fork_server.py"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 STATE = """
     import json, os, sys
     at_first = {"path": list(sys.path), "argv": sys.argv, "main": sorted(globals()), "flags": str(sys.flags)}
