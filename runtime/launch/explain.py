@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from runtime.config import Provenance, Source
@@ -18,7 +19,7 @@ from runtime.launch.single import command
 from runtime.launch.spec import Console, LaunchSpec, Machines, Meeting
 
 
-def explain(asked: Request, share: Share, environ: Mapping[str, str], folder: Any) -> str:
+def explain(asked: Request, share: Share, environ: Mapping[str, str], folder: Path) -> str:
     """Every setting with its value and where it came from, and what changes nothing; ends with a newline."""
     settings = [(option, _detected(option, asked, share)) for option in OPTIONS]
     rows = [(option, setting) for option, setting in settings if option.key or not option.idle]
@@ -50,7 +51,7 @@ def dry_run(spec: LaunchSpec, share: Share, environ: Mapping[str, str]) -> str:
     return "\n".join([*lines, shlex.join(words)]) + "\n"
 
 
-def _files(asked: Request, environ: Mapping[str, str], folder: Any) -> str:
+def _files(asked: Request, environ: Mapping[str, str], folder: Path) -> str:
     order = "arguments > environment > file > what is found here"
     if asked.file is not None:
         return f"{order}\nfile: {asked.file.path}"
