@@ -23,8 +23,8 @@ from runtime.handlers import InitProcessGroupKwargs
 class World:
     """This process among all: `rank` of `size`, `local_rank` of `local_size` on its machine.
 
-    `device` is where messages lie while they are exchanged: that of the process for NCCL, the CPU for gloo. `reached`
-    is the process's own device where the group exchanges tensors that lie there, too.
+    `device` is where messages of the runtime are exchanged: the process's own device with NCCL, the CPU with gloo.
+    `reached` is where large tensors are: the process's own device if the process group reaches that, else the CPU.
     """
 
     rank: int = 0

@@ -95,7 +95,7 @@ class Aside:
 
 
 def remove(folder: Path) -> None:
-    """Remove a checkpoint so that at no time a half of it has its name.
+    """Remove a checkpoint; it loses its name first, so that no half of it can be found under that.
 
     Raises:
         OSError: it cannot be renamed.
@@ -184,7 +184,7 @@ def _make_folders(folder: Path) -> None:
 
 
 def _replace(new: Path, target: Path) -> None:
-    """Let `new` take the name of `target`; what had it goes to where `new` was, or is gone."""
+    """Give `new` the name of `target`. The old folder is then where `new` was, or removed."""
     if _exchanged(new, target):
         return
     around = target.parent / f"{_REPLACED}{secrets.token_hex(4)}"
@@ -245,7 +245,7 @@ def _finish(ready: Path, target: Path) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Whether both have changed their names, which no moment in between can see."""
+    """Swap the names of two folders in one step; False where the system cannot do that."""
     if sys.platform != "linux":
         return False
     import ctypes  # late: only here

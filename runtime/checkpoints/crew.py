@@ -27,7 +27,7 @@ class Crew:
         self.world = world
         self.leader = world.rank - world.local_rank if on_each_machine else 0
         self.is_leader = world.rank == self.leader
-        # Of the work that those who read the same files share.
+        # Checking the files of a checkpoint is divided over the processes that see the same file system.
         self.share = world.local_rank if on_each_machine else world.rank
         self.shares = world.local_size if on_each_machine else world.size
         self._group: Any = None

@@ -1,4 +1,4 @@
-"""What is loaded from a checkpoint, after it was found to be good: everything is counted before anything is changed."""
+"""Loading a checkpoint whose files were found good: nothing is changed before all that is needed was found in it."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Targets:
         return self.items[SCALER]
 
     def _positions(self) -> list[tuple[Any, Any]]:
-        """Loaders with the positions of theirs. What other libraries mean by a position is another thing."""
+        """Each loader with its saved position; none of another library, which means something else by a position."""
         if self.is_foreign:
             return []
         found = []
@@ -160,7 +160,7 @@ class Targets:
 
 
 def _plain(state: dict[str, Any], model: nn.Module) -> dict[str, Any]:
-    """`state` without the names of wrappers, which Accelerate keeps in some versions."""
+    """`state` without the prefixes of wrappers in its keys, which some versions of Accelerate keep."""
     own = model.state_dict().keys()
     for prefix in _WRAPPERS:
         if state and all(name.startswith(prefix) for name in state) and not own & state.keys():

@@ -53,7 +53,7 @@ class _Begun:
 
 
 class Saver:
-    """Saves one checkpoint after the other. `wait` first: what is said there belongs to the save before."""
+    """Saves one checkpoint after the other; an error of a save behind the training is raised by the next call."""
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
@@ -165,7 +165,7 @@ class Saver:
             raise _failed(begun.target, failures(told), error)
 
     def _tell_at_exit(self) -> None:
-        """Say at the end of the program what nobody waited for."""
+        """At the end of the program, print the error of a last save that nobody waited for."""
         if not self._tells_at_exit:
             self._tells_at_exit = True
             owner = os.getpid()
@@ -213,7 +213,7 @@ def _record(path: Path) -> FileRecord:
 
 
 def _complete(folder: Path, known: dict[str, FileRecord], facts: dict[str, Any]) -> None:
-    """Take down what hooks and others wrote, too, and write the manifest."""
+    """Add the files that hooks wrote to the known ones, and write the manifest."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
         if name not in known:

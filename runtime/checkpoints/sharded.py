@@ -108,7 +108,10 @@ def _first(error: Any) -> str:
 
 @contextmanager
 def _uncovered(optimizers: Sequence[Optimizer]) -> Iterator[None]:
-    """The optimizers' own `step`: to know what their states will be, DCP lets new ones step once with nothing to do."""
+    """A context in which optimizers have their class's `step` and `zero_grad`, not those that hold steps back.
+
+    PyTorch lets an optimizer without state step once, to learn what its state consists of.
+    """
     covered: list[tuple[Any, dict[str, Any]]] = [
         (o, {name: o.__dict__.pop(name) for name in ("step", "zero_grad") if name in o.__dict__}) for o in optimizers
     ]

@@ -48,7 +48,7 @@ class Sink:
 
 
 def to_disk(path: Path) -> None:
-    """Wait until the disk has a file, or a folder's list of names."""
+    """Wait until a file, or the list of names in a folder, is on the disk (fsync)."""
     if os.name == "nt" and path.is_dir():
         return  # Windows cannot open folders
     handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)

@@ -75,7 +75,7 @@ class Staging:
         self._under_way: dict[str, Device] = {}  # kinds of device that still copy
 
     def copied(self, parts: list[Part]) -> list[Part]:
-        """The parts with contents that nothing changes any more."""
+        """The parts with copies of their contents, which the training does not change."""
         self._used = {}
         result = [replace(part, content=self._copy(part.content, (part.name,))) for part in parts]
         self._kept = self._used  # what was not used again is given back
@@ -106,7 +106,7 @@ class Staging:
         return buffer.copy_(tensor, non_blocking=kind.pins)
 
     def _shard(self, tensor: Any, place: tuple[Any, ...]) -> Tensor:
-        """A copy of this process's part; where its device has memory of its own, there."""
+        """A copy of this process's part of a distributed tensor; it stays on its device, where that has own memory."""
         local = tensor.to_local()
         copied = self._tensor(local, place) if in_host_memory(local.device) else local.clone()
         result: Tensor = type(tensor).from_local(

@@ -135,7 +135,7 @@ class Feed:
         return True
 
     def as_if(self, starts_workers: bool) -> AbstractContextManager[None]:
-        """A context in which opening a pass draws what it drew where workers had (not) to be started."""
+        """A context in which opening a pass draws the random numbers that it draws with (or without) new workers."""
         return nullcontext()
 
 
@@ -306,7 +306,7 @@ class _Indices:
 
 
 class Started:
-    """Indices, the first of which can be taken ahead of time, so that what their order comes from is drawn then."""
+    """An iterator of indices whose first can be taken early: the random numbers of the order are drawn then."""
 
     __slots__ = ("_first", "_indices", "_is_started")
 

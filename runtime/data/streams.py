@@ -74,10 +74,11 @@ class Stream(Feed):
 
 
 def _after(items: Iterator[Any], since: int, keep: int) -> tuple[Iterator[Any], int]:
-    """What lies behind a place, below the first `keep` items, or as many as lie before it; and how many these are.
+    """The items from a place on, preceded by the first `keep` of the epoch, and how many precede them.
 
-    What is left out is read at once: code of the program's own may draw its order with the first item, and the
-    generators stand where the epoch began only while the pass is opened.
+    These are fewer than `keep` where fewer lie before the place. What is left out in between is read at once: the
+    program's own code may draw its order with the first item, and the generators stand where the epoch began only while
+    the pass is opened.
     """
     first = list(islice(items, min(keep, since)))
     for _ in islice(items, since - len(first)):

@@ -171,7 +171,7 @@ class _Agent(LocalElasticAgent):
 
 @contextmanager
 def _deaf_to_hangups() -> Iterator[None]:
-    """Who was started with `nohup` stays so: elastic takes the signal whatever it was when workers start."""
+    """A context after which SIGHUP is ignored if it was before (`nohup`): elastic takes it when it starts workers."""
     ignored = [number for number in _HANGUPS if signal.getsignal(number) is signal.SIG_IGN]
     try:
         yield

@@ -88,7 +88,10 @@ class Worker:
 
 
 class _Held:
-    """Signals that end a launch come when all workers are there: whoever gets one knows them only then."""
+    """Holds signals that end a launch back until all workers have started.
+
+    Earlier, their handler would stop only the workers that it knows of already.
+    """
 
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}

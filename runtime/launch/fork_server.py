@@ -84,7 +84,7 @@ def _threads() -> int:
 
 
 def _names(folder: str) -> set[str]:
-    """What could be imported from a folder, by its first name."""
+    """The top-level names that could be imported from a folder."""
     names = set()
     with os.scandir(folder or ".") as entries:
         for entry in entries:
@@ -131,7 +131,10 @@ def _tell(line: Connection, what: str, number: int = 0, status: int = 0) -> None
 
 
 def _as_in_new_process(number: signal.Signals, handler: Any) -> Any:
-    """What ends processes is not ignored in new ones, under `nohup` either: torch elastic has taken it by then."""
+    """The handler of a signal as a new process has it: the default where this process ignores the signal.
+
+    A launcher under `nohup` does, and its workers do not: torch elastic has replaced the handler before it starts them.
+    """
     if handler is not signal.SIG_IGN:
         return handler
     return signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL

@@ -242,7 +242,7 @@ class Fsdp(Strategy):
 
 
 def _compute_again(unit: nn.Module) -> None:
-    """Let a unit keep its inputs for backward, and compute the rest again."""
+    """Let a unit keep only its inputs for backward, which computes the rest again (activation checkpointing)."""
     from torch.utils.checkpoint import checkpoint
 
     unit.forward = partial(checkpoint, unit.forward, use_reentrant=False)
@@ -282,7 +282,7 @@ def _empty(parameter: nn.Parameter) -> None:
 
 
 def _messages(tensors: list[Tensor]) -> Iterator[list[Tensor]]:
-    """The tensors in groups of a size that may be copied once more."""
+    """The tensors in groups of at most LARGEST_MESSAGE bytes, each of which is copied once more to be sent."""
     group: list[Tensor] = []
     size = 0
     for tensor in tensors:

@@ -66,7 +66,7 @@ class Hook:
 
 
 def _below(hook: Any) -> Any:
-    """The hook that PyTorch's own, which writes the rank before every line, was put over."""
+    """The hook underneath PyTorch's own, which writes the rank before every line."""
     while getattr(hook, "__module__", "") == "torch.distributed.distributed_c10d":
         inside = [cell.cell_contents for cell in hook.__closure__ or () if callable(cell.cell_contents)]
         if not inside:

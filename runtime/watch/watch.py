@@ -1,10 +1,10 @@
 """The watch of one process: waits for its collectives, answers for it, and asks the others.
 
-wait(start, call)      a collective of the runtime. After a few seconds it asks the others every second: a process
-that has ended, or all waiting for each other, is an error here; a process in other code is
-a warning.
-the thread             sleeps until it is asked; now and then looks whether this process hangs in a collective of
-PyTorch, or in backward, where nobody can raise: then the process ends with the report.
+* `wait` runs a collective of the runtime in the thread of the script. If that takes more than a few seconds, it asks
+  the other processes every second where they are. A process that has ended, or all waiting for each other, is an error
+  here; a process that runs other code is a warning.
+* A thread answers when other processes ask. Now and then it also looks whether the script hangs in a collective of
+  PyTorch or in backward, where nothing can be raised: then it ends the process with the report.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Address:
         return ipaddress.ip_address(self.host).is_loopback and self.machine != socket.gethostname()
 
     def packed(self) -> str:
-        """For the store."""
+        """As text, for the store of the process group."""
         return json.dumps([self.host, self.port, self.word, self.machine])
 
     @classmethod
