@@ -8,16 +8,15 @@ from typing import Any
 
 from torch import nn
 
-from runtime.config import flag
+from runtime.config import flag_or_none
 from runtime.errors import ConfigurationError
-from runtime.plugins import TorchDynamoPlugin
+from runtime.plugins import TorchDynamoPlugin, field_or_variable
 
-# field → what `accelerate launch` sets, how it is read (with its name, for messages)
-VARIABLES: dict[str, tuple[str, Callable[[str, str], Any]]] = {
-    "mode": ("ACCELERATE_DYNAMO_MODE", lambda text, _: text),
-    "fullgraph": ("ACCELERATE_DYNAMO_USE_FULLGRAPH", flag),
-    "dynamic": ("ACCELERATE_DYNAMO_USE_DYNAMIC", flag),
-    "use_regional_compilation": ("ACCELERATE_DYNAMO_USE_REGIONAL_COMPILATION", flag),
+VARIABLES = {  # field → what `accelerate launch` sets
+    "mode": "ACCELERATE_DYNAMO_MODE",
+    "fullgraph": "ACCELERATE_DYNAMO_USE_FULLGRAPH",
+    "dynamic": "ACCELERATE_DYNAMO_USE_DYNAMIC",
+    "use_regional_compilation": "ACCELERATE_DYNAMO_USE_REGIONAL_COMPILATION",
 }
 
 
@@ -73,7 +72,8 @@ def compilation(
         if chosen == "no":
             return None
         chosen = own if own is not None and chosen == "inductor" else chosen
-    values = {name: _value(given, name, environ) for name in VARIABLES}
+    values = {name: field_or_variable(given, name, variable, environ) for name, variable in VARIABLES.items()}
+    values |= {name: flag_or_none(values[name], VARIABLES[name]) for name in VARIABLES if name != "mode"}
     is_regional = bool(values.pop("use_regional_compilation"))
     arguments = {**values, "options": given.options, "disable": given.disable}
     return Compilation(
@@ -81,12 +81,6 @@ def compilation(
         arguments={name: value for name, value in arguments.items() if value not in (None, "default")},
         is_regional=is_regional,
     )
-
-
-def _value(plugin: TorchDynamoPlugin, name: str, environ: Mapping[str, str]) -> Any:
-    variable, read = VARIABLES[name]
-    given, text = getattr(plugin, name), environ.get(variable)
-    return read(text, variable) if given is None and text not in (None, "", "None") else given
 
 
 def _regions(model: nn.Module) -> Iterator[nn.Module]:

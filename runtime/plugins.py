@@ -6,7 +6,7 @@ for it. No torch in here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +15,15 @@ from runtime.handlers import Handler
 _FULL = "State dictionaries are gathered on the main process's CPU: leave it out."
 _START = "Initialise the model before prepare: the main process's values are sent to all others."
 _OFFLOAD = "Only whether layers are computed again can be said: leave it out."
+
+
+def field_or_variable(plugin: Handler, name: str, variable: str, environ: Mapping[str, str]) -> Any:
+    """What a field of the plugin says, else the text of the variable; None where both say nothing."""
+    value = getattr(plugin, name)
+    if value is not None:
+        return value
+    text = environ.get(variable)
+    return None if text in (None, "", "None") else text
 
 
 @dataclass(kw_only=True)

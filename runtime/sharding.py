@@ -10,7 +10,7 @@ from typing import Any
 
 from runtime.config import OFF, flag
 from runtime.errors import ConfigurationError, UnsupportedArgument
-from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig
+from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig, field_or_variable
 
 
 class WrapBy(str, Enum):
@@ -110,7 +110,7 @@ def sharding(
             Arrangement(replicate=layout.replicate, shard=1).sizes(processes)
         return None
     given = plugin or FullyShardedDataParallelPlugin()
-    values = {name: _value(given, name, environ) for name in VARIABLES}
+    values = {name: field_or_variable(given, name, variable, environ) for name, variable in VARIABLES.items()}
     _complain(given, values)
     reshard, is_hybrid = _strategy(values["sharding_strategy"], values["reshard_after_forward"])
     wrap = _wrap(values["auto_wrap_policy"])
@@ -129,14 +129,6 @@ def sharding(
         activation_checkpointing=flag(values["activation_checkpointing"] or False, "activation_checkpointing"),
         arrangement=layout,
     )
-
-
-def _value(plugin: FullyShardedDataParallelPlugin, name: str, environ: Mapping[str, str]) -> Any:
-    value = getattr(plugin, name)
-    if value is not None:
-        return value
-    text = environ.get(VARIABLES[name])
-    return None if text in (None, "", "None") else text
 
 
 def _complain(plugin: FullyShardedDataParallelPlugin, values: Mapping[str, Any]) -> None:
