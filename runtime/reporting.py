@@ -55,7 +55,7 @@ class Reporting(Processes):
         """
         self._finish_trackers()
         for choice in self.log_with:
-            if not (self.is_main_process or not choice.main_process_only):
+            if choice.main_process_only and not self.is_main_process:
                 continue
             tracker: Any = choice
             if isinstance(choice, type):
