@@ -76,13 +76,15 @@ def _gone(view: View, node: ast.stmt) -> tuple[int, int, list[str]]:
 
 
 def _imported(view: View) -> tuple[int, int, list[str]]:
-    """The launcher beside what is imported already."""
+    """The launcher beside what is imported already, and PyTorch where only its parts are imported."""
+    asks_torch = view.package == "accelerate" and "torch" not in bound(view.cells)  # how many GPUs there are
+    torch = ["import torch"] if asks_torch else []
     for node in view.cells:
         if isinstance(node, ast.ImportFrom) and node.module == view.package and first_line(node) == last_line(node):
             names = sorted({*(ast.unparse(alias) for alias in node.names), LAUNCHER}, key=lambda n: (n[0].islower(), n))
-            return first_line(node), last_line(node), [f"from {view.package} import {', '.join(names)}"]
+            return first_line(node), last_line(node), [*torch, f"from {view.package} import {', '.join(names)}"]
     first = next(node for node in view.cells)
-    return first_line(first), first_line(first) - 1, [f"from {view.package} import {LAUNCHER}"]
+    return first_line(first), first_line(first) - 1, [*torch, f"from {view.package} import {LAUNCHER}"]
 
 
 class _Start:

@@ -176,6 +176,17 @@ def test_accelerate_is_told_how_many():
     assert "notebook_launcher(training, num_processes=torch.cuda.device_count() or 1)" in cell
 
 
+@pytest.mark.parametrize(
+    ("imported", "lines"),
+    [("import torch", 0), ("import torch.optim", 0), ("import torch.nn as nn", 1), ("from torch import nn", 1)],
+)
+def test_torch_is_imported_where_it_is_asked_for_the_gpus(imported, lines):
+    first, _ = _started(f"{imported}\n{SETUP}".replace("runtime", "accelerate"), STEP, package="accelerate")
+    assert first.count("import torch\n") == (imported == "import torch") + lines
+    runtime, _ = _started(f"{imported}\n{SETUP}", STEP)
+    assert runtime.count("import torch\n") == (imported == "import torch")
+
+
 def test_function_that_makes_the_accelerator_is_started():
     main = "from runtime import Accelerator\ndef main(rate):\n    accelerator = Accelerator()\n    return rate"
 
