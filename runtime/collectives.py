@@ -91,10 +91,10 @@ def gather(world: World, data: Any) -> Any:
     return on_tensors(data, joined, "gather")
 
 
-def barrier(world: World, call: str = "wait_for_everyone") -> None:
+def barrier(world: World) -> None:
     """Return when every process has come here."""
     if world.size > 1 and dist.is_initialized():
-        exchange(world, [], call)
+        exchange(world, [], "wait_for_everyone")
 
 
 def all_flags(world: World, flag: bool, call: str) -> list[bool]:
