@@ -6,18 +6,14 @@ the body of the last step it is still there. Passes nest (a validation in the mi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
-from torch.nn.parallel import DataParallel, DistributedDataParallel
 
 if TYPE_CHECKING:
     from runtime.data.plan import Share
-
-_WRAPPERS = (DataParallel, DistributedDataParallel)
 
 
 class Purpose(Enum):
@@ -50,7 +46,7 @@ class Passes:
     def __init__(self, rank: int) -> None:
         self._rank = rank
         self._going_on: list[Pass] = []
-        self.models: list[nn.Module] = []  # prepared models without their wrappers
+        self.models: list[nn.Module] = []  # prepared models without wrappers, whose mode may be another
         self.weight = 1.0  # of the innermost pass, see Share.weight
 
     @property
@@ -63,7 +59,7 @@ class Passes:
 
         Evaluation if gradients are disabled, or if there are prepared models and all of them are in eval mode.
         """
-        if not torch.is_grad_enabled() or (self.models and not _any_trains(self.models)):
+        if not torch.is_grad_enabled() or (self.models and not any(model.training for model in self.models)):
             return Purpose.EVALUATION
         return Purpose.TRAINING
 
@@ -88,8 +84,3 @@ class Passes:
 
     def _set_weight(self) -> None:
         self.weight = self._going_on[-1].weight if self._going_on else 1.0
-
-
-def _any_trains(models: Iterable[nn.Module]) -> bool:
-    """Whether a model is in training mode: the one inside a wrapper, which its own methods set."""
-    return any((model.module if isinstance(model, _WRAPPERS) else model).training for model in models)
