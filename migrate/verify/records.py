@@ -114,6 +114,11 @@ class End:
     memory_bytes: int = 0
     still_s: float = 0.0  # for how long nothing had happened
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether its time was over: what it would have done next is not known."""
+        return self.how == "time"
+
 
 @dataclass(slots=True)
 class Record:
@@ -148,14 +153,21 @@ class Record:
         """Whether the batches that came last were not trained on."""
         return line.passes >= 0 and line.passes not in self.trained
 
+    def trained_before(self, line: Line) -> int:
+        """How many passes that were trained on had begun before the pass in or after which a line was said."""
+        return sum(number < line.passes for number in self.trained)
+
     def below(self, path: str) -> str:
         """A path as seen from the copy; empty for one outside."""
         return os.path.relpath(path, self.root) if path.startswith(self.root + os.sep) else ""
 
-    def last_saved(self) -> dict[str, Any]:
-        """What was saved last under each name."""
-        named = {self._name(saved.path): saved.content for saved in self.saved}
-        return {path: content for path, content in named.items() if path}
+    def saves(self) -> dict[str, list[Any]]:
+        """What was saved under each name, one after the other."""
+        found: dict[str, list[Any]] = {}
+        for saved in self.saved:
+            if path := self._name(saved.path):
+                found.setdefault(path, []).append(saved.content)
+        return found
 
     def _name(self, path: str) -> str:
         path = self._renamed.get(path, path)

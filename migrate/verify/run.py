@@ -49,6 +49,11 @@ class Run:
         return self.main.end
 
     @property
+    def cut(self) -> str:
+        """In words, that its time was over before its end; empty if it was not."""
+        return f"the run {self.name!r} was cut after {self.seconds:.0f} s" if self.end.is_cut else ""
+
+    @property
     def has_failed(self) -> bool:
         """Whether it did not come to an end of its own or of ours."""
         return self.end.how in {"exception", "killed"} or (self.end.how == "exit" and self.end.status != 0)
@@ -65,7 +70,7 @@ class Run:
             return left if end.message or not end.status else f"{left}; {self._last_words}"
         if end.how == "killed":
             return f"was killed; {self._last_words}"
-        return ENDS[end.how] + (at if end.how == "time" else "")
+        return ENDS[end.how] + (at if end.is_cut else "")
 
     @property
     def _last_words(self) -> str:
@@ -75,6 +80,11 @@ class Run:
     def digests(self) -> dict[str, str]:
         """The files, checkpoints by what is in them: two of one content may differ in their bytes."""
         saved = {
-            path: sha256(json.dumps(content).encode()).hexdigest() for path, content in self.main.last_saved().items()
+            path: sha256(json.dumps(contents[-1]).encode()).hexdigest() for path, contents in self.main.saves().items()
         }
         return {path: saved.get(path, digest) for path, digest in self.files.items()}
+
+
+def with_cuts(message: str, *runs: Run) -> str:
+    """What was compared of some runs, or why nothing was; and which of them was cut, if one was."""
+    return "; ".join([message, *(run.cut for run in runs if run.cut)])

@@ -14,6 +14,7 @@ class Several:
     launched: Run  # as a user would start it
     frozen: Run | None  # with every step undone, and the global batch kept where it can be; None: it does not run
     reason: str = ""  # why the global batch is not kept
+    times: int = 1  # how many steps of one process one of `launched` was to take
 
 
 @dataclass(slots=True)

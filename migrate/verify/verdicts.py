@@ -58,10 +58,10 @@ class Judge:
         original = self.runs.original
         if converted.has_failed and (not original.has_failed or original.why != converted.why):
             return Verdict(Contract.RUNS, count, Outcome.FAIL, f"it {converted.why}")
-        if original.has_failed and not converted.has_failed and converted.end.how != "time":
+        if original.has_failed and not converted.has_failed and not converted.end.is_cut:
             message = f"the original {original.why}, the converted program {converted.why}"
             return Verdict(Contract.RUNS, count, Outcome.FAIL, message)
-        if converted.end.how == "time" != original.end.how:
+        if converted.end.is_cut and not original.end.is_cut:
             limit_s = self.trials.wish.limit_s
             message = f"it did not come to its end within {limit_s:g} s{_standing(converted)}"
             hangs = original.seconds * SLOWER < converted.seconds or _still_s(converted) > limit_s * STILL
@@ -87,32 +87,35 @@ class Judge:
             keeps_order = self.trials.wish.target is Target.RUNTIME  # Accelerate does not
             found.append(same_batches(alone, frozen, self.runs.original, launched, keeps_order=keeps_order))
         volatile = Volatile.between(self.runs.original.main, self.again.main)
-        found.append(self._evaluation(alone, frozen, launched, volatile))
+        found.append(self._evaluation(alone, frozen, several, volatile))
         repeated = self.runs.original.files.keys() & self.again.files.keys()
         found.append(one_voice(alone, frozen, launched, repeated))
         found.append(same_schedule(alone, frozen, self.runs.original, launched))
         found.append(loadable(alone, frozen, self.again, self._place(frozen)))
-        return self._by_processes(found, launched, count)
+        return self._by_processes(found, several, count)
 
-    def _evaluation(self, alone: Run, frozen: Run, launched: Run, volatile: Volatile) -> Verdict:
+    def _evaluation(self, alone: Run, frozen: Run, several: Several, volatile: Volatile) -> Verdict:
         """E3. What a program counts by processes is right only as it is launched, not where batches are cut."""
         verdict, run = exact_evaluation(alone, frozen, volatile, self._on_other_data), frozen
         if frozen.splits and verdict.outcome is Outcome.FAIL:
-            again = self._frozen_as_launched(launched)
+            again = self._frozen_as_launched(several)
             if not again.has_failed:
                 verdict, run = exact_evaluation(alone, again, volatile, self._on_other_data), again
         if verdict.outcome is Outcome.FAIL or self._is_distributed():
             return verdict
         return joined_too_often(alone, run, volatile) or verdict
 
-    def _frozen_as_launched(self, launched: Run) -> Run:
-        count, times = launched.processes, self._times(launched)
+    def _frozen_as_launched(self, several: Several) -> Run:
+        count, times = several.launched.processes, self._times(several)
         name = f"converted on {count}, frozen as launched"
         return self.trials.run(Kind(name=name, converted=True, processes=count, cpu=True, is_frozen=True, times=times))
 
-    def _times(self, launched: Run) -> int:
+    def _times(self, several: Several) -> int:
         """How many steps of the original one of several processes takes."""
-        return max(1, len(self.runs.original.main.steps) // max(1, len(launched.main.steps)))
+        original, launched = self.runs.original, several.launched
+        if original.cut or launched.cut:
+            return several.times
+        return max(1, len(original.main.steps) // max(1, len(launched.main.steps)))
 
     def _on_other_data(self) -> Run | None:
         """The original frozen, on other training batches; None if it fails then."""
@@ -122,12 +125,12 @@ class Judge:
         run = self.trials.run(Kind(name="original, frozen, on other batches", is_frozen=True, shuffled=shuffled))
         return None if run.has_failed else run
 
-    def _by_processes(self, found: list[Verdict], launched: Run, count: int) -> list[Verdict]:
+    def _by_processes(self, found: list[Verdict], several: Several, count: int) -> list[Verdict]:
         """A program that goes by the number of processes itself is compared with its original on as many."""
         wrong = [each for each in found if each.outcome is Outcome.FAIL and _goes_by_processes(each)]
         if not wrong or not self._is_distributed():
             return found
-        kind = Kind(name=f"original on {count}", processes=count, cpu=True, times=self._times(launched))
+        kind = Kind(name=f"original on {count}", processes=count, cpu=True, times=self._times(several))
         run = self.trials.run(kind)
         if run.has_failed or run.main.group == 1:  # on a machine without as many GPUs, say, or without an argument
             why = run.why if run.has_failed else "does not join others with these arguments"
@@ -135,7 +138,7 @@ class Judge:
             return [
                 replace(each, outcome=Outcome.NOT_CHECKED, message=reason) if each in wrong else each for each in found
             ]
-        if not as_on_several(run, launched):
+        if not as_on_several(run, several.launched):
             return found
         message = f"steps and learning rates go by the number of processes, as those of the original do on {count}"
         as_before = {Contract.E2: Outcome.NOT_CHECKED, Contract.E5: Outcome.PASS}
@@ -152,7 +155,7 @@ class Judge:
 
 def _still_s(run: Run) -> float:
     """For how long nothing has happened in any process whose time was over."""
-    return min(record.end.still_s for record in run.records if record.end.how == "time")
+    return min(record.end.still_s for record in run.records if record.end.is_cut)
 
 
 def _standing(run: Run) -> str:
@@ -160,7 +163,7 @@ def _standing(run: Run) -> str:
     places = {
         rank: record.end.place
         for rank, record in enumerate(run.records)
-        if record.end.how == "time" and record.end.place
+        if record.end.is_cut and record.end.place
     }
     if len(set(places.values())) < 2:
         return f"; it stood at {run.end.place}" if run.end.place else ""

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 
@@ -97,7 +98,7 @@ def _original(trials: Trials) -> Run:
             f"the original does not train: it {run.why}",
             "Put the arguments that it needs after --: migrate train.py --verify -- --data data.",
         )
-    if run.end.how == "time":
+    if run.end.is_cut:
         at = f" It stood at {run.end.place}." if run.end.place else ""
         raise VerifyError(
             f"the original did not train within {trials.wish.limit_s:g} s.{at}", "Give --time-limit more."
@@ -127,19 +128,17 @@ def _asks_for_launcher(run: Run) -> bool:
 
 
 def _several(trials: Trials, alone: Run, count: int, *, cpu: bool) -> Several:
-    kind = {"converted": True, "processes": count, "cpu": cpu}
+    kind = partial(Kind, converted=True, processes=count, cpu=cpu)
     reason = ""
-    frozen: Run | None = trials.run(
-        Kind(name=f"converted on {count}, frozen", is_frozen=True, splits=True, **kind)  # type: ignore[arg-type]
-    )
+    frozen: Run | None = trials.run(kind(name=f"converted on {count}, frozen", is_frozen=True, splits=True))
     assert frozen is not None
     if frozen.has_failed and not alone.has_failed:
         reason = frozen.why
-        frozen = trials.run(Kind(name=f"converted on {count}, frozen as launched", is_frozen=True, **kind))  # type: ignore[arg-type]
+        frozen = trials.run(kind(name=f"converted on {count}, frozen as launched", is_frozen=True))
         frozen = None if frozen.has_failed else frozen
     is_shared = frozen is None or samples(alone.main, frozen.records).sharing is not Sharing.WHOLE
-    launched = trials.run(Kind(name=f"converted on {count}", times=count if is_shared else 1, **kind))  # type: ignore[arg-type]
-    return Several(launched, frozen, reason)
+    times = count if is_shared else 1
+    return Several(trials.run(kind(name=f"converted on {count}", times=times)), frozen, reason, times)
 
 
 def _curve(run: Run) -> Curve:

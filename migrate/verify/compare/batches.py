@@ -10,11 +10,12 @@ from enum import Enum
 from migrate.verify.compare.numbers import is_near
 from migrate.verify.model import Contract, Difference, Outcome, Verdict, counted
 from migrate.verify.records import Batch, Record, Step
-from migrate.verify.run import Run
+from migrate.verify.run import Run, with_cuts
 
 CLOSE = {"float64": 1e-6, "float32": 1e-3}  # of the gradient's norm; floats are added in another order
 CLOSE_HALF = 5e-2  # float16 and bfloat16
 STEPS = "number of optimizer steps"
+NO_STEP = "no optimizer step was seen"
 NOTHING = 1e-6  # a gradient that is shorter is zero, and its direction is chance
 
 
@@ -120,8 +121,8 @@ def same_batches(alone: Run, several: Run, original: Run, launched: Run, *, keep
     draws another one for several processes.
     """
     count = several.processes
-    if not alone.main.steps:
-        return Verdict(Contract.E2, count, Outcome.NOT_CHECKED, "no optimizer step was seen")
+    if not alone.main.steps or (several.cut and not several.main.steps):
+        return Verdict(Contract.E2, count, Outcome.NOT_CHECKED, with_cuts(NO_STEP, alone, several))
     found = samples(alone.main, several.records)
     if found.sharing is Sharing.OTHER and not keeps_order:
         message = "the package draws the order of a shuffled loader anew for several processes"
@@ -143,7 +144,8 @@ def same_batches(alone: Run, several: Run, original: Run, launched: Run, *, keep
     for one, other in pairs:
         if difference := _gradient(one, other):
             return Verdict(Contract.E2, count, Outcome.FAIL, f"{told}, but the gradient is not that of one", difference)
-    return Verdict(Contract.E2, count, Outcome.PASS, f"{told}; {counted(len(pairs), 'gradient')} agree")
+    message = with_cuts(f"{told}; {counted(len(pairs), 'gradient')} agree", alone, several)
+    return Verdict(Contract.E2, count, Outcome.PASS, message)
 
 
 def _told(found: Samples) -> str:
@@ -155,7 +157,7 @@ def _told(found: Samples) -> str:
 
 def _lengths(alone: Run, several: Run) -> Difference | None:
     counts = [len(run.main.steps) for run in (alone, several)]
-    if counts[0] == counts[1] or "time" in {alone.end.how, several.end.how}:
+    if counts[0] == counts[1] or alone.cut or several.cut:
         return None
     return Difference(STEPS, str(counts[0]), str(counts[1]))
 
@@ -189,17 +191,18 @@ def _gradient(one: Step, other: Step) -> Difference | None:
 def same_ranks(several: Run) -> Verdict:
     """Whether all processes have the same parameters after each step."""
     first, *others = several.records
-    if not first.steps:
-        return Verdict(Contract.RANKS, several.processes, Outcome.NOT_CHECKED, "no optimizer step was seen")
     for rank, record in enumerate(others, start=1):
         for one, other in zip(first.steps, record.steps, strict=False):
             if one.parameters != other.parameters:
                 shown = (f"{one.size:.9g} on process 0", f"{other.size:.9g} on process {rank}")
                 return _apart(several, "parameters", f"{shown[0]}, {shown[1]}", one)
-        if len(record.steps) != len(first.steps) and "time" not in {record.end.how, first.end.how}:
+        if len(record.steps) != len(first.steps) and not (record.end.is_cut or first.end.is_cut):
             counts = f"{len(first.steps)} on process 0, {len(record.steps)} on process {rank}"
             return _apart(several, "number of steps", counts, None)
-    message = f"{counted(len(first.steps), 'step')}, the same bits on all"
+    count = min(len(record.steps) for record in several.records)
+    if not count:
+        return Verdict(Contract.RANKS, several.processes, Outcome.NOT_CHECKED, with_cuts(NO_STEP, several))
+    message = with_cuts(f"{counted(count, 'step')}, the same bits on all", several)
     return Verdict(Contract.RANKS, several.processes, Outcome.PASS, message)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from migrate.verify.model import Contract, Difference, Outcome, Verdict, counted
-from migrate.verify.run import Run
+from migrate.verify.run import Run, with_cuts
 
 
 def loadable(original: Run, converted: Run, loading: Run, other: int) -> Verdict:
@@ -16,18 +16,18 @@ def loadable(original: Run, converted: Run, loading: Run, other: int) -> Verdict
         other: which of these others the converted run is.
     """
     count = converted.processes
-    ours, theirs = original.main.last_saved(), converted.main.last_saved()
+    ours, theirs = original.main.saves(), converted.main.saves()
     if not ours:
-        return Verdict(
-            Contract.E6, count, Outcome.NOT_CHECKED, "the original saved nothing with torch.save in these steps"
-        )
+        message = with_cuts("the original saved nothing with torch.save in these steps", original)
+        return Verdict(Contract.E6, count, Outcome.NOT_CHECKED, message)
     both = sorted(ours.keys() & theirs.keys())
     if not both:
-        return Verdict(
-            Contract.E6, count, Outcome.NOT_CHECKED, f"the converted program did not come to save {min(ours)}"
-        )
+        message = with_cuts(f"the converted program did not come to save {min(ours)}", converted)
+        return Verdict(Contract.E6, count, Outcome.NOT_CHECKED, message)
     for path in both:
-        if found := _structure(ours[path], theirs[path], ""):
+        one, other = ours[path], theirs[path]
+        last = min(len(one), len(other)) - 1 if original.cut or converted.cut else -1
+        if found := _structure(one[last], other[last], ""):
             message = "a checkpoint has another format"
             return Verdict(
                 Contract.E6, count, Outcome.FAIL, message, Difference(f"{path}{found[0]}", found[1], found[2])

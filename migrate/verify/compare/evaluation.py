@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from migrate.verify.compare.lines import Said, Volatile, is_close, is_multiple, said
 from migrate.verify.model import Contract, Difference, Outcome, Verdict, counted
 from migrate.verify.records import Record
-from migrate.verify.run import Run
+from migrate.verify.run import Run, with_cuts
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A number in what is said."""
+class Number:
+    """A number that two runs say after an evaluation."""
 
-    line: int  # index in the lines after an evaluation
-    number: int
+    line: int  # which of the lines after an evaluation
+    index: int  # which of the numbers in it
+    one: Said
+    other: Said
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """What both say."""
+        return self.one.numbers[self.index], self.other.numbers[self.index]
 
 
 def exact_evaluation(alone: Run, several: Run, volatile: Volatile, other_data: Callable[[], Run | None]) -> Verdict:
-    """E3, from two frozen runs.
+    """E3, from two frozen runs. Where one was cut, what both came to is compared.
 
     Args:
         volatile: numbers that say nothing.
@@ -30,42 +39,71 @@ def exact_evaluation(alone: Run, several: Run, volatile: Volatile, other_data: C
     count = several.processes
     lines = after_evaluation(alone.main)
     if not lines:
-        return Verdict(Contract.E3, count, Outcome.NOT_CHECKED, _nothing(alone.main))
+        return Verdict(Contract.E3, count, Outcome.NOT_CHECKED, with_cuts(_nothing(alone.main), alone))
     if _has_learned(alone.main):
         message = "parameters change though every step is undone: something beside the optimizer changes them"
         return Verdict(Contract.E3, count, Outcome.NOT_CHECKED, message)
-    theirs = aligned(lines, said(several.main))
-    if isinstance(theirs, int):
-        if several.end.how == "time" or alone.end.how == "time":
-            lines = lines[:theirs]
-            theirs = aligned(lines, said(several.main))
-        else:
-            missing = lines[theirs].line
-            difference = Difference("line", repr(missing.text), "nothing", place=missing.place)
-            return Verdict(Contract.E3, count, Outcome.FAIL, "a line after an evaluation is missing", difference)
-    assert not isinstance(theirs, int)
-    return _numbers(lines, theirs, volatile, other_data, count)
+    theirs = counterparts(alone.main, several.main)
+    if None in theirs and not (alone.cut or several.cut):
+        missing = lines[theirs.index(None)].line
+        difference = Difference("line", repr(missing.text), "nothing", place=missing.place)
+        return Verdict(Contract.E3, count, Outcome.FAIL, "a line after an evaluation is missing", difference)
+    if not any(theirs):
+        message = with_cuts("no line after an evaluation was said by both", alone, several)
+        return Verdict(Contract.E3, count, Outcome.NOT_CHECKED, message)
+    numbers = [number for number in _numbers(lines, theirs) if not volatile.covers(number.one, number.index)]
+    wrong = [number for number in numbers if not is_close(*number.texts)]
+    if wrong and (verdict := _unequal(wrong, alone.main, other_data(), count)):
+        return verdict
+    counts = _counts(lines)
+    equal = [each for each in numbers if is_close(*each.texts) and (each.one.template, each.index) not in counts]
+    outcome, message = _equal(equal, len(wrong))
+    return Verdict(Contract.E3, count, outcome, with_cuts(message, alone, several))
 
 
-def _numbers(
-    lines: list[Said], theirs: list[Said], volatile: Volatile, other_data: Callable[[], Run | None], count: int
-) -> Verdict:
-    numbers = [Place(i, j) for i, line in enumerate(lines) for j in range(len(line.numbers))]
-    numbers = [place for place in numbers if not volatile.covers(lines[place.line], place.number)]
-    wrong = [place for place in numbers if not is_close(_text(lines, place), _text(theirs, place))]
-    of_training: set[Place] = set()
-    if wrong and (run := other_data()) is not None:
-        of_training = changed(lines, run.main, wrong)
-    if left := [place for place in wrong if place not in of_training]:
-        return Verdict(
-            Contract.E3, count, Outcome.FAIL, "an evaluation says something else", _shown(lines, theirs, left[0])
-        )
-    equal = len(numbers) - len(wrong)
-    about = f"; {len(of_training)} are about the training, where each process tells its share" if of_training else ""
-    if not equal:
-        return Verdict(Contract.E3, count, Outcome.NOT_CHECKED, f"no number is about an evaluation alone{about}")
-    message = f"{counted(equal, 'number')} in {counted(len(lines), 'line')} after evaluations agree{about}"
-    return Verdict(Contract.E3, count, Outcome.PASS, message)
+def _numbers(lines: Sequence[Said], theirs: Sequence[Said | None]) -> Iterator[Number]:
+    for line, (one, other) in enumerate(zip(lines, theirs, strict=True)):
+        if other is not None:
+            yield from (Number(line, index, one, other) for index in range(len(one.numbers)))
+
+
+def _unequal(wrong: Sequence[Number], alone: Record, other: Run | None, count: int) -> Verdict | None:
+    """What follows from numbers that differ; None if all are about the training, as a run on other data shows."""
+    lines = counterparts(alone, other.main) if other else [None] * (wrong[-1].line + 1)
+    left = [each for each in wrong if (line := lines[each.line]) is None or line.numbers[each.index] == each.texts[0]]
+    reached = [each for each in left if other is None or not other.cut or lines[each.line] is not None]
+    if reached:
+        return Verdict(Contract.E3, count, Outcome.FAIL, "an evaluation says something else", _shown(reached[0]))
+    if other is not None and left:
+        message = "a number differs, and nothing says whether it is about an evaluation"
+        return Verdict(Contract.E3, count, Outcome.NOT_CHECKED, with_cuts(message, other))
+    return None
+
+
+def _equal(numbers: Sequence[Number], of_training: int) -> tuple[Outcome, str]:
+    """What follows from numbers that agree, where all others are about the training."""
+    about = f"; {of_training} are about the training, where each process tells its share" if of_training else ""
+    if not numbers:
+        return Outcome.NOT_CHECKED, f"no number is about an evaluation alone{about}"
+    lines = len({number.line for number in numbers})
+    return Outcome.PASS, f"{counted(len(numbers), 'number')} in {counted(lines, 'line')} after evaluations agree{about}"
+
+
+def _counts(lines: Sequence[Said]) -> set[tuple[str, int]]:
+    """The numbers that grow by one each time their text is said, as that of an epoch: no evaluation gave them."""
+    said_by: dict[str, list[tuple[str, ...]]] = {}
+    for line in lines:
+        said_by.setdefault(line.template, []).append(line.numbers)
+    return {
+        (template, index)
+        for template, rows in said_by.items()
+        for index, column in enumerate(zip(*rows, strict=True))
+        if len(column) > 1 and all(_is_next(one, other) for one, other in pairwise(column))
+    }
+
+
+def _is_next(one: str, other: str) -> bool:
+    return one.isdigit() and other.isdigit() and int(other) == int(one) + 1
 
 
 def joined_too_often(alone: Run, several: Run, volatile: Volatile) -> Verdict | None:
@@ -73,9 +111,11 @@ def joined_too_often(alone: Run, several: Run, volatile: Volatile) -> Verdict | 
 
     Each process tells its share, or all tell what they have joined; which of the two is meant cannot be known. But what
     is just so many times as large as there are processes is no share of anything: it was added up where it was to be
-    averaged, or each had all of it.
+    averaged, or each had all of it. In a run that was cut, the lines of one text are not those of as many samples.
     """
     times = several.processes
+    if alone.cut or several.cut:
+        return None
     for one, other in in_turn(said(alone.main), said(several.main)):
         for number, (left, right) in enumerate(zip(one.numbers, other.numbers, strict=True)):
             if not volatile.covers(one, number) and is_multiple(left, right, times):
@@ -100,30 +140,20 @@ def after_evaluation(record: Record) -> list[Said]:
     return [each for each in said(record) if record.is_after_evaluation(each.line) and each.numbers]
 
 
-def aligned(lines: Sequence[Said], all_theirs: Sequence[Said]) -> list[Said] | int:
-    """For each line the one of the same text in what another run says, in order; or the index of the first without."""
-    found: list[Said] = []
-    at = 0
-    for index, line in enumerate(lines):
-        while at < len(all_theirs) and all_theirs[at].template != line.template:
-            at += 1
-        if at == len(all_theirs):
-            return index
-        found.append(all_theirs[at])
-        at += 1
+def counterparts(alone: Record, other: Record) -> list[Said | None]:
+    """For each line after an evaluation the same line in another run: None where it was not said.
+
+    Lines of one text are the same by their number among those that were said after as many training passes: what one
+    run did not come to, or says before any evaluation, moves no other line.
+    """
+    theirs: dict[tuple[int, str], deque[Said]] = {}
+    for line in after_evaluation(other):
+        theirs.setdefault((other.trained_before(line.line), line.template), deque()).append(line)
+    found: list[Said | None] = []
+    for line in after_evaluation(alone):
+        same = theirs.get((alone.trained_before(line.line), line.template))
+        found.append(same.popleft() if same else None)
     return found
-
-
-def changed(lines: Sequence[Said], record: Record, places: Sequence[Place]) -> set[Place]:
-    """The places whose numbers are others in a run on other training batches."""
-    theirs = aligned(lines, said(record))
-    if isinstance(theirs, int):
-        return set()
-    return {place for place in places if _text(lines, place) != _text(theirs, place)}
-
-
-def _text(lines: Sequence[Said], place: Place) -> str:
-    return lines[place.line].numbers[place.number]
 
 
 def _has_learned(record: Record) -> bool:
@@ -138,8 +168,8 @@ def _nothing(record: Record) -> str:
     return "no evaluation over a loader was reached; more --steps may reach one"
 
 
-def _shown(lines: Sequence[Said], theirs: Sequence[Said], place: Place) -> Difference:
-    one, other = _text(lines, place), _text(theirs, place)
-    line = lines[place.line].line
+def _shown(number: Number) -> Difference:
+    one, other = number.texts
+    line = number.one.line
     size = abs(float(one) - float(other))
-    return Difference("line", repr(line.text), repr(theirs[place.line].line.text), place=line.place, size=size)
+    return Difference("line", repr(line.text), repr(number.other.line.text), place=line.place, size=size)

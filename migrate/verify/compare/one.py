@@ -8,7 +8,7 @@ from migrate.verify.compare.lines import Volatile, first_difference, said
 from migrate.verify.compare.numbers import is_near
 from migrate.verify.model import Contract, Difference, Outcome, Verdict, counted
 from migrate.verify.records import Loss, Record, Step
-from migrate.verify.run import Run
+from migrate.verify.run import Run, with_cuts
 
 GPU_CLOSE = 1e-3  # relative: kernels that add in any order, over a few steps
 
@@ -17,17 +17,20 @@ def same_on_one(original: Run, again: Run, converted: Run) -> Verdict:
     """E1 of the converted program on one process."""
     found = divergence(original.main, converted.main)
     own = divergence(original.main, again.main)
+    if found is not None and again.cut and found[0] >= len(again.main.training):
+        message = "the training differs, and nothing says whether two runs of the original do as well"
+        return _verdict(Outcome.NOT_CHECKED, with_cuts(message, again))
     if found is not None and (own is None or found[0] < own[0]):
         return _verdict(Outcome.FAIL, "the training differs", found[1])
     if own is not None:
         return _unsteady(original.main, converted.main, own)
-    compared = len(original.main.training)
-    if not compared:
-        return _verdict(Outcome.NOT_CHECKED, "no backward and no optimizer step was seen")
-    volatile = Volatile.between(original.main, again.main)
-    if difference := _said(original, converted, volatile) or _written(original, again, converted):
+    if not (original.main.training and converted.main.training):
+        message = "no backward and no optimizer step was seen"
+        return _verdict(Outcome.NOT_CHECKED, with_cuts(message, original, converted))
+    if difference := _said(original, again, converted) or _written(original, again, converted):
         return _verdict(Outcome.FAIL, "the training is the same, what it leaves is not", difference)
-    return _verdict(Outcome.PASS, f"identical to the last bit: {_counts(original)}")
+    message = f"identical to the last bit: {_counts(original, converted)}"
+    return _verdict(Outcome.PASS, with_cuts(message, original, converted))
 
 
 def divergence(left: Record, right: Record) -> tuple[int, Difference] | None:
@@ -66,7 +69,7 @@ def _step(one: Step, other: Step) -> Difference | None:
 def _length(left: Record, right: Record) -> tuple[int, Difference] | None:
     """A run that its time has ended is as long as it is; else both are equally long."""
     counts = len(left.training), len(right.training)
-    if counts[0] == counts[1] or "time" in {left.end.how, right.end.how}:
+    if counts[0] == counts[1] or left.end.is_cut or right.end.is_cut:
         return None
     what = "number of losses and steps"
     return min(counts), Difference(what, str(counts[0]), str(counts[1]))
@@ -97,11 +100,12 @@ def _is_close(left: Record, right: Record) -> bool:
     return all(is_near(a.value, b.value, GPU_CLOSE * max(abs(a.value), abs(b.value), 1e-6)) for a, b in pairs)
 
 
-def _said(original: Run, converted: Run, volatile: Volatile) -> Difference | None:
+def _said(original: Run, again: Run, converted: Run) -> Difference | None:
     left, right = said(original.main), said(converted.main)
-    if "time" in {original.end.how, converted.end.how}:
-        shorter = min(len(left), len(right))
-        left, right = left[:shorter], right[:shorter]
+    if original.cut or again.cut or converted.cut:
+        shortest = min(len(left), len(said(again.main)), len(right))
+        left, right = left[:shortest], right[:shortest]
+    volatile = Volatile.between(original.main, again.main)
     if (found := first_difference(left, right, volatile)) is None:
         return None
     return Difference("line", repr(found[0]), repr(found[1]), place=found[2])
@@ -109,7 +113,7 @@ def _said(original: Run, converted: Run, volatile: Volatile) -> Difference | Non
 
 def _written(original: Run, again: Run, converted: Run) -> Difference | None:
     """Files that two runs of the original write alike."""
-    if "time" in {original.end.how, converted.end.how}:
+    if original.cut or converted.cut:
         return None
     first, second, theirs = original.digests(), again.digests(), converted.digests()
     for path in sorted(first.keys() & second.keys()):
@@ -122,16 +126,17 @@ def _written(original: Run, again: Run, converted: Run) -> Difference | None:
     return None
 
 
-def _counts(run: Run) -> str:
+def _counts(original: Run, converted: Run) -> str:
+    """How much was compared."""
+    one, other = original.main, converted.main
+    is_cut = original.cut or converted.cut
     counts = (
-        (len(run.main.losses), "loss", "es"),
-        (len(run.main.steps), "optimizer step", "s"),
-        (len(said(run.main)), "line", "s"),
-        (len(run.files), "file", "s"),
+        (min(len(one.losses), len(other.losses)), "loss", "es"),
+        (min(len(one.steps), len(other.steps)), "optimizer step", "s"),
+        (min(len(said(one)), len(said(other))), "line", "s"),
+        (0 if is_cut else len(original.files), "file", "s"),
     )
-    words = [counted(*each) for each in counts if each[0]]
-    end = "" if run.end.how != "time" else ", in the time that it had"
-    return ", ".join(words) + end
+    return ", ".join(counted(*each) for each in counts if each[0])
 
 
 def _verdict(outcome: Outcome, message: str, difference: Difference | None = None) -> Verdict:

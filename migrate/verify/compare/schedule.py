@@ -10,7 +10,7 @@ from __future__ import annotations
 from migrate.verify.compare.batches import Sharing, dealing
 from migrate.verify.model import Contract, Difference, Outcome, Verdict, counted
 from migrate.verify.records import Record, Step
-from migrate.verify.run import Run
+from migrate.verify.run import Run, with_cuts
 
 CLOSE = 1e-6  # relative
 
@@ -18,29 +18,31 @@ CLOSE = 1e-6  # relative
 def same_schedule(alone: Run, frozen: Run, original: Run, launched: Run) -> Verdict:
     """E5, from two frozen runs, and from those of the original and the program as it is launched."""
     count = launched.processes
-    by_metric = original.main.follows_metric
-    if by_metric:
-        difference, after = _by_steps(alone.main, frozen.main), "steps"
+    if original.main.follows_metric:
+        one, other = alone, frozen
+        difference, after = _by_steps(one.main, other.main), "steps"
     else:
-        is_dealt = dealing(original.main, launched.records) is Sharing.DEALT
-        difference, after = _by_samples(original.main, launched.main, count if is_dealt else 1), "samples"
+        one, other = original, launched
+        is_dealt = dealing(one.main, other.records) is Sharing.DEALT
+        difference, after = _by_samples(one.main, other.main, count if is_dealt else 1), "samples"
     if difference:
         message = f"after as many {after}, a step has another rate"
         return Verdict(Contract.E5, count, Outcome.FAIL, message, difference)
-    rates = {step.rates for step in (alone if by_metric else original).main.steps}
+    compared = (one, other) if one.cut or other.cut else (one,)
+    rates = min(({step.rates for step in run.main.steps} for run in compared), key=len)
     if len({rate for each in rates for rate in each}) < 2:
         message = "the learning rate does not change in these steps; more --steps may reach a change"
-        return Verdict(Contract.E5, count, Outcome.NOT_CHECKED, message)
+        return Verdict(Contract.E5, count, Outcome.NOT_CHECKED, with_cuts(message, one, other))
     message = f"{counted(len(rates), 'learning rate')}, the same after as many {after}"
-    return Verdict(Contract.E5, count, Outcome.PASS, message)
+    return Verdict(Contract.E5, count, Outcome.PASS, with_cuts(message, one, other))
 
 
 def as_on_several(original: Run, converted: Run) -> bool:
     """Whether a program that goes by the number of processes does so as its original does on as many."""
     if original.has_failed or not original.main.steps:
         return False
-    same_length = len(original.main.steps) == len(converted.main.steps)
-    return same_length and _by_steps(original.main, converted.main) is None
+    is_as_long = len(original.main.steps) == len(converted.main.steps) or original.cut or converted.cut
+    return bool(is_as_long) and _by_steps(original.main, converted.main) is None
 
 
 def _by_steps(one: Record, other: Record) -> Difference | None:

@@ -48,7 +48,7 @@ def _file(run: Run) -> str:
 
 
 def _missing(alone: Run, several: Run, repeated: Collection[str]) -> Difference | None:
-    if alone.end.how != several.end.how or alone.end.how == "time":
+    if alone.end.how != several.end.how or alone.end.is_cut:
         return None
     alike = {_shape(path) for path in several.files}
     lost = sorted(alone.files.keys() - several.files.keys())
