@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+PARALLEL = ("runtime", "accelerate")  # the packages that may make a script parallel
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
@@ -29,7 +31,7 @@ class Order:
     limit_s: float
     """Seconds after which the run ends."""
     package: str = ""
-    """What makes the script parallel, "runtime" or "accelerate"; empty for the original."""
+    """The one of `PARALLEL` that makes the script parallel; empty for the original."""
     is_frozen: bool = False
     """Steps are undone, and layers that draw or that learn from the batch do not."""
     splits: bool = False

@@ -11,12 +11,14 @@ from migrate.errors import VerifyError
 from migrate.verify import launching, records
 from migrate.verify.launching import Exit, Start
 from migrate.verify.order import Order
+from migrate.verify.records import End, Record
 from migrate.verify.run import Run
 from migrate.verify.scratch import Scratch, place_for, written
 from migrate.verify.wish import Wish
 
 SEED = 20  # any
 TOTAL = 6  # all runs together may take this many times what one may
+LEAST_S = 1.0  # a run that has no more time is not begun
 CACHES = (".cache", ".torch", ".keras")  # below the home folder: where libraries keep what they have downloaded
 
 Starter = Callable[[Start, Path, Path, float], Exit]
@@ -33,7 +35,7 @@ class Kind:
     is_frozen: bool = False
     splits: bool = False
     shuffled: tuple[tuple[int, int], ...] = ()
-    times: int = 1  # of so many steps only every one is taken
+    times: int = 1  # the steps asked for are divided by this: where a step of N processes is N steps of one
 
 
 @dataclass(slots=True)
@@ -56,9 +58,8 @@ class Trials:
         Raises:
             VerifyError: it wrote outside of its copy, or there is no time left.
         """
-        wish = self.wish
-        left = self._began + TOTAL * wish.limit_s - time.monotonic()
-        if left <= 1:
+        wish, left = self.wish, self._left_s()
+        if left <= LEAST_S:
             raise VerifyError(f"the time for all runs is over ({TOTAL * wish.limit_s:g} s)", "Give --time-limit more.")
         copy = place_for(wish.folder, self.work / "copy")
         before = Scratch(wish.folder, wish.changed).make(copy, converted=kind.converted)
@@ -79,6 +80,20 @@ class Trials:
         self._check_writes(made)
         self._keep(kind, copy)
         return made
+
+    def further(self, kind: Kind) -> Run:
+        """A run that settles a doubt about others; where no time is left for it, one that was cut before it began.
+
+        Raises:
+            VerifyError: it wrote outside of its copy.
+        """
+        if self._left_s() > LEAST_S:
+            return self.run(kind)
+        nothing = tuple(Record("", end=End("time")) for _ in range(kind.processes))
+        return Run(kind.name, nothing, {}, "", 0.0, kind.is_frozen, splits=kind.splits)
+
+    def _left_s(self) -> float:
+        return self._began + TOTAL * self.wish.limit_s - time.monotonic()
 
     def _order(self, kind: Kind, copy: Path, limit_s: float) -> Order:
         self._count += 1

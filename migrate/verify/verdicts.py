@@ -108,7 +108,9 @@ class Judge:
     def _frozen_as_launched(self, several: Several) -> Run:
         count, times = several.launched.processes, self._times(several)
         name = f"converted on {count}, frozen as launched"
-        return self.trials.run(Kind(name=name, converted=True, processes=count, cpu=True, is_frozen=True, times=times))
+        return self.trials.further(
+            Kind(name=name, converted=True, processes=count, cpu=True, is_frozen=True, times=times)
+        )
 
     def _times(self, several: Several) -> int:
         """How many steps of the original one of several processes takes."""
@@ -122,7 +124,7 @@ class Judge:
         assert self.runs.frozen is not None
         record = self.runs.frozen.main
         shuffled = tuple((number, sum(b.passes == number for b in record.batches)) for number in record.trained)
-        run = self.trials.run(Kind(name="original, frozen, on other batches", is_frozen=True, shuffled=shuffled))
+        run = self.trials.further(Kind(name="original, frozen, on other batches", is_frozen=True, shuffled=shuffled))
         return None if run.has_failed else run
 
     def _by_processes(self, found: list[Verdict], several: Several, count: int) -> list[Verdict]:
@@ -131,9 +133,9 @@ class Judge:
         if not wrong or not self._is_distributed():
             return found
         kind = Kind(name=f"original on {count}", processes=count, cpu=True, times=self._times(several))
-        run = self.trials.run(kind)
+        run = self.trials.further(kind)
         if run.has_failed or run.main.group == 1:  # on a machine without as many GPUs, say, or without an argument
-            why = run.why if run.has_failed else "does not join others with these arguments"
+            why = run.why if run.has_failed or run.cut else "does not join others with these arguments"
             reason = f"it goes by the number of processes, and its original {why}, started {count} times"
             return [
                 replace(each, outcome=Outcome.NOT_CHECKED, message=reason) if each in wrong else each for each in found
@@ -161,9 +163,7 @@ def _still_s(run: Run) -> float:
 def _standing(run: Run) -> str:
     """Where the processes stood."""
     places = {
-        rank: record.end.place
-        for rank, record in enumerate(run.records)
-        if record.end.is_cut and record.end.place
+        rank: record.end.place for rank, record in enumerate(run.records) if record.end.is_cut and record.end.place
     }
     if len(set(places.values())) < 2:
         return f"; it stood at {run.end.place}" if run.end.place else ""

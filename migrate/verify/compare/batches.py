@@ -137,7 +137,7 @@ def same_batches(alone: Run, several: Run, original: Run, launched: Run, *, keep
     if lengths := _lengths(alone, several):
         return Verdict(Contract.E2, count, Outcome.FAIL, "the processes do not take the steps of one", lengths)
     told = _told(found)
-    if reason := _incomparable(alone.main, several, found):
+    if reason := _incomparable(alone.main, found):
         outcome = Outcome.NOT_CHECKED if found.sharing is Sharing.UNKNOWN else Outcome.PASS
         return Verdict(Contract.E2, count, outcome, f"{told}; gradients are not compared: {reason}")
     pairs = list(zip(alone.main.steps, several.main.steps, strict=False))
@@ -162,7 +162,7 @@ def _lengths(alone: Run, several: Run) -> Difference | None:
     return Difference(STEPS, str(counts[0]), str(counts[1]))
 
 
-def _incomparable(alone: Record, several: Run, found: Samples) -> str:
+def _incomparable(alone: Record, found: Samples) -> str:
     """Why the gradient of one process is not that of several, though nothing is wrong."""
     if found.is_drawn:
         return "the data set draws random numbers for each sample"

@@ -25,9 +25,9 @@ def loadable(original: Run, converted: Run, loading: Run, other: int) -> Verdict
         message = with_cuts(f"the converted program did not come to save {min(ours)}", converted)
         return Verdict(Contract.E6, count, Outcome.NOT_CHECKED, message)
     for path in both:
-        one, other = ours[path], theirs[path]
-        last = min(len(one), len(other)) - 1 if original.cut or converted.cut else -1
-        if found := _structure(one[last], other[last], ""):
+        left, right = ours[path], theirs[path]
+        last = min(len(left), len(right)) - 1 if original.cut or converted.cut else -1
+        if found := _structure(left[last], right[last], ""):
             message = "a checkpoint has another format"
             return Verdict(
                 Contract.E6, count, Outcome.FAIL, message, Difference(f"{path}{found[0]}", found[1], found[2])

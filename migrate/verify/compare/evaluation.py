@@ -55,7 +55,7 @@ def exact_evaluation(alone: Run, several: Run, volatile: Volatile, other_data: C
     wrong = [number for number in numbers if not is_close(*number.texts)]
     if wrong and (verdict := _unequal(wrong, alone.main, other_data(), count)):
         return verdict
-    counts = _counts(lines)
+    counts = _counts(lines) | _counts(after_evaluation(several.main))
     equal = [each for each in numbers if is_close(*each.texts) and (each.one.template, each.index) not in counts]
     outcome, message = _equal(equal, len(wrong))
     return Verdict(Contract.E3, count, outcome, with_cuts(message, alone, several))

@@ -11,12 +11,10 @@ from typing import Any
 
 import torch
 
-from migrate.verify.order import Order
+from migrate.verify.order import PARALLEL, Order
 from migrate.verify.recorder.fence import Fence
 from migrate.verify.recorder.journal import Journal
 from migrate.verify.recorder.sums import checksum
-
-PARALLEL = ("runtime", "accelerate")  # what a checkpoint must not need
 
 
 class Checkpoints:
@@ -73,9 +71,9 @@ def _error(own: Any, other: str) -> str:
     before = set(sys.modules)
     try:
         theirs = torch.load(other, map_location="cpu", weights_only=False)
-        needed = {name.partition(".")[0] for name in set(sys.modules) - before} & set(PARALLEL)
-        if needed:
-            return f"it needs the package {needed.pop()!r} to be read"
+        loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
+        if needed := next((package for package in PARALLEL if package in loaded), None):
+            return f"it needs the package {needed!r} to be read"
         for keys, state in _states(own):
             part = _part(theirs, keys)
             if (module := _module_of(state)) is not None:

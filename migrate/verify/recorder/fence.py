@@ -15,8 +15,10 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
+from migrate.verify.order import PARALLEL
 from migrate.verify.recorder.journal import Journal
 
 #: Which arguments of an event are a path that changes and, where it may be told, the open folder that the path starts
@@ -163,14 +165,12 @@ def _absolute(path: Any) -> str:
 
 
 def _library() -> str:
-    """The package that makes programs parallel, if the write is its own: "runtime", "accelerate", or nothing."""
-    frame = sys._getframe(2)  # noqa: SLF001 - the only way to a frame without a traceback
+    """The package that makes programs parallel, if the write is its own; else nothing."""
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - the only way to a frame without a traceback
     while frame is not None:
         name = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if name in {"runtime", "accelerate"}:
+        if name in PARALLEL:
             return name
-        if frame.f_back is None:
-            break
         frame = frame.f_back
     return ""
 

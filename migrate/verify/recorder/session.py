@@ -19,7 +19,7 @@ from migrate.verify.recorder.output import Output
 
 
 class Session:
-    """All observers of a process. Ours is imported when it is made: afterwards the path is the script's."""
+    """All observers of a process. It imports all of them when it is made: afterwards `sys.path` is the script's."""
 
     def __init__(self, order: Order) -> None:
         self._order = order

@@ -2,6 +2,7 @@
 
 import pytest
 
+from migrate.errors import VerifyError
 from migrate.verify.compare.batches import same_batches, same_ranks
 from migrate.verify.compare.checkpoints import loadable
 from migrate.verify.compare.evaluation import exact_evaluation, joined_too_often
@@ -11,6 +12,8 @@ from migrate.verify.compare.schedule import same_schedule
 from migrate.verify.model import Outcome
 from migrate.verify.records import Batch, End, Line, Loss, Record, Saved, Step
 from migrate.verify.run import Run
+from migrate.verify.trials import Kind, Trials
+from migrate.verify.wish import Wish
 
 WHY = "; the run 'converted' was cut after 7 s"
 
@@ -205,3 +208,16 @@ def test_where_the_original_was_not_run_twice_nothing_is_asked_of_the_conversion
     verdict = same_on_one(original, run("train", 0.1, cut=True), other)
     assert verdict.outcome is Outcome.NOT_CHECKED
     assert verdict.message.endswith(WHY)
+
+
+# --- the time of all runs -------------------------------------------------------------------------------------------
+
+
+def test_a_further_run_without_time_is_one_that_was_cut(tmp_path):
+    wish = Wish(script=tmp_path / "train.py", folder=tmp_path, changed={}, limit_s=2.0)
+    trials = Trials(wish, tmp_path, print, start=never, _began=-1e9)
+    with pytest.raises(VerifyError, match=r"the time for all runs is over \(12 s\)"):
+        trials.run(Kind(name="original"))
+
+    run = trials.further(Kind(name="original on 2", processes=2))
+    assert (run.processes, run.cut) == (2, "the run 'original on 2' was cut after 0 s")
