@@ -73,6 +73,3 @@ def _is_around(world: World, bar: ast.expr, plain: ast.expr) -> bool:
 
 def _is_bar(world: World, call: ast.Call) -> bool:
     return bool(world.facts.called(call) & (BARS | RANGE_BARS))
-
-
-__all__ = ["is_only_shown"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.alone.arguments import argument
 from migrate.alone.world import WRAPPERS
 from migrate.analysis.known import distributed
 from migrate.programs.marker import ACCELERATOR
@@ -110,9 +111,8 @@ def wrapped(world: World, call: ast.Call) -> ast.expr | None:
     """The model that a call wraps in DistributedDataParallel."""
     if not world.facts.called(call) & WRAPPERS:
         return None
-    if call.args and not isinstance(call.args[0], ast.Starred):
-        return call.args[0]
-    return next((keyword.value for keyword in call.keywords if keyword.arg == "module"), None)
+    model = argument(call, "module", 0)
+    return None if isinstance(model, ast.Starred) else model
 
 
 def rewrite(world: World, pen: Pen, node: ast.expr) -> list[ast.AST] | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.alone.arguments import argument
 from migrate.alone.strides import Strides
 from migrate.alone.tests import asks_only_for_several
 from migrate.alone.world import RANKS
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from migrate.alone.pen import Pen
     from migrate.alone.world import World
 
-_ALONE = {"size": "1", "rank": "0"}  # of how many processes a sampler is told, and which it is on
 #: The parameters of DistributedSampler.
 _DISTRIBUTED = ("dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last")
 _COUNTED = f"{ACCELERATOR}.num_processes"
@@ -90,7 +90,7 @@ class Dealing:
         if len(cls.mro()) > 1 or names is None:
             return None
         calls = [call for call, made in self._made if made is cls]
-        told = {name: {self._quantity(_argument(call, names, name)) for call in calls} for name in names}
+        told = {name: {self._quantity(argument(call, name, at)) for call in calls} for at, name in enumerate(names)}
         sizes = {name for name, kinds in told.items() if Quantity.WORLD_SIZE in kinds}
         ranks = {name for name, kinds in told.items() if kinds & RANKS}
         strides = Strides(self._world, cls.node, sizes, ranks, is_derived=is_derived)
@@ -126,18 +126,17 @@ class Dealing:
                     yield above
 
     @cached_property
-    def _telling(self) -> list[ast.Call]:
-        """`sampler.set_epoch(epoch)`, `loader.sampler.set_epoch(epoch)` of such samplers."""
+    def _telling(self) -> dict[ast.Call, ast.expr]:
+        """`sampler.set_epoch(epoch)`, `loader.sampler.set_epoch(epoch)` of such samplers, and what is told."""
         asked = (use.node for use in self._world.facts.calls_anywhere if use.unit.module in self._world.modules)
-        return [call for call in asked if _is_telling(call) and self._is_ours(call.func.value)]  # type: ignore[attr-defined]
+        return {call: told for call in asked if (told := told_epoch(call)) is not None and self._is_ours(told)}
 
     @property
     def _unknown(self) -> Iterator[ast.Call]:
         """What is told the epoch and may be such a sampler."""
         facts = self._world.facts
         for use in facts.calls_anywhere if self.calls else ():
-            if _is_telling(use.node) and use.unit.module in self._world.modules:
-                told = use.node.func.value  # type: ignore[attr-defined]
+            if (told := told_epoch(use.node)) is not None and use.unit.module in self._world.modules:
                 if use.node in self._telling or not (facts.values(told) or facts.values(getattr(told, "value", told))):
                     yield use.node
 
@@ -160,7 +159,7 @@ class Dealing:
 
     def _name_at(self, telling: ast.Call) -> str | None:
         """The sampler's own name where it is told the epoch by its loader, which prepare may make another of."""
-        told = telling.func.value  # type: ignore[attr-defined]
+        told = self._telling[telling]
         given = self._given_to_loader(told.value) if isinstance(told, ast.Attribute) and told.attr == "sampler" else []
         if not given:
             return ast.unparse(told)
@@ -176,10 +175,7 @@ class Dealing:
         """What the test of a branch that stays asks the accelerator."""
         if branch not in self._branches:
             return None
-        kept, self._world.kept = self._world.kept, set()
-        truth = self._world.truth(branch.test)
-        self._world.kept = kept
-        return f"{_COUNTED} {'==' if truth else '>'} 1"
+        return f"{_COUNTED} {'==' if self._world.truth_alone(branch.test) else '>'} 1"
 
     def obstacles(self) -> Iterator[Refusal]:
         """Branches that hold more than samplers, and samplers that somebody counts by."""
@@ -223,8 +219,8 @@ class Dealing:
         parent = tree.parents.get(node)
         if isinstance(parent, ast.Attribute):
             return parent.attr != "set_epoch" and self._may_be(node)
-        is_argument = isinstance(parent, ast.Call) and node in parent.args
-        return is_argument and not self._takes(parent) and self._may_be(node)  # type: ignore[arg-type]
+        is_argument = isinstance(parent, ast.Call) and node in parent.args and not self._takes(parent)
+        return is_argument and self._may_be(node)
 
     def _may_be(self, node: ast.expr) -> bool:
         return isinstance(node, (ast.Name, ast.Attribute, ast.Call)) and self._is_ours(node)
@@ -242,18 +238,19 @@ class Dealing:
         if not isinstance(node, ast.Call):
             return None
         if node in self._telling and (name := self._name_at(node)) is not None:
-            pen.rewrite(node.func.value, name)  # type: ignore[attr-defined]
+            pen.rewrite(self._telling[node], name)
             return [*node.args]
         if (parameters := self.calls.get(node)) is None:
             return None
-        given = {kind: _argument(node, parameters.names, getattr(parameters, kind)) for kind in _ALONE}
-        for kind, alone in _ALONE.items():
-            value = given[kind]
+        done = []
+        for name, alone in ((parameters.size, "1"), (parameters.rank, "0")):
+            value = argument(node, name, parameters.names.index(name))
             if value is None:
-                pen.add_keyword(node, getattr(parameters, kind), alone)
+                pen.add_keyword(node, name, alone)
             else:
                 pen.rewrite(value, alone)
-        return [a for a in _arguments(node) if a not in given.values()]
+                done.append(value)
+        return [each for each in _arguments(node) if each not in done]
 
 
 def _parameter_names(cls: Class, is_derived: bool) -> tuple[str, ...] | None:
@@ -274,19 +271,14 @@ def _is_store(name: ast.Name) -> bool:
     return isinstance(name.ctx, ast.Store)
 
 
-def _is_telling(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "set_epoch"
+def told_epoch(call: ast.Call) -> ast.expr | None:
+    """The `sampler` of `sampler.set_epoch(epoch)`; None: the call tells nothing the epoch."""
+    func = call.func
+    return func.value if isinstance(func, ast.Attribute) and func.attr == "set_epoch" else None
 
 
 def _arguments(call: ast.Call) -> Iterable[ast.expr]:
     return (*call.args, *(keyword.value for keyword in call.keywords))
-
-
-def _argument(call: ast.Call, names: tuple[str, ...], name: str) -> ast.expr | None:
-    """What a call gives for a parameter."""
-    found = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
-    position = names.index(name)
-    return call.args[position] if found is None and position < len(call.args) else found
 
 
 def _refused(node: ast.AST, why: str) -> Refusal:

@@ -40,6 +40,3 @@ def numbering(world: World, test: ast.Compare) -> list[ast.If]:
 def asks_for_none(test: ast.Compare) -> bool:
     """`rank is None`, `rank is not None`."""
     return len(test.ops) == 1 and isinstance(test.ops[0], (ast.Is, ast.IsNot)) and is_none(test.comparators[0])
-
-
-__all__ = ["answer", "asks_for_none", "numbering"]

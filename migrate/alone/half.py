@@ -134,12 +134,10 @@ class Half:
         with_apex = [self._uses(node.body), self._uses(node.orelse)]
         if with_apex[0] is with_apex[1] or self._plain(node.body) != self._plain(node.orelse):
             return
-        lost, kept, keep = node.body, node.orelse, "orelse"
-        if with_apex[1]:
-            lost, kept, keep = node.orelse, node.body, "body"
+        lost, kept = (node.orelse, node.body) if with_apex[1] else (node.body, node.orelse)
         self._note_clipping(lost)
         self._unscale(pen, kept, self._optimizers(lost))
-        pen.fold(node, keep)  # type: ignore[arg-type]
+        pen.fold(node, "body" if with_apex[1] else "orelse")
         self._lose(lost)
 
     def _uses(self, block: list[ast.stmt]) -> bool:

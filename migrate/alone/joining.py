@@ -44,8 +44,9 @@ class Joining:
         """Each of them, with the statements that ask for it after an evaluation."""
         facts = self._world.facts
         uses = [use for use in facts.calls_anywhere if facts.called(use.node) & SUMS and self.is_wanted]
-        mine = [use for use in uses if use.unit.module in self._world.modules and isinstance(use.unit, Function)]
-        found = ((use.node, self._asked(use.unit)) for use in mine if _joins_itself(use.unit, use.node))  # type: ignore[arg-type]
+        mine = [use for use in uses if use.unit.module in self._world.modules]
+        methods = ((use.node, use.unit) for use in mine if isinstance(use.unit, Function))
+        found = ((call, self._asked(method)) for call, method in methods if _joins_itself(method, call))
         return tuple((call, asked) for call, asked in found if asked is not None)
 
     def is_idle(self, statement: ast.stmt) -> bool:

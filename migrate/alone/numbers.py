@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.given import answer
-from migrate.alone.world import RANKS, VALUES
+from migrate.alone.world import VALUES
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.values.place import number
 
@@ -122,6 +122,3 @@ def _without_rounding(world: World, node: ast.expr) -> ast.expr:
         if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add) and world.is_size(inner.right):
             return inner.left
     return node
-
-
-__all__ = ["RANKS", "SHOWING", "defines_place", "divides_by_size", "is_written_out", "rewrite", "undivided"]

@@ -13,6 +13,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.alone.ways import joined
 from migrate.analysis.syntax import writes
 from migrate.programs.program import Refusal
 
@@ -58,17 +59,15 @@ class Presence:
             if isinstance(other, ast.Constant) and other.value is None:
                 return {ast.Is: False, ast.Eq: False, ast.IsNot: True, ast.NotEq: True}.get(type(test.ops[0]))
         if isinstance(test, ast.BoolOp):
-            parts = [self.truth(value) for value in test.values]
-            decisive = isinstance(test.op, ast.Or)
-            if decisive in parts:
-                return decisive
-            return None if None in parts else not decisive
+            return joined(test, self.truth)
         return None
 
     def rest(self, test: ast.expr) -> ast.expr | None:
         """What a test asks for beside apex; None: nothing."""
-        if not isinstance(test, ast.BoolOp) or self.truth(test) is not None:
-            return None if self.truth(test) is not None else test
+        if self.truth(test) is not None:
+            return None
+        if not isinstance(test, ast.BoolOp):
+            return test
         rest = [value for value in test.values if self.truth(value) is None]
         return rest[0] if len(rest) == 1 else ast.BoolOp(test.op, rest)
 

@@ -6,6 +6,7 @@ Nothing is taken out here for not being used any more; `clearing` does that on t
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.alone import calls, devices, jobs, numbers, samplers, tests
@@ -18,7 +19,7 @@ from migrate.analysis.roles import Role, roles
 from migrate.programs.reach.unused import Unused
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from migrate.alone.dealing import Dealing
     from migrate.alone.pen import Pen
@@ -180,17 +181,18 @@ class Rewriting:
 
     def _rewritten(self, node: ast.expr) -> list[ast.AST]:
         """Rewrite an expression itself; what of it is to be looked at is given back."""
-        world, pen = self._world, self._pen
-        if (left := self._dealing.rewrite(pen, node)) is not None:
-            return left
-        for make in (self._samplers.rewrite, calls.rewrite, devices.rewrite):
-            left = make(world, pen, node)
-            if left is not None:
+        ways: tuple[Callable[[Pen, ast.expr], list[ast.AST] | None], ...] = (
+            self._dealing.rewrite,
+            self._samplers.rewrite,
+            partial(calls.rewrite, self._world),
+            partial(devices.rewrite, self._world),
+            self._setups.rewrite,
+            partial(numbers.rewrite, self._world, self._scales),
+        )
+        for rewrite in ways:
+            if (left := rewrite(self._pen, node)) is not None:
                 return left
-        if (left := self._setups.rewrite(pen, node)) is not None:
-            return left
-        left = numbers.rewrite(world, self._scales, pen, node)
-        return list(ast.iter_child_nodes(node)) if left is None else left
+        return list(ast.iter_child_nodes(node))
 
 
 def starts(facts: Facts, modules: Collection[Module]) -> list[Use]:

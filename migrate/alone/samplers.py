@@ -6,6 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.alone.arguments import argument, keyword
+from migrate.alone.dealing import told_epoch
 from migrate.alone.handed import entrances
 from migrate.alone.numbers import SHOWING
 from migrate.alone.scales import BATCHED, LOADERS
@@ -77,17 +79,17 @@ class Samplers:
         """The order of a loader that a DistributedSampler gives it in every case."""
         if any(isinstance(each, ast.Starred) for each in loader.args):
             return None  # which may hold its shuffle, too
-        batched = _keyword(loader, "batch_sampler")
-        given = _keyword(loader, "sampler")
+        batched = keyword(loader, "batch_sampler")
+        given = keyword(loader, "sampler")
         batches = self._batches(loader, batched.value) if batched is not None else None
-        sampler = given.value if given is not None else _argument(batches.call, "sampler", 0) if batches else None
+        sampler = given.value if given is not None else argument(batches.call, "sampler", 0) if batches else None
         call = self._only_call(sampler)
         if call is None or not self._is_distributed(call):
             return None
-        shuffles = _argument(call, "shuffle", _SHUFFLE)
+        shuffles = argument(call, "shuffle", _SHUFFLE)
         if shuffles is not None and not isinstance(shuffles, ast.Constant):
             return None
-        seed = _argument(call, "seed", _SEED)
+        seed = argument(call, "seed", _SEED)
         draws = shuffles is None or bool(shuffles.value)
         return Order(call, draws, "0" if seed is None else ast.unparse(seed), batches)
 
@@ -98,7 +100,7 @@ class Samplers:
             return None  # sizes that say nothing, and would stand there twice
         if call is None or not facts.called(call) & BATCHED or facts.unit(call) is not facts.unit(loader):
             return None
-        size, drops_last = (_argument(call, *place) for place in (("batch_size", 1), ("drop_last", 2)))
+        size, drops_last = (argument(call, *place) for place in (("batch_size", 1), ("drop_last", 2)))
         if size is None or drops_last is None or not _is_same_between(facts.tree(call).function(call), call, loader):
             return None
         reads = [n for n in ast.walk(facts.tree(call).root) if isinstance(given, ast.Name) and _reads(n, given.id)]
@@ -111,7 +113,7 @@ class Samplers:
 
     def _chosen(self, loader: ast.Call) -> set[ast.Call]:
         """The DistributedSamplers of a loader that an option gives another sampler, where nobody tells it the epoch."""
-        given = _keyword(loader, "sampler")
+        given = keyword(loader, "sampler")
         behind = [e for e in self._behind(given.value, 4) if id(e) not in self._world.dead] if given is not None else []
         calls = [call for call in behind if isinstance(call, ast.Call) and self._is_distributed(call)]
         if len(behind) < 2 or any(not isinstance(e, (ast.Call, ast.Constant)) for e in behind):
@@ -151,7 +153,7 @@ class Samplers:
             if self._is_distributed(use.node) and use.node not in self._replaced | self._fixed:
                 yield _refused(use.node, "what becomes of this sampler is not known")
             elif facts.called(use.node) & LOADERS and use.node not in self._orders and self._beside(use.unit):
-                shuffle = _argument(use.node, "shuffle", _LOADER_SHUFFLE)
+                shuffle = argument(use.node, "shuffle", _LOADER_SHUFFLE)
                 if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
                     yield _refused(use.node, "this loader draws its order in another way than a DistributedSampler")
         for loader in dict.fromkeys(self._repeated_beside()):
@@ -185,7 +187,7 @@ class Samplers:
         of = {f"len({ast.unparse(call.args[0])})" for call in self._replaced | self._fixed if call.args}
         return ast.unparse(part.left) in of
 
-    def rewrite(self, world: World, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
+    def rewrite(self, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
         """A loader shuffles itself; `set_epoch` is asked of the loader."""
         if not isinstance(node, ast.Call):
             return None
@@ -193,14 +195,15 @@ class Samplers:
             return self._alone(pen, node)
         if (order := self._orders.get(node)) is not None:
             return self._loader(pen, node, order)
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "set_epoch":
-            return self._epoch(pen, node, node.func)
+        if (sampler := told_epoch(node)) is not None and (loader := self.loader_at(sampler)) is not None:
+            pen.rewrite(sampler, loader)
+            return [*node.args]
         return None
 
     def _alone(self, pen: Pen, node: ast.Call) -> list[ast.AST]:
         """`DistributedSampler(data, num_replicas=1, rank=0)`: the order of an evaluation, in full."""
         for position, (name, value) in enumerate((("num_replicas", "1"), ("rank", "0")), start=1):
-            given = _argument(node, name, position)
+            given = argument(node, name, position)
             if given is None:
                 pen.add_keyword(node, name, value)
             else:
@@ -210,7 +213,7 @@ class Samplers:
     def _loader(self, pen: Pen, node: ast.Call, order: Order) -> list[ast.AST]:
         if order.batches is not None:
             return self._batched(pen, node, order, order.batches)
-        given, shuffle = _keyword(node, "sampler"), _argument(node, "shuffle", _LOADER_SHUFFLE)
+        given, shuffle = keyword(node, "sampler"), argument(node, "shuffle", _LOADER_SHUFFLE)
         assert given is not None
         if shuffle is not None:
             pen.remove_argument(node, given)
@@ -220,12 +223,12 @@ class Samplers:
             pen.replace_argument(node, given, "True", "shuffle")
         else:
             pen.remove_argument(node, given)
-        done = (given, shuffle, _keyword(node, "shuffle"))
+        done = (given, shuffle, keyword(node, "shuffle"))
         return [part for part in (*node.args, *node.keywords) if part not in done]
 
     def _batched(self, pen: Pen, node: ast.Call, order: Order, batches: Batches) -> list[ast.AST]:
         """`batch_sampler=...` gives way to the size of the batches, and to what the sampler did."""
-        given = _keyword(node, "batch_sampler")
+        given = keyword(node, "batch_sampler")
         assert given is not None
         pen.replace_argument(node, given, ast.unparse(batches.size), "batch_size")
         if order.shuffles:
@@ -234,13 +237,6 @@ class Samplers:
             pen.add_keyword(node, "drop_last", ast.unparse(batches.drops_last))
         return [*node.args, *(k for k in node.keywords if k is not given)]
 
-    def _epoch(self, pen: Pen, node: ast.Call, func: ast.Attribute) -> list[ast.AST] | None:
-        loader = self.loader_at(func.value)
-        if loader is None:
-            return None
-        pen.rewrite(func.value, loader)
-        return [*node.args]
-
     def kept(self, branch: ast.If, stays: list[ast.stmt]) -> list[str]:
         """What a branch that goes away tells a sampler that does not: `if distributed: sampler.set_epoch(epoch)`.
 
@@ -248,10 +244,9 @@ class Samplers:
         """
         told: dict[str, None] = {}
         for node in (n for part in (*branch.body, *branch.orelse) if part not in stays for n in ast.walk(part)):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "set_epoch":
-                loader = self.loader_at(node.func.value) if len(node.args) == 1 else None
-                if loader is not None:
-                    told[f"{loader}.set_epoch({_alone(node.args[0])})"] = None
+            if isinstance(node, ast.Call) and len(node.args) == 1 and (sampler := told_epoch(node)) is not None:
+                if (loader := self.loader_at(sampler)) is not None:
+                    told[f"{loader}.set_epoch({_of_several(node.args[0])})"] = None
         return list(told)
 
     def loader_at(self, sampler: ast.expr) -> str | None:
@@ -330,9 +325,8 @@ class Samplers:
 
     def _told_samplers(self) -> set[ast.expr]:
         """What is told the epoch by a name of its own."""
-        asked = (use.node.func for use in self._world.facts.calls_anywhere)
-        told = (f.value for f in asked if isinstance(f, ast.Attribute) and f.attr == "set_epoch")
-        return {call for value in told for call in self._behind(value, 4)}
+        told = (told_epoch(use.node) for use in self._world.facts.calls_anywhere)
+        return {call for sampler in told if sampler is not None for call in self._behind(sampler, 4)}
 
     def _is_shared(self, sampler: ast.Call) -> bool:
         """Whether several loaders take their order from one sampler."""
@@ -343,17 +337,16 @@ class Samplers:
         facts = self._world.facts
         found: set[ast.AST] = set()
         for use in facts.calls_anywhere:
-            func = use.node.func
-            if not isinstance(func, ast.Attribute) or func.attr != "set_epoch":
+            if (sampler := told_epoch(use.node)) is None:
                 continue
-            if isinstance(func.value, ast.Attribute) and func.value.attr == "sampler":
-                found |= {facts.source(o) for o in facts.loaders(facts.values(func.value.value))}
-            calls = set(self._behind(func.value, 4))
+            if isinstance(sampler, ast.Attribute) and sampler.attr == "sampler":
+                found |= {facts.source(o) for o in facts.loaders(facts.values(sampler.value))}
+            calls = set(self._behind(sampler, 4))
             found |= {loader for loader, order in self._orders.items() if order.call in calls}
         return found
 
 
-def _alone(epoch: ast.expr) -> str:
+def _of_several(epoch: ast.expr) -> str:
     """The epoch that several processes are told, and one is not."""
     text = ast.unparse(epoch)
     return f"{f'({text})' if isinstance(epoch, (ast.IfExp, ast.Lambda)) else text} if {_SEVERAL} else 0"
@@ -383,17 +376,3 @@ def _is_same_between(function: ast.AST, first: ast.Call, second: ast.Call) -> bo
 
 def _reads(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-
-
-def _keyword(call: ast.Call, name: str) -> ast.keyword | None:
-    return next((keyword for keyword in call.keywords if keyword.arg == name), None)
-
-
-def _argument(call: ast.Call, name: str, position: int) -> ast.expr | None:
-    keyword = _keyword(call, name)
-    if keyword is not None:
-        return keyword.value
-    return call.args[position] if position < len(call.args) else None
-
-
-__all__ = ["SAMPLERS", "Order", "Samplers"]

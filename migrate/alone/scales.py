@@ -11,6 +11,7 @@ from functools import cached_property
 from textwrap import indent
 from typing import TYPE_CHECKING
 
+from migrate.alone.arguments import argument
 from migrate.alone.calls import GATHERS, SAME
 from migrate.alone.told import alike, told
 from migrate.alone.ways import certain
@@ -77,7 +78,7 @@ class Scales:
 
     def _arguments(self, call: ast.Call, name: str, position: int) -> list[ast.expr]:
         """What a call is given for a parameter, also by `**options` of a dictionary that is written out."""
-        if (given := _argument(call, name, position)) is not None:
+        if (given := argument(call, name, position)) is not None:
             return [given]
         spread = [k.value for k in call.keywords if k.arg is None]
         made = [e for value in spread for e in (value, *self._world.sources.given(value).expressions)]
@@ -355,11 +356,6 @@ def _items(node: ast.expr, key: str) -> list[ast.expr]:
         pairs = zip(node.keys, node.values, strict=True)
         return [value for asked, value in pairs if isinstance(asked, ast.Constant) and asked.value == key]
     return []
-
-
-def _argument(call: ast.Call, name: str, position: int) -> ast.expr | None:
-    found = next((k.value for k in call.keywords if k.arg == name), None)
-    return call.args[position] if found is None and position < len(call.args) else found
 
 
 def _refused(statement: ast.stmt) -> Refusal:

@@ -6,6 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.alone.arguments import keyword
 from migrate.alone.calls import BARRIERS, GROUPS, is_of_group
 from migrate.alone.devices import names_rank
 from migrate.analysis.known.devices import SET_DEVICE
@@ -69,11 +70,11 @@ class Setups:
         """`print(text, force=True)` was for a print that is muted on the other processes, and is not any more."""
         if not isinstance(node, ast.Call) or "builtins.print" not in self._world.facts.called(node):
             return None
-        given = next((keyword for keyword in node.keywords if keyword.arg == "force"), None)
+        given = keyword(node, "force")
         if given is None or not any(map(overrides_print, self.idle)):
             return None
         pen.remove_argument(node, given)
-        return [*node.args, *(keyword for keyword in node.keywords if keyword is not given)]
+        return [*node.args, *(each for each in node.keywords if each is not given)]
 
     @cached_property
     def _gone(self) -> set[ast.AST]:

@@ -12,6 +12,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.alone.arguments import argument
 from migrate.alone.calls import SUMS
 from migrate.alone.in_steps import InSteps
 from migrate.alone.inside import Insides, summed
@@ -187,23 +188,18 @@ class Sums:
 
 def _reduced(call: ast.Call) -> tuple[ast.Name | ast.Attribute, str] | None:
     """What is summed up, and how the accelerator calls that; None: it has no word for it."""
-    given, reduction = _given(call, "tensor", 0), _REDUCTIONS.get(_operation(call))
+    given, reduction = argument(call, "tensor", 0), _REDUCTIONS.get(_operation(call))
     if not isinstance(given, (ast.Name, ast.Attribute)) or reduction is None or _is_of_some(call):
         return None
     return given, reduction
 
 
 def _operation(call: ast.Call) -> str:
-    given = _given(call, "op", 1)
+    given = argument(call, "op", 1)
     return "SUM" if given is None else ast.unparse(given).rpartition(".")[2]
 
 
 def _is_of_some(call: ast.Call) -> bool:
     """Whether only a group of processes takes part, or nobody waits for the sum."""
-    asked = (_given(call, "group", 2), _given(call, "async_op", 3))
+    asked = (argument(call, "group", 2), argument(call, "async_op", 3))
     return any(given is not None and ast.unparse(given) not in ("None", "False") for given in asked)
-
-
-def _given(call: ast.Call, name: str, position: int) -> ast.expr | None:
-    found = next((k.value for k in call.keywords if k.arg == name), None)
-    return call.args[position] if found is None and position < len(call.args) else found

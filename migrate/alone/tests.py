@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.numbers import is_written_out
 from migrate.alone.ways import certain
-from migrate.alone.world import RANKS, VALUES
+from migrate.alone.world import RANKS
 from migrate.analysis.syntax import is_main_guard
 from migrate.edits.parts import BODY, ORELSE
 from migrate.programs.marker import ACCELERATOR
@@ -59,10 +59,7 @@ def choose(world: World, pen: Pen, node: ast.IfExp) -> ast.expr | None:
 def asks_only_for_several(world: World, test: ast.expr) -> bool:
     """Whether a test, of a branch that stays, asks for nothing but whether there are several processes."""
     parts = test.values if isinstance(test, ast.BoolOp) else [test]
-    kept, world.kept = world.kept, set()
-    found = all(world.truth(part) is not None for part in parts)
-    world.kept = kept
-    return found
+    return all(world.truth_alone(part) is not None for part in parts)
 
 
 def ask(world: World, pen: Pen, test: ast.expr) -> list[ast.expr]:
@@ -85,11 +82,7 @@ def ask(world: World, pen: Pen, test: ast.expr) -> list[ast.expr]:
 def _of_number(world: World, test: ast.expr) -> str | None:
     """`if rank:`, a number that is asked for its truth."""
     kind = world.quantity(test)
-    if kind not in RANKS or kind is None:
-        return None
-    return "not " + VALUES[kind].replace("local_process_index", "is_local_main_process").replace(
-        "process_index", "is_main_process"
-    )
+    return f"not {world.first(kind)}" if kind is not None and kind in RANKS else None
 
 
 def _ask_parts(world: World, pen: Pen, test: ast.BoolOp) -> list[ast.expr]:

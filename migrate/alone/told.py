@@ -10,6 +10,8 @@ from migrate.alone.world import RANKS
 from migrate.programs.values.place import Quantity, number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from migrate.alone.world import World
 
 
@@ -42,29 +44,27 @@ def _alone(world: World, node: ast.expr) -> ast.expr | None:
     return ast.Constant(0 if kind in RANKS else 1)
 
 
-def _replaced(world: World, node: ast.AST, by: object) -> ast.AST:
+def _replaced(world: World, node: ast.AST, by: Callable[[World, ast.expr], ast.expr | None]) -> ast.AST:
     """A copy of some code, in which some expressions are others."""
-    assert callable(by)
     if isinstance(node, ast.expr) and (other := by(world, node)) is not None:
-        found: ast.AST = other
-        return found
+        return other
+    return _copied(node, lambda part: _replaced(world, part, by))
+
+
+def _copied(node: ast.AST, of_part: Callable[[ast.AST], ast.AST]) -> ast.AST:
+    """A copy of a node, with what is made of its parts."""
     made = copy.copy(node)
     for name, value in ast.iter_fields(node):
         if isinstance(value, ast.AST):
-            setattr(made, name, _replaced(world, value, by))
+            setattr(made, name, of_part(value))
         elif isinstance(value, list):
-            setattr(made, name, [_replaced(world, v, by) if isinstance(v, ast.AST) else v for v in value])
+            setattr(made, name, [of_part(part) if isinstance(part, ast.AST) else part for part in value])
     return made
 
 
 def _simple(node: ast.AST) -> ast.AST:
     """Without factors and divisors of one, and sums with zero; a whole number that is rounded is itself."""
-    made = copy.copy(node)
-    for name, value in ast.iter_fields(node):
-        if isinstance(value, ast.AST):
-            setattr(made, name, _simple(value))
-        elif isinstance(value, list):
-            setattr(made, name, [_simple(v) if isinstance(v, ast.AST) else v for v in value])
+    made = _copied(node, _simple)
     if isinstance(made, ast.BinOp):
         right, left = number(made.right), number(made.left)
         if isinstance(made.op, (ast.Mult, ast.FloorDiv)) and right == 1:

@@ -114,7 +114,7 @@ def merged(planned: P, stage: Stage, trial: P) -> P:
         return planned  # another way was found
     kinds = (Kind.LOOP, Kind.LEFT)
     kept = [f for f in planned.outcome.findings if f.path not in stage.paths or f.kind not in kinds]
-    tried = [_left(f, stage) for f in trial.outcome.findings if f.path in stage.paths and f.kind in kinds]
+    tried = [_left(f) for f in trial.outcome.findings if f.path in stage.paths and f.kind in kinds]
     if not tried or not any(f.kind is Kind.LEFT for f in tried):
         return planned
     findings = sorted((*kept, *tried), key=lambda f: (f.path, f.line, f.column, f.code))
@@ -125,7 +125,7 @@ def merged(planned: P, stage: Stage, trial: P) -> P:
     )
 
 
-def _left(finding: Finding, stage: Stage) -> Finding:
+def _left(finding: Finding) -> Finding:
     """A loop that would convert alone is left with the others."""
     if finding.kind is not Kind.LOOP or not finding.converts:
         return finding

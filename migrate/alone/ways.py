@@ -1,4 +1,4 @@
-"""Which way through a branch stays where one process runs the program, and whether it comes to an end there."""
+"""Which way through a branch stays where one process runs the program, whether that leaves, and what tests join to."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from migrate.analysis.known.distributed import SAMPLERS
 from migrate.analysis.syntax import gives_up
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from migrate.alone.world import World
 
 
@@ -43,3 +45,12 @@ def _shares_out(world: World, statement: ast.If, truth: bool) -> bool:
         if not isinstance(node, ast.If) or world.truth(node.test) is None:
             waiting += ast.iter_child_nodes(node)
     return False
+
+
+def joined(test: ast.BoolOp, truth: Callable[[ast.expr], bool | None]) -> bool | None:
+    """What an `and` or `or` says, by what its parts say; None: it may say either."""
+    parts = [truth(value) for value in test.values]
+    decisive = isinstance(test.op, ast.Or)
+    if decisive in parts:
+        return decisive
+    return None if None in parts else not decisive

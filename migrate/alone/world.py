@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.alone.given import asks_for_none, numbering
 from migrate.alone.missing import Attributes
 from migrate.alone.questions import Questions
-from migrate.alone.ways import certain, ends
+from migrate.alone.ways import certain, ends, joined
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_docstring, is_none, walk
@@ -89,7 +89,7 @@ class World:
             inner = self.truth(test.operand)
             return None if inner is None else not inner
         if isinstance(test, ast.BoolOp):
-            return self._joined(test)
+            return joined(test, self.truth)
         if self._starts(test) or self._attributes.is_missing(test):
             return False
         if isinstance(test, ast.Attribute) and test.attr in self._flags and not self.facts.names(test):
@@ -102,6 +102,13 @@ class World:
         if isinstance(test, ast.Call):
             return self._answer(test)
         return self._compared(test)
+
+    def truth_alone(self, test: ast.expr) -> bool | None:
+        """The same, also of a test whose branch stays."""
+        kept, self.kept = self.kept, set()
+        truth = self.truth(test)
+        self.kept = kept
+        return truth
 
     def _answer(self, call: ast.Call) -> bool | None:
         """What a function of the project says, such as `is_dist_avail_and_initialized()`."""
@@ -128,13 +135,6 @@ class World:
             if not isinstance(statement, ast.Pass) and not is_docstring(statement):
                 yield None
         yield None
-
-    def _joined(self, test: ast.BoolOp) -> bool | None:
-        parts = [self.truth(value) for value in test.values]
-        decisive = isinstance(test.op, ast.Or)
-        if decisive in parts:
-            return decisive
-        return None if None in parts else not decisive
 
     def _compared(self, test: ast.expr) -> bool | None:
         """`world_size == 4`: decided by the number itself."""
@@ -173,11 +173,13 @@ class World:
         if not isinstance(test, ast.Compare) or len(test.ops) != 1 or number(test.comparators[0]) != 0:
             return None
         kind = self.quantity(test.left)
-        if kind not in RANKS or not isinstance(test.ops[0], (ast.Eq, ast.NotEq, ast.Gt)):
+        if kind is None or kind not in RANKS or not isinstance(test.ops[0], (ast.Eq, ast.NotEq, ast.Gt)):
             return None
-        main = Side.MAIN if kind is Quantity.RANK else Side.LOCAL_MAIN
-        text = self._asked(main)
-        return text if isinstance(test.ops[0], ast.Eq) else f"not {text}"
+        return self.first(kind) if isinstance(test.ops[0], ast.Eq) else f"not {self.first(kind)}"
+
+    def first(self, kind: Quantity) -> str:
+        """What to ask the accelerator instead of whether a rank is 0."""
+        return self._asked(Side.MAIN if kind is Quantity.RANK else Side.LOCAL_MAIN)
 
     def _asked(self, side: Side) -> str:
         text = _PROCESS[side]
