@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from migrate.errors import UsageError
 from migrate.options import Mode
+from migrate.report.counted import counted
 from migrate.source import document
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _beside(report: Report, options: Options) -> Report:
     assert options.baseline is not None
     path = Path(options.baseline)
     left, gone = baseline.without(report, baseline.read(path), path)
-    number = _count(gone.total())
+    number = counted(gone.total(), "finding")
     remark = f"{os.path.relpath(path)}: {number} no longer found; --update-baseline takes them out"
     return _without(report, left, remark if gone else "")
 
@@ -95,7 +96,7 @@ def _updated(report: Report, options: Options) -> Report:
     document.write(options.baseline, baseline.written(report, path), _kind())
     known = baseline.read(path)
     left, _ = baseline.without(report, known, path)
-    return _without(report, left, f"{os.path.relpath(path)}: {_count(known.total())} written")
+    return _without(report, left, f"{os.path.relpath(path)}: {counted(known.total(), 'finding')} written")
 
 
 def _without(report: Report, left: Report, remark: str) -> Report:
@@ -105,7 +106,3 @@ def _without(report: Report, left: Report, remark: str) -> Report:
     before, after = (sum(f.kind in baseline.KINDS for f in each.findings) for each in (report, left))
     remarks = (*report.remarks, *([remark] if remark else ()))
     return replace(left, ignored=report.ignored + before - after, remarks=remarks)
-
-
-def _count(number: int) -> str:
-    return f"{number:,} finding{'' if number == 1 else 's'}"

@@ -82,7 +82,6 @@ def saved(server: Server, params: types.DidSaveTextDocumentParams) -> None:
     """A document was saved: others may import it."""
     for uri in list(server.workspace.text_documents):
         show(server, uri)
-    del params
 
 
 @SERVER.feature(types.TEXT_DOCUMENT_DID_CHANGE)

@@ -11,7 +11,7 @@ import os
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.errors import UsageError, reason_of
 from migrate.report.fingerprint import source_of
@@ -108,8 +108,8 @@ def _wanted(report: Report) -> Iterable[Finding]:
 
 
 def _key(finding: Finding, report: Report, path: Path) -> tuple[str, str, str]:
-    source: Any = report.sources.get(finding.path)
-    real = source.real if source is not None and source.real is not None else Path(finding.path).resolve()
+    source = report.sources.get(finding.path)
+    real = (source.real if source is not None else None) or Path(finding.path).resolve()
     return _name(real, path), finding.code, source_of(finding, report)
 
 

@@ -41,6 +41,10 @@ class Place:
     line: int  # 1-based; of a notebook in its cell
     cell: int | None = None  # of a notebook, 1-based
 
+    def __str__(self) -> str:
+        """As findings name their loop: `train.py:31`, `train.ipynb:cell 3:12`."""
+        return f"{self.path}:{self.line}" if self.cell is None else f"{self.path}:cell {self.cell}:{self.line}"
+
 
 @dataclass(frozen=True, slots=True)
 class Thing:

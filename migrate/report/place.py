@@ -50,7 +50,7 @@ def region(finding: Finding, report: Report) -> Region:
         lines = source.lines if source else ()
     text = lines[finding.line - 1] if 0 < finding.line <= len(lines) else ""
     end = max(len(text.rstrip()) + 1, finding.column)
-    has_mark = bool(source) and finding.line == 1 and source is not None and source.content.startswith(BOM)
+    has_mark = source is not None and finding.line == 1 and source.content.startswith(BOM)
     return Region(finding.line, finding.column, end, text, has_mark)
 
 

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
 from migrate.options import Mode
+from migrate.report.counted import counted
 from migrate.report.model import OUR_BUG, Change, Finding, Kind, Report
 from migrate.report.place import Region, region
 from migrate.report.stream import NO_LOOPS
@@ -43,7 +44,8 @@ def findings(report: Report, kinds: Iterable[Kind], style: Style, *, excerpts: b
 
     `excerpts`: with the source lines, where no diff shows them.
     """
-    wanted = [finding for finding in report.findings if finding.kind in set(kinds)]
+    kinds = frozenset(kinds)
+    wanted = [finding for finding in report.findings if finding.kind in kinds]
     order = {path: place for place, path in enumerate(dict.fromkeys(f.path for f in report.findings))}
     wanted.sort(key=lambda f: (order[f.path], f.cell or 0, f.line, f.column, f.code))
     groups = (list(group) for _, group in groupby(wanted, key=lambda f: f.path))
@@ -104,7 +106,7 @@ def summaries(report: Report, width: int = WIDTH) -> str:
 
 def _listed(paths: Sequence[str]) -> str:
     more = len(paths) - MOST_PATHS
-    return ", ".join(paths[:MOST_PATHS]) + (f" and {_count(more, 'more file')}" if more > 0 else "")
+    return ", ".join(paths[:MOST_PATHS]) + (f" and {counted(more, 'more file')}" if more > 0 else "")
 
 
 def _wrapped(text: str, width: int) -> str:
@@ -157,29 +159,25 @@ def summary(report: Report, mode: Mode) -> str:
     parts = []
     if report.touched:
         verb = "converted" if report.written else "would change"
-        parts.append(f"{_count(len(report.touched), 'file')} {verb}")
+        parts.append(f"{counted(len(report.touched), 'file')} {verb}")
     if converted and mode is not Mode.CHECK:
-        parts.append(f"{_count(converted, 'loop')} {'converted' if report.written else 'would be converted'}")
+        parts.append(f"{counted(converted, 'loop')} {'converted' if report.written else 'would be converted'}")
     if unconverted := len(loops) if mode is Mode.CHECK else len(loops) - converted:
-        parts.append(f"{_count(unconverted, 'loop')} not converted")
+        parts.append(f"{counted(unconverted, 'loop')} not converted")
     if left:
-        parts.append(f"{_count(left, 'place')} left to you")
+        parts.append(f"{counted(left, 'place')} left to you")
     if doubtful := len(report.of(Kind.REVIEW)):
-        parts.append(f"{_count(doubtful, 'place')} to review")
+        parts.append(f"{counted(doubtful, 'place')} to review")
     if faults := len(report.of(Kind.FAULT)):
-        parts.append(_count(faults, "mistake"))
+        parts.append(counted(faults, "mistake"))
     if bugs := sum(finding.code == OUR_BUG for finding in report.findings):
-        parts.append(f"{_count(bugs, 'bug')} of ours")
+        parts.append(f"{counted(bugs, 'bug')} of ours")
     if report.ignored:
-        parts.append(f"{_count(report.ignored, 'finding')} ignored")
+        parts.append(f"{counted(report.ignored, 'finding')} ignored")
     if report.problems:
-        parts.append(_count(len(report.problems), "error"))
+        parts.append(counted(len(report.problems), "error"))
     nothing = NO_LOOPS if mode is Mode.CHECK else "No changes.\n"
     return f"{', '.join(parts)}.\n" if parts else nothing
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def one_line(text: str) -> str:

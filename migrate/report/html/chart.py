@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from migrate.report.counted import counted
 from migrate.report.html.layout import BOX, HEIGHT, LETTER, PAD, TRACK, Layout, layout, near, title
-from migrate.report.html.markup import Markup, count, join, tag, text
+from migrate.report.html.markup import Markup, join, tag, text
 from migrate.report.map import Flow, Part
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _words(drawn: Map, plan: Layout, home: str, link: Callable[[Place], str]) ->
     """The map for those who do not see it."""
     return tag(
         "details",
-        tag("summary", text(f"The same in words ({count(len(plan.lanes), 'loop')})")),
+        tag("summary", text(f"The same in words ({counted(len(plan.lanes), 'loop')})")),
         *(part for lane in plan.lanes for part in _told(drawn, lane, home, link)),
         class_="words",
     )

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.report.counted import counted
 from migrate.report.html.align import differing
-from migrate.report.html.markup import EMPTY, Markup, count, join, tag, text
+from migrate.report.html.markup import EMPTY, Markup, join, tag, text
 from migrate.report.html.rows import Lines, Row, Run, lines_of, runs
 from migrate.report.html.syntax import coloured, painted
 
@@ -135,7 +136,7 @@ class _Table:
         first, last = run.rows[0].old, run.rows[-1].old
         assert first is not None
         assert last is not None
-        told = f"{count(len(run.rows), 'unchanged line')} ({first + 1}{DASH}{last + 1})"
+        told = f"{counted(len(run.rows), 'unchanged line')} ({first + 1}{DASH}{last + 1})"
         if len(run.rows) > MOST_FOLDED:
             return tag("p", text(f"{told}, left out of this page"), class_="gap")
         return tag("details", tag("summary", text(told)), self._table(list(self._run(run))), class_="gap")
@@ -208,7 +209,7 @@ def _end(lines: Lines, number: int) -> Markup:
 
 
 def _count(sign: str, number: int, word: str) -> Markup:
-    return tag("span", text(f"{sign}{number:,}"), class_=f"count {word}", title=f"{count(number, 'line')} {word}")
+    return tag("span", text(f"{sign}{number:,}"), class_=f"count {word}", title=f"{counted(number, 'line')} {word}")
 
 
 def _reason(code: str, explained: Mapping[str, Documented]) -> Markup:

@@ -67,8 +67,3 @@ def _attribute(key: str, value: str | float | bool) -> str:
         return f" {name}" if value else ""
     shown = f"{value:g}" if isinstance(value, float) else str(value)
     return f' {name}="{html.escape(plain(shown))}"'
-
-
-def count(number: int, thing: str) -> str:
-    """3 files; 1 file."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

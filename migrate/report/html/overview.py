@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from migrate.options import Mode
+from migrate.report.counted import counted, plural
 from migrate.report.html.chart import chart
 from migrate.report.html.layout import near
-from migrate.report.html.markup import EMPTY, Markup, count, join, sentence, tag, text
+from migrate.report.html.markup import EMPTY, Markup, join, sentence, tag, text
 from migrate.report.map import Place
 from migrate.report.model import Kind
 
@@ -17,33 +18,29 @@ if TYPE_CHECKING:
     from migrate.report.model import Finding, Report, Summary
 
 
-def numbers(report: Report, mode: Mode) -> Markup:
+def numbers(report: Report) -> Markup:
     """The tiles at the top: each number with what it counts, and a word of state that does not rest on colour."""
     loops = report.of(Kind.LOOP)
     converts = sum(bool(loop.converts) for loop in loops)
     done = "converted" if report.written else "would be converted"
     changed = "changed" if report.written else "would change"
-    left = [(Kind.LEFT, "left to you"), (Kind.REVIEW, "to review"), (Kind.FAULT, "mistakes")]
     tiles = [
-        _tile(len(report.touched), f"{_plural(report.touched, 'file')} {changed}", "changes", "good"),
-        _tile(converts, f"{_plural(range(converts), 'loop')} {done}", "programs", "good"),
-        _tile(len(loops) - converts, f"{_plural(range(len(loops) - converts), 'loop')} not converted", "left", "bad"),
+        _tile(len(report.touched), "file", changed, "changes", "good"),
+        _tile(converts, "loop", done, "programs", "good"),
+        _tile(len(loops) - converts, "loop", "not converted", "left", "bad"),
+        _tile(len(report.of(Kind.LEFT)), "place", "left to you", "left", "bad"),
     ]
-    tiles += [
-        _tile(len(found), f"{_plural(found, 'place') + ' ' if kind is not Kind.FAULT else ''}{words}", "left", "bad")
-        for kind, words in left
-        if (found := report.of(kind)) or kind is Kind.LEFT
-    ]
+    if doubtful := report.of(Kind.REVIEW):
+        tiles.append(_tile(len(doubtful), "place", "to review", "left", "bad"))
+    if faults := report.of(Kind.FAULT):
+        tiles.append(_tile(len(faults), "mistake", "", "left", "bad"))
     if report.problems:
-        tiles.append(_tile(len(report.problems), _plural(report.problems, "error"), "problems", "bad"))
+        tiles.append(_tile(len(report.problems), "error", "", "problems", "bad"))
     return tag("ul", *tiles, class_="tiles")
 
 
-def _plural(things: Sequence[object], word: str) -> str:
-    return word if len(things) == 1 else f"{word}s"
-
-
-def _tile(number: int, words: str, target: str, state: str) -> Markup:
+def _tile(number: int, thing: str, what: str, target: str, state: str) -> Markup:
+    words = f"{plural(number, thing)} {what}".strip()
     shown = tag("a", tag("b", text(f"{number:,}")), text(words), href=f"#{target}")
     return tag("li", shown, class_=state if number else "none")
 
@@ -95,13 +92,8 @@ def _state(loops: Sequence[Finding], *, written: bool) -> tuple[str, str]:
 def _belongs(finding: Finding, loops: set[Place], summary: Summary) -> bool:
     """Whether a finding is about a loop of the program or, where it names none, about one of its files."""
     if finding.loop is not None:
-        return finding.loop in {_name(place) for place in loops}
+        return finding.loop in map(str, loops)
     return finding.path in summary.files
-
-
-def _name(place: Place) -> str:
-    cell = f"cell {place.cell}:" if place.cell is not None else ""
-    return f"{place.path}:{cell}{place.line}"
 
 
 def _said(said: Sequence[Finding], anchors: dict[Finding, str], summary: Summary) -> Markup:
@@ -112,7 +104,8 @@ def _said(said: Sequence[Finding], anchors: dict[Finding, str], summary: Summary
         tag("li", tag("a", text(f"{f.code} {place}"), href=f"#{anchors[f]}"), text(" "), sentence(f.message))
         for f, place in zip(said, places, strict=True)
     )
-    return tag("details", tag("summary", text(f"What is said of it ({count(len(said), 'place')})")), tag("ul", *items))
+    title = text(f"What is said of it ({counted(len(said), 'place')})")
+    return tag("details", tag("summary", title), tag("ul", *items))
 
 
 def _together(summary: Summary) -> Markup:

@@ -104,7 +104,7 @@ class _Page:
 
     def _main(self) -> Iterator[Markup]:
         yield tag("p", tag("b", sentence(what(self.report, self.about.mode))), class_="lead")
-        yield numbers(self.report, self.about.mode)
+        yield numbers(self.report)
         keys = (("j", "next change or finding"), ("k", "the one before"), ("e", "unfold all code"), ("t", "theme"))
         yield tag(
             "p", join((join((tag("kbd", text(key)), text(f" {does}"))) for key, does in keys), " · "), class_="keys"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from migrate.report.counted import counted
 from migrate.report.html.curves import Curve, losses
-from migrate.report.html.markup import EMPTY, Markup, count, tag, text
+from migrate.report.html.markup import EMPTY, Markup, tag, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +66,7 @@ STATES = {"pass": "good", "fail": "bad"}
 def verification(found: Verification) -> Markup:
     """The section of one script."""
     command = " ".join((found.script, *found.arguments))
-    ran = tag("p", tag("code", text(command)), text(f", {count(found.steps, 'step')} of each run"))
+    ran = tag("p", tag("code", text(command)), text(f", {counted(found.steps, 'step')} of each run"))
     remarks = tag("ul", *(tag("li", text(remark)) for remark in found.remarks)) if found.remarks else EMPTY
     return tag("article", ran, _verdicts(found.verdicts), losses(found.runs), remarks, class_="verification")
 
