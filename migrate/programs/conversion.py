@@ -54,6 +54,7 @@ from migrate.programs.schedule.rates import rates
 from migrate.programs.schedule.schedulers import Schedule, schedules
 from migrate.programs.stages import NoPlace, Stages, tell_apart
 from migrate.programs.training.closures import returned_losses, unanswered
+from migrate.programs.training.one_by_one import renewed_too_late
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -185,6 +186,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
     program.refusals += _kept(facts, loops, program, (*loaders, *program.models), units, placement.stages)
     program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
+    program.refusals += renewed_too_late(facts, program, units, prepared, placement.stages)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]
     program.refusals += [*taken_apart(facts, program, units, placement), *too_early(facts, program, placement)]
     if program.refusals:

@@ -69,3 +69,57 @@ def test_what_ends_by_itself_or_goes_on_stays(converted, name):
     result = converted(**OTHERS[name])
     assert "accelerator.backward(loss)" in result
     assert "min(" not in result
+
+
+RENEWED = """
+import math
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.ones(40, 2), torch.ones(40, 1))
+LOADER
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+STEPS
+for step in range(30):
+    if step % steps == 0:
+        batches = iter(OVER)
+    TAKE
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+NEW, KEPT = "DataLoader(data, batch_size=8)", "loader = DataLoader(data, batch_size=8)"
+
+
+def renewed(steps, loader="", over=NEW, take="x, y = next(batches)"):
+    return RENEWED.replace("STEPS", steps).replace("LOADER", loader).replace("OVER", over).replace("TAKE", take)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        renewed("steps = math.ceil(len(data) / 8)"),
+        renewed("size = len(data)\nsteps = size // 8"),
+        renewed("steps = len(data) // 8", KEPT, "loader"),
+    ],
+)
+def test_an_iterator_that_is_made_anew_by_the_size_of_the_data_is_refused(refused_text, source):
+    refused_text(source, "MIG104", "if step % steps == 0:", ["batches is made anew", "its share"])
+
+
+CAUGHT_INSIDE = "try:\n        x, y = next(batches)\n    except StopIteration:\n        break"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        renewed("steps = 3"),
+        renewed("steps = len(loader)", KEPT, "loader"),
+        renewed("steps = len(data) // 8", take=CAUGHT_INSIDE),
+    ],
+)
+def test_one_that_is_made_anew_by_another_number_is_not(convert_text, source):
+    assert "accelerator.backward(loss)" in convert_text(source)[1]
