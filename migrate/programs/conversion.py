@@ -66,7 +66,9 @@ if TYPE_CHECKING:
 
 
 #: What Accelerate does not give at its top level.
-_IN_UTILS = frozenset({"GradientAccumulationPlugin", "broadcast_object_list", "gather_object", "reduce", "set_seed"})
+_IN_UTILS = frozenset(
+    "GradientAccumulationPlugin broadcast_object_list gather_object reduce send_to_device set_seed".split()
+)
 
 
 @dataclass(frozen=True, slots=True)

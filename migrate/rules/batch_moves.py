@@ -8,6 +8,8 @@
 Dropped only where the value provably comes from a prepared loader; every other tensor goes to the accelerator's device.
 In a program that never chose a device, tensors made inside its loops are made on the accelerator's device; if its
 model, its loss or its batches meet others, which are on the CPU, it goes on running there: Accelerator(cpu=True).
+What only DataParallel brought to the GPU, since no prepared loader does, is moved where the model is given it:
+`model(x)` is `model(x.to(accelerator.device))`, and `send_to_device(batch, accelerator.device)` what may be no tensor.
 Kept: the moves of batches that the program needs on the CPU first (see MIG104).
 """
 
@@ -22,6 +24,7 @@ from migrate.analysis.units import Function, Module
 from migrate.programs.device.choices import choices
 from migrate.programs.device.devices import device_argument, is_choice, is_users
 from migrate.programs.device.moves import Fate, Move
+from migrate.programs.device.scattered import unmoved
 from migrate.programs.device.tour import FACTORIES, follows
 from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.reach.outsiders import is_inside_model
@@ -47,10 +50,22 @@ def batch_moves(conversion: Conversion, draft: Draft) -> None:
             _redirect(conversion, draft, move)
     _other_names(conversion, draft)
     _fixed_devices(conversion, draft)
+    _scattered(conversion, draft)
     if conversion.on_cpu:
         _stays(conversion, draft)
     elif conversion.placement.cpu != ON_CPU and not any(move.unit in conversion.units for move in conversion.moves):
         _factories(conversion, draft)
+
+
+def _scattered(conversion: Conversion, draft: Draft) -> None:
+    """What DataParallel brought to the GPU, where nothing else does."""
+    for each in unmoved(conversion):
+        device = f"{conversion.access.name(each.node)}.device"
+        if each.is_tensor:
+            draft.wrap(each.node, f"{{it}}.to({device})")
+        else:
+            draft.wrap(each.node, f"send_to_device({{it}}, {device})")
+            draft.add_import(each.node, conversion.home_of("send_to_device"), "send_to_device")
 
 
 def _stays_in_helper(conversion: Conversion, call: ast.Call) -> bool:

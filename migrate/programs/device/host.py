@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from migrate.programs.device.defaults import defaults
 from migrate.programs.device.devices import is_move
+from migrate.programs.device.scattered import split_models
 from migrate.programs.device.tour import strangers
 from migrate.programs.device.walk import Walk
-from migrate.programs.device.whereabouts import Need
+from migrate.programs.device.whereabouts import Handed, Need
 from migrate.programs.home.around import around
 from migrate.programs.reach.outsiders import units_of
 
@@ -34,6 +35,7 @@ class Whereabouts:
 
     on_host: Mapping[ast.AST, Need]  # where loaders were made whose batches stay on the CPU, each with the first reason
     casts: tuple[ast.Call, ...]  # of batches, to types of tensors that are on the CPU
+    handed: tuple[Handed, ...]  # to models in DataParallel, which brings it to the device
 
 
 def whereabouts(facts: Facts, program: Program) -> Whereabouts:
@@ -49,7 +51,8 @@ def whereabouts(facts: Facts, program: Program) -> Whereabouts:
         if need is not None:
             found.update(dict.fromkeys(named.origins, need))
     casts = (call for walk in walks if not walk.loaders & found.keys() for call in walk.casts)
-    return Whereabouts(found, tuple(dict.fromkeys(casts)))
+    handed = (each for walk in walks for each in walk.handed) if is_moved else ()
+    return Whereabouts(found, tuple(dict.fromkeys(casts)), tuple(handed))
 
 
 def left_on_cpu(facts: Facts, loops: Loops, program: Program, placed: Collection[ast.AST]) -> list[ast.expr]:
@@ -78,5 +81,6 @@ def _units(facts: Facts, program: Program) -> set[Unit]:
 
 
 def _walks(facts: Facts, program: Program, *, makes_on_device: bool) -> Iterator[Walk]:
+    split = frozenset(split_models(facts, units_of(facts, program)))
     for loop in (*program.training, *program.evaluation):
-        yield Walk(facts, frozenset(loop.loaders), makes_on_device).through(loop)
+        yield Walk(facts, frozenset(loop.loaders), makes_on_device, split=split).through(loop)

@@ -12,12 +12,22 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import operations, tensors
 from migrate.analysis.known.table import Makes
-from migrate.analysis.roles import Role, roles
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, arguments
 from migrate.analysis.units import Class, Function
 from migrate.programs.device.devices import is_move, names_cpu
 from migrate.programs.device.tensor_types import casts_to_cpu
-from migrate.programs.device.whereabouts import Need, Reason, Where, elements, joined, names_device, outside, passed
+from migrate.programs.device.whereabouts import (
+    Handed,
+    Need,
+    Reason,
+    Where,
+    elements,
+    joined,
+    names_device,
+    outside,
+    passed,
+)
 from migrate.programs.values.takes import taken
 
 if TYPE_CHECKING:
@@ -38,6 +48,8 @@ class Walk:
     makes_on_device: bool  # tensors made in the loop will be made on the device: the program knows none yet
     needs: list[Need] = field(default_factory=list)
     casts: list[ast.Call] = field(default_factory=list)  # of batches, to types that are on the CPU
+    split: frozenset[ast.AST] = frozenset()  # where the models were made that DataParallel is around
+    handed: list[Handed] = field(default_factory=list)  # to these
     names: dict[str, Where] = field(default_factory=dict)  # by text: "x", "batch['x']", "self.real"
     returned: list[Where] = field(default_factory=list)
     inside: tuple[Function, ...] = ()
@@ -122,9 +134,10 @@ class Walk:
         if isinstance(target, ast.Starred):
             target = target.value
         if isinstance(target, (ast.Tuple, ast.List)):
+            counted = _counted(self.facts, value)
             for position, element in enumerate(target.elts):
-                counts = position == 0 and isinstance(value, ast.Call) and _is_counting(self.facts, value)
-                self._bind(element, Where.NOWHERE if counts else place, value)
+                is_number = position == 0 and counted is not None
+                self._bind(element, Where.NOWHERE if is_number else place, counted or value)
             return
         text = ast.unparse(target)
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
@@ -301,9 +314,14 @@ class Walk:
         return place
 
     def _of_model(self, node: ast.Call, given: list[ast.expr]) -> Where:
-        """A model's call; what it is given unmoved beside what was moved, it wants on the CPU."""
+        """A model's call; what it is given unmoved beside what was moved, it wants on the CPU.
+
+        DataParallel brings everything to the device before the model sees it.
+        """
         places = [self.of(each) for each in given]
-        if Where.RAW in places:
+        if origins(self.facts.values(node.func), Role.MODEL) & self.split:
+            self.handed += [Handed(e, place, self.loaders) for e, place in zip(given, places, strict=True)]
+        elif Where.RAW in places:
             forwards = [
                 member.unit
                 for value in self.facts.values(node.func)
@@ -380,10 +398,13 @@ class Walk:
         return joined(results)
 
 
-def _is_counting(facts: Facts, call: ast.Call) -> bool:
-    """`enumerate(loader)`, `batch.items()`: the first of each pair is no tensor."""
-    is_items = isinstance(call.func, ast.Attribute) and call.func.attr == "items"
-    return is_items or "builtins.enumerate" in facts.called(call)
+def _counted(facts: Facts, value: ast.expr) -> ast.expr | None:
+    """What `enumerate(loader)`, `batch.items()` go through: the first of each pair that they give is no tensor."""
+    if not isinstance(value, ast.Call):
+        return None
+    if isinstance(value.func, ast.Attribute) and value.func.attr == "items":
+        return value.func.value
+    return value.args[0] if value.args and "builtins.enumerate" in facts.called(value) else None
 
 
 def _listed(value: object) -> list[object]:

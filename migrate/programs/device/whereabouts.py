@@ -47,6 +47,15 @@ class Need:
     reason: Reason
 
 
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What a model that stands in DataParallel is given."""
+
+    node: ast.expr
+    place: Where
+    loaders: frozenset[ast.AST]  # of the loop
+
+
 def joined(places: Iterable[Where]) -> Where:
     """The place of a value that may be at any of these."""
     return max(places, key=lambda place: place.value, default=Where.NOWHERE)

@@ -473,3 +473,15 @@ ON_THE_DEVICE = {
 def test_what_comes_of_batches_keeps_no_program_on_the_cpu(changed, name):
     line = ON_THE_DEVICE[name]
     changed(step=(line, line.replace("print", "accelerator.print")))
+
+
+@pytest.mark.parametrize("over", ["loader", "enumerate(loader)", "enumerate(loader, 1)"])
+def test_a_counted_batch_meets_a_tensor_on_the_cpu_as_any_other_does(changed, over):
+    changed(
+        **KEPT,
+        ready="noise = torch.ones(2)",
+        target="x, y" if over == "loader" else "i, (x, y)",
+        over=over,
+        batch="x = x - noise\nx, y = x.to(device), y.to(device)",
+        prepare=KEPT_ON_HOST,
+    )

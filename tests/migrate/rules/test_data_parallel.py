@@ -390,3 +390,68 @@ def test_what_does_more_than_that_keeps_the_program_from_being_converted(program
     report, _ = convert_text(programs(holes)[0])
 
     assert any("needs the model in DataParallel" in finding.message for finding in report.of(Kind.LEFT))
+
+
+BROUGHT = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, Dataset
+
+class Noisy(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return torch.rand(2), torch.ones(1)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.layer(x) + self.layer.bias
+
+train_loader, val_loader = DataLoader(Noisy(), batch_size=4), DataLoader(Noisy(), batch_size=4)
+model = {model}
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    model.train()
+    for i, (x, y) in enumerate(train_loader):
+        loss = (model(x) - y.cuda()).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    total = 0.0
+    with torch.no_grad():
+        for x, y in val_loader:
+            {batch}
+            total += (model({given}) - y.cuda()).pow(2).mean().item()
+    print(total)
+"""
+GIVEN = {
+    "a batch that is asked for its size": ("n = x.size(0)", "x", "x.to(accelerator.device)"),
+    "a variable": ("rows = torch.autograd.Variable(x, volatile=True)", "rows", "rows.to(accelerator.device)"),
+    "computed from it": ("rows = x.view(-1, 2)", "rows", "rows.to(accelerator.device)"),
+    "made on the CPU": ("x = torch.zeros(4, 2)", "x", "x.to(accelerator.device)"),
+    "what may be no tensor": ("pass", "x", "send_to_device(x, accelerator.device)"),
+    "what was moved": ("x = x.cuda()", "x", "x"),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_only_data_parallel_brought_to_the_gpu_is_moved(convert_text, name):
+    batch, given, after = GIVEN[name]
+    _, result = convert_text(BROUGHT.format(model="nn.DataParallel(Net()).cuda()", batch=batch, given=given))
+
+    assert f"total += (model({after}) - y.to(accelerator.device))" in result
+    assert ("import Accelerator, send_to_device" in result) == ("send_to_device" in after)
+    assert "loss = (model(x) - y).pow(2).mean()" in result  # of the loader that is prepared
+    assert "device_placement" not in result
+
+
+def test_a_model_that_was_not_in_data_parallel_is_given_what_it_was(convert_text):
+    _, result = convert_text(BROUGHT.format(model="Net().cuda()", batch="n = x.size(0)", given="x"))
+
+    assert "model(x) - y.to(accelerator.device)" in result
