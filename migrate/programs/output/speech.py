@@ -14,7 +14,7 @@ from migrate.programs.output.guards import is_asked, keeps
 from migrate.programs.output.muted import is_muted, only_prints
 from migrate.programs.output.surroundings import Outside, surroundings
 from migrate.programs.output.voice import Voice
-from migrate.programs.output.writers import Form
+from migrate.programs.output.writers import Form, made_by
 from migrate.programs.processes.films import put_around, told_files
 from migrate.programs.values.asides import done
 from migrate.programs.values.names import is_made_up
@@ -274,8 +274,8 @@ def _sort(conversion: Conversion, voice: Voice, said: Speech, statement: ast.stm
         said.mixed.append(statement)
     elif voice.is_print(statement):
         _hear(conversion, said, statement)
-    elif isinstance(statement, ast.Assign):
-        _look_at(conversion, voice, said, statement)
+    elif (made := made_by(statement)) is not None:
+        _look_at(conversion, voice, said, statement, made)
     for inner in blocks(statement) if not writes or voice.is_collective(statement) else ():
         _listen(conversion, voice, said, inner)
 
@@ -287,10 +287,9 @@ def _hear(conversion: Conversion, said: Speech, statement: ast.stmt) -> None:
         said.early.append(statement)
 
 
-def _look_at(conversion: Conversion, voice: Voice, said: Speech, statement: ast.Assign) -> None:
-    """`log = open(path, "w")`, `writer = SummaryWriter()`."""
-    made = statement.value
-    if not isinstance(made, ast.Call) or voice.own.is_own(made):
+def _look_at(conversion: Conversion, voice: Voice, said: Speech, statement: ast.stmt, made: ast.Call) -> None:
+    """`log = open(path, "w")`, `writer = SummaryWriter()`, `writers.append(SummaryWriter())`."""
+    if voice.own.is_own(made):
         return
     is_there = conversion.has_accelerator_at(statement)
     if voice.outputs.opens(made):

@@ -41,15 +41,14 @@ class Writers:
 
     def form(self, statement: ast.stmt) -> Form | None:
         """How the writer is made that a statement makes; None: it makes none, or all processes need it."""
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-            return None
-        made = statement.value
-        if not isinstance(made, ast.Call):
+        made = made_by(statement)
+        if made is None:
             return None
         if made not in self._forms:
             self._forms[made] = None  # while it is being asked
             self._forms[made] = self._form(made)
-        return self._forms[made]
+        is_named = isinstance(statement, ast.Assign)  # else the list of all processes must be as long
+        return self._forms[made] if is_named or self._forms[made] is None else Form.OR_NONE
 
     def is_one(self, call: ast.Call) -> bool:
         """Whether a call makes a writer."""
@@ -73,7 +72,7 @@ class Writers:
         for module in self._facts.modules:
             tree = self._facts.tree_of(module)
             for node in tree.nodes:
-                if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+                if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or not isinstance(node.ctx, ast.Load):
                     continue
                 if made not in _objects(self._facts.values(node)) or self._is_inside(node):
                     continue
@@ -129,6 +128,16 @@ class Writers:
         return isinstance(above, ast.If) and test is node and not self._voice.is_collective(above)
 
 
+def made_by(statement: ast.stmt) -> ast.Call | None:
+    """The call whose result a statement gives a name, or puts into a list: `writers.append(SummaryWriter(folder))`."""
+    match statement:
+        case ast.Assign(targets=[_], value=ast.Call() as made):
+            return made
+        case ast.Expr(ast.Call(ast.Attribute(attr="append"), args=[ast.Call() as made], keywords=[])):
+            return made
+    return None
+
+
 def _is_called_on(call: ast.Call, node: ast.expr) -> bool:
     """Whether a call asks an object for something: `writer.add_scalar(...)`, `run.config.update(...)`."""
     func: ast.expr = call.func
@@ -141,4 +150,4 @@ def _objects(values: Values) -> set[ast.AST]:
     return origins(values, Role.WRITER, Role.INSTANCE)
 
 
-__all__ = ["Form", "Writers"]
+__all__ = ["Form", "Writers", "made_by"]
