@@ -14,6 +14,7 @@ from migrate.analysis.known.training import NO_GRAD, SETS_GRADIENTS
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, TRIES, blocks, is_stored, own_nodes
 from migrate.analysis.units import Function
+from migrate.programs.reach.callees import reached
 from migrate.programs.training.begun import iterators
 from migrate.programs.training.gradients_off import is_decorated_without, is_given_false
 from migrate.programs.values.sources import received
@@ -84,7 +85,20 @@ class Modes:
             return Mode.EVAL
         if loop not in self._turned_off and not all(map(self._is_evaluation, states)):
             return Mode.UNKNOWN
-        return Mode.EVAL if all(self._run <= state for state in states) else Mode.NO_GRADIENTS
+        run = self._run - self._resting(loop)
+        return Mode.EVAL if all(run <= state for state in states) else Mode.NO_GRADIENTS
+
+    def _resting(self, loop: ast.AST) -> frozenset[str]:
+        """The models that do not run in a loop: a discriminator, while the generator is evaluated."""
+        facts = self._facts
+        entered = (target for node in ast.walk(loop) if isinstance(node, ast.Call) for target in facts.targets(node))
+        nodes = [*ast.walk(loop), *(node for unit in reached(facts, entered) for node in facts.own(unit))]
+        named = (facts.values(node) for node in nodes if isinstance(node, (ast.Name, ast.Attribute)))
+        here = {origin for values in named for origin in origins(values, Role.MODEL)}
+        if not here <= {place for places in self._models.values() for place in places}:
+            return frozenset()  # how these stand is not known
+        resting = [key for key, places in self._models.items() if not places & here]
+        return frozenset(mark + key for key in resting for mark in ("", _FORMER))
 
     def begun_too_early(self, loop: ast.AST) -> Iterator[ast.Call]:
         """Where iterators are made that begin evaluations, by the mode there, for a loop in which that is another."""

@@ -299,3 +299,39 @@ def test_a_training_pass_that_begins_in_the_mode_of_an_evaluation_is_refused(dec
 
     assert (conversion is None) is is_refused
     assert any("call model.train() before this" in r.way_out for r in program.refusals) is is_refused
+
+
+TWO_MODELS = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+train, test = DataLoader(a, shuffle=True), DataLoader(b)
+maker = nn.Sequential(nn.Linear(1, 1), nn.BatchNorm1d(1))
+critic = nn.Sequential(nn.Linear(1, 1), nn.BatchNorm1d(1))
+opt_m, opt_c = optim.SGD(maker.parameters(), lr=0.1), optim.SGD(critic.parameters(), lr=0.1)
+crit = nn.MSELoss()
+
+for epoch in range(3):
+    maker.train()
+    critic.train()
+    for x, y in train:
+        opt_m.zero_grad()
+        opt_c.zero_grad()
+        crit(critic(maker(x)), y).backward()
+        opt_m.step()
+        opt_c.step()
+    maker.eval()
+    with torch.no_grad():
+        right = 0
+        for x, y in test:
+            out = {run}
+            right += (out == y).sum()
+        print(right)
+"""
+
+
+@pytest.mark.parametrize(("run", "shared"), [("maker(x)", 1), ("critic(maker(x))", 0), ("critic(x)", 0)])
+def test_models_that_do_not_run_in_a_loop_may_be_in_any_mode(decide, run, shared):
+    _, conversion = decide(TWO_MODELS.format(run=run))
+
+    assert len(conversion.shared) == shared
