@@ -109,3 +109,12 @@ def _hands_on(wrapper: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call) -
     return len(passed) == len(expected) and all(
         _is(node, parameter.arg) for node, parameter in zip(passed, expected, strict=True)
     )
+
+
+def is_transparent(decorator: Value) -> bool:
+    """Whether a decorator of the project gives what it gets, or what hands everything on to it."""
+    unit = decorator.unit
+    if not isinstance(unit, Function):
+        return False
+    parameters = unit.positional[int(decorator.role is Role.METHOD) :]
+    return bool(parameters) and (only_calls(unit, parameters[0].arg) or gives_back(unit, parameters[0].arg))

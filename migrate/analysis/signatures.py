@@ -12,12 +12,13 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.analysis.decorators import gives_back, only_calls
+from migrate.analysis.decorators import is_transparent
 from migrate.analysis.exports import listed
 from migrate.analysis.in_hand import are_in_hand
 from migrate.analysis.known import decorators as known
 from migrate.analysis.members import PLAIN, PROPERTIES, decorators
 from migrate.analysis.roles import Role, Value
+from migrate.analysis.second_names import is_second_name
 from migrate.analysis.syntax import is_only_asked
 from migrate.analysis.units import Call, Class, Function
 
@@ -173,6 +174,8 @@ class Signatures:
         handed, is_called = self._handed_over(unit), isinstance(parent, ast.Call) and parent.func is node
         if is_called or node in handed or parent in handed or is_only_asked(parents, node):
             return True
+        if is_second_name(self._facts.tree(node), self._facts.unit(node), node):
+            return True
         if role is Role.CLASS and isinstance(parent, (ast.Attribute, ast.ClassDef, ast.ExceptHandler)):
             return not (isinstance(parent, ast.ClassDef) and node in parent.decorator_list)
         while isinstance(parent, ast.Tuple):
@@ -290,7 +293,9 @@ class Signatures:
                 continue
             for value in self._facts.values(call.node.func):
                 other = _entered(value)
-                if other is not None and other.name == unit.name and (other.owner is None) == (unit.owner is None):
+                if other is None or (other.owner is None) != (unit.owner is None):
+                    continue
+                if other.name == unit.name or (unit.owner is None and isinstance(call.node.func, ast.Name)):
                     yield other
 
     @cached_property
@@ -334,7 +339,7 @@ class Signatures:
         if names:
             return names <= known.KEEPING | _PROPERTY_NAMES
         given = self._facts.values(decorator)
-        return bool(given) and all(_is_transparent(value) for value in given)
+        return bool(given) and all(is_transparent(value) for value in given)
 
 
 _CALLABLES = frozenset({Role.FUNCTION, Role.METHOD, Role.CLASS})
@@ -387,12 +392,3 @@ def _site(call: Call, unit: Function) -> Site:
 def _called(unit: Function) -> str:
     """What a call of the function is written with."""
     return unit.owner.name if unit.owner is not None and unit.name == "__init__" else unit.name
-
-
-def _is_transparent(decorator: Value) -> bool:
-    """Whether a decorator of the project gives what it gets, or what hands everything on to it."""
-    unit = decorator.unit
-    if not isinstance(unit, Function):
-        return False
-    parameters = unit.positional[int(decorator.role is Role.METHOD) :]
-    return bool(parameters) and (only_calls(unit, parameters[0].arg) or gives_back(unit, parameters[0].arg))

@@ -398,3 +398,39 @@ def test_what_is_handed_over_and_kept_is_used_as_a_value(tmp_path):
     signature = signature_of(tmp_path, source)
 
     assert any("used as a value in main.py:4" in obstacle.why for obstacle in signature.obstacles)
+
+
+SECOND_NAME = """
+def train(model): ...
+def quick(model): ...
+def main(fast):
+    run = train
+    if fast:
+        run = {other}
+    {use}
+"""
+
+
+def test_functions_under_a_second_name_change_together(tmp_path):
+    signature = signature_of(tmp_path, SECOND_NAME.format(other="quick", use="run(1)") + "main(True)")
+
+    assert signature.can_change
+    assert [unit.name for unit in signature.family] == ["quick"]
+
+
+@pytest.mark.parametrize("use", ["run(1)\n    return run", "run(1)\n    hooks = [run]", "global run\n    run(1)"])
+def test_a_second_name_that_is_handed_on_stands_in_the_way(tmp_path, use):
+    signature = signature_of(tmp_path, SECOND_NAME.format(other="quick", use=use) + "main(True)")
+
+    assert any("used as a value" in obstacle.why for obstacle in signature.obstacles)
+
+
+def test_functions_of_other_parameters_under_a_second_name_stay(tmp_path):
+    source = (
+        SECOND_NAME.format(other="quick", use="run(1)")
+        .replace("quick(model)", "quick(net)")
+        .replace("run(1)", "run(model=1)")
+    )
+    signature = signature_of(tmp_path, source + "main(True)")
+
+    assert not signature.can_change
