@@ -9,9 +9,9 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.known.operations import PLAIN
 from migrate.analysis.known.tensors import VARIABLE
-from migrate.analysis.known.training import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins, roles
 from migrate.programs.device.whereabouts import Where
 
