@@ -219,6 +219,3 @@ def _draws_before(facts: Facts, loops: Loops, use: Use, library: str) -> bool:
             if any(known.draws_from(library, name) for name in names):
                 return True
     return False
-
-
-__all__ = ["ENVIRONMENT", "GENERATOR", "forward_draws", "is_given", "is_too_late", "modules_of", "unseeded"]

@@ -114,6 +114,3 @@ def _is_run(facts: Facts, unit: Unit, target: str) -> bool:
         if any(ast.unparse(each) == target for each in given) and facts.targets(node):
             return True
     return False
-
-
-__all__ = ["is_aside", "other_names", "trained_by"]

@@ -150,6 +150,3 @@ def _global(facts: Facts, unit: Function, found: dict[Unit, Holder]) -> str | No
     if holder is None or holder.name in unit.parameter_names:
         return None
     return None if any(b.target == holder.name for b in facts.bindings_in(unit)) else holder.name
-
-
-__all__ = ["Holder", "around", "is_around"]

@@ -170,6 +170,3 @@ def _is_run_over(facts: Facts, unit: Unit, origin: ast.AST) -> bool:
     source = facts.source(origin)
     over = (node.iter for node in facts.own(unit) if isinstance(node, (ast.For, ast.comprehension)))
     return any(source in map(facts.source, facts.loaders(facts.values(each))) for each in over)
-
-
-__all__ = ["parted"]

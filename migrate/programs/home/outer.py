@@ -66,6 +66,3 @@ def _uses(facts: Facts, unit: Unit, mine: set[ast.AST]) -> bool:
 def _inside(facts: Facts, node: ast.expr) -> set[ast.AST]:
     values = facts.values(node)
     return {origin for role in _OBJECTS for origin in facts.inside(values, role)}
-
-
-__all__ = ["widened"]

@@ -50,6 +50,3 @@ def of_layers(facts: Facts, wanted: Wanted, training: Sequence[LoopFact]) -> Hom
             entry = min((call.node for call in callers), key=lambda node: node.lineno)
             return Home(home.unit, *widened(facts, start, entry, bare))
     return None
-
-
-__all__ = ["of_layers"]

@@ -119,6 +119,3 @@ class Effects:
         if func.attr in _OF_MODELS:
             return Role.MODEL in roles(self._facts.values(func.value))
         return in_place or func.attr in _MUTATORS
-
-
-__all__ = ["Effects"]

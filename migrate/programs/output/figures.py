@@ -56,6 +56,3 @@ class Figures:
             lambda s: voice.outputs.makes_figure(s) or (voice.only_outputs(s) and not voice.is_collective(s)), below
         )
         return not voice.is_private(statement, list(drawing))
-
-
-__all__ = ["Figures"]

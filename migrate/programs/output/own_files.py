@@ -78,6 +78,3 @@ class OwnFiles:
 def _is_rank(node: ast.AST) -> bool:
     """`accelerator.process_index`."""
     return isinstance(node, ast.Attribute) and node.attr in NUMBERS and asks_accelerator(node)
-
-
-__all__ = ["OwnFiles"]

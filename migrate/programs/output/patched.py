@@ -68,6 +68,3 @@ def _is_about(facts: Facts, statement: ast.stmt, name: str) -> bool:
 
 def _is_part(target: ast.expr, name: str) -> bool:
     return isinstance(target, ast.Attribute) and target.attr in OF_WRAPPER and ast.unparse(target.value) == name
-
-
-__all__ = ["OF_WRAPPER", "is_patching", "patches"]

@@ -98,6 +98,3 @@ def _calls(conversion: Conversion, unit: Unit, *, whole: bool) -> list[ast.Call]
     if whole or not isinstance(unit, Module):
         return calls
     return [call for call in calls if not any(map(is_main_guard, facts.tree(call).up(call)))]
-
-
-__all__ = ["Outside", "surroundings"]

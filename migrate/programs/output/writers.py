@@ -148,6 +148,3 @@ def _is_called_on(call: ast.Call, node: ast.expr) -> bool:
 
 def _objects(values: Values) -> set[ast.AST]:
     return origins(values, Role.WRITER, Role.INSTANCE)
-
-
-__all__ = ["Form", "Writers", "made_by"]

@@ -95,6 +95,3 @@ def _root(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
-
-
-__all__ = ["Visitor", "may_visit", "visitor"]

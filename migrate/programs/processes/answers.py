@@ -51,6 +51,3 @@ class Answers(Generic[Question]):
             each, _ = self._rests.popitem()
             if not found:
                 del self._known[each]
-
-
-__all__ = ["Answers"]

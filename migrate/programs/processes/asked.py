@@ -29,6 +29,3 @@ class _Asked:
 def sameness_of(facts: Facts, program: Program, *, trusting: bool, drawing: bool = False) -> Sameness:
     """The answers for a program, which are kept."""
     return facts.once(_Asked).of(program, trusting=trusting, drawing=drawing)
-
-
-__all__ = ["sameness_of"]

@@ -305,6 +305,3 @@ def _is_plain(node: ast.expr) -> TypeGuard[ast.Constant]:
 def _within(node: ast.AST, part: ast.AST | Iterable[ast.AST]) -> bool:
     parts: Iterator[ast.AST] = iter([part] if isinstance(part, ast.AST) else part)
     return any(inner is node for one in parts for inner in ast.walk(one))
-
-
-__all__ = ["OPPOSITE", "Branch", "Branches", "Meaning", "Side"]

@@ -114,6 +114,3 @@ def _of_self(node: ast.expr) -> str | None:
             return node.attr
         node = inner
     return None
-
-
-__all__ = ["first_runs", "set_by_batch"]

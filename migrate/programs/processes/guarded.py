@@ -172,6 +172,3 @@ class _Check:
             if Role.ACCELERATOR in roles(self._facts.values(decorator.value)):
                 return _ON_ONE[decorator.attr]
         return None
-
-
-__all__ = ["Guarded", "guarded"]

@@ -125,6 +125,3 @@ def _before(
     for call in draws.calls_before(placement.accelerator) if wanted else ():
         units = reached(facts, facts.targets(call))
         yield from ((call, each) for each in wanted if each is call or facts.unit(each) in units)
-
-
-__all__ = ["OneSeed", "drawn_before", "is_taken", "made_up_before", "possible", "seed_of_splits", "seeding_along"]

@@ -324,24 +324,3 @@ _SEEDED = {
 
 def _way_out(missing: list[str]) -> str:
     return f"before anything is drawn, call {', '.join(_SEEDED[name] for name in missing)}"
-
-
-__all__ = [
-    "ON_CPU",
-    "by_chance",
-    "chance",
-    "dealt_out_before",
-    "decide_seed",
-    "differs",
-    "drawn_apart",
-    "has_buffers",
-    "learning_rates",
-    "loose_tensors",
-    "other_sources",
-    "parting_replicas",
-    "raw_models",
-    "set_apart",
-    "told_of",
-    "without_device",
-    "without_loader",
-]

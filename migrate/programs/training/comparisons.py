@@ -148,6 +148,3 @@ def _keeps_first(call: ast.Call) -> bool:
     assert isinstance(call.func, ast.Attribute)
     of = ast.unparse(call.func.value)
     return bool(call.args) and ast.unparse(call.args[0]) in (f"{of}.shape[0]", f"{of}.size(0)", f"len({of})")
-
-
-__all__ = ["Comparisons"]

@@ -126,6 +126,3 @@ def _asked(node: ast.AST) -> Iterator[str]:
     is_size = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
     for child in () if is_size or isinstance(node, ast.Attribute) else children(node):
         yield from _asked(child)
-
-
-__all__ = ["in_step"]

@@ -59,6 +59,3 @@ class LossParts:
         unit = self._facts.unit(name)  # what nobody has run: the forward of a loss
         given = (n for n in self._facts.own(unit) if isinstance(n, ast.Assign))
         return [n.value for n in given if any(isinstance(to, ast.Name) and to.id == name.id for to in n.targets)]
-
-
-__all__ = ["LossParts"]

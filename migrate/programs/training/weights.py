@@ -86,6 +86,3 @@ def _is_parameter(facts: Facts, node: ast.expr) -> bool:
     elif isinstance(node, ast.Attribute) and node.attr == "data":
         node = node.value
     return Role.PARAMETERS in roles(facts.values(node))
-
-
-__all__ = ["Weight", "weights_by_count"]

@@ -39,6 +39,3 @@ def _parts(node: ast.expr) -> Iterator[tuple[ast.expr, bool]]:
         yield each, True
     for each in last:
         yield from _parts(each)
-
-
-__all__ = ["asked", "done"]

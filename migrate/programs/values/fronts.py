@@ -142,6 +142,3 @@ def _first(node: ast.expr, own: str) -> str | None:
             return node.attr
         node = node.value
     return None
-
-
-__all__ = ["Fronts"]

@@ -97,6 +97,3 @@ def _folds(call: ast.Call) -> bool:
     """`np.mean(losses)`, `losses.mean()`: one number of all entries."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     return name in FOLDING_WITHOUT_DIM and len(call.args) < 2 and not call.keywords
-
-
-__all__ = ["together"]
