@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.same import EXITS
 from migrate.analysis.syntax import walk
 from migrate.programs.schedule.schedulers import Pace
 from migrate.programs.values.counts import Counts, Met
@@ -68,7 +69,7 @@ def _tests_around(facts: Facts, loops: Loops, program: Program, moments: Moments
 
 def _leaving(facts: Facts, loops: Loops, program: Program, moments: Moments, loop: ast.AST) -> Iterator[ast.expr]:
     for node in walk(loop):
-        if isinstance(node, ast.If) and any(_leaves(inner) for part in node.body for inner in walk(part)):
+        if isinstance(node, ast.If) and any(_leaves(facts, inner) for part in node.body for inner in walk(part)):
             if _is_global(facts, loops, program, moments, node.test):
                 yield node.test
 
@@ -89,9 +90,9 @@ def _own_count(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> 
     return own if is_plain and not any(True for n in in_sight for _ in lengths(facts, program, n)) else None
 
 
-def _leaves(node: ast.AST) -> bool:
+def _leaves(facts: Facts, node: ast.AST) -> bool:
     return isinstance(node, (ast.Break, ast.Return)) or (
-        isinstance(node, ast.Call) and ast.unparse(node.func) in ("exit", "sys.exit")
+        isinstance(node, ast.Call) and bool(facts.called(node) & EXITS)
     )
 
 

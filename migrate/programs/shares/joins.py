@@ -2,7 +2,7 @@
 
 `losses.update(loss.item(), n)` … `print(losses.avg)`: what such a class adds up can be added up over the processes,
 too, and what it computes from its sums can be computed again. Where that is not so, the object stays one process's own:
-it is told in the report, and nothing may be decided by it (`shares.py`).
+it is told in the report, and nothing may be decided by it (`left_over.py`).
 """
 
 from __future__ import annotations

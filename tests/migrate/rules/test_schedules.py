@@ -194,12 +194,13 @@ def test_a_count_that_stays(unchanged, name):
     unchanged(**RIGHT_AS_IT_IS[name])
 
 
-def test_a_schedule_over_the_steps_of_the_training_is_not_prepared(unchanged):
+@pytest.mark.parametrize("end", ["break", "exit()", "quit()"])
+def test_a_schedule_over_the_steps_of_the_training_is_not_prepared(unchanged, end):
     report = unchanged(
         **IMPORTS,
         made="done = 0",
         ready="schedule = CosineAnnealingLR(optimizer, 100)",
-        step="schedule.step()\ndone += 1\nif done >= 100:\n    break",
+        step=f"schedule.step()\ndone += 1\nif done >= 100:\n    {end}",
     )
 
     (note,) = [finding for finding in report.of(Kind.NOTE) if finding.code == "MIG118"]
