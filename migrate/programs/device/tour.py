@@ -77,7 +77,7 @@ def strangers(facts: Facts, loops: Loops, program: Program, placed: Collection[a
         tour = Tour(
             facts,
             frozenset(placed),
-            True,
+            makes_on_device=True,
             needs=found,
             following=frozenset(following),
             prepared=prepared,
@@ -90,7 +90,10 @@ def strangers(facts: Facts, loops: Loops, program: Program, placed: Collection[a
 
 @dataclass(slots=True)
 class Tour(Walk):
-    """A walk on which prepared objects are on the device, and everything else that is a tensor on the CPU."""
+    """A walk on which prepared objects are on the device, and everything else that is a tensor on the CPU.
+
+    Its methods call `super(Tour, self)`: with slots, `dataclass` makes the class anew, and `super()` has the first one.
+    """
 
     following: frozenset[int] = frozenset()  # the calls (by `id`) whose tensors are made on the device
     prepared: frozenset[ast.AST] = frozenset()  # where the models were made, and the parts of these
