@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis import binders
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_stored, targets_of, walk
 from migrate.analysis.units import Class, Function, Module
@@ -261,14 +262,17 @@ def passed(call: Call, unit: Function, name: str) -> ast.expr | None:
         if keyword.arg == name:
             return keyword.value
     names = [parameter.arg for parameter in unit.positional]
-    if name not in names or any(isinstance(argument, ast.Starred) for argument in call.args):
+    position = names.index(name) - call.bound if name in names else -1
+    if not 0 <= position < len(call.args) or any(isinstance(each, ast.Starred) for each in call.args[: position + 1]):
         return None
-    position = names.index(name) - (1 if call.bound else 0)
-    return call.args[position] if 0 <= position < len(call.args) else None
+    return call.args[position]
 
 
 def may_pass(call: Call, unit: Function, name: str) -> list[ast.expr]:
     """What a parameter may get by one call: its argument; else what stands behind a star, and its default."""
+    for rest in (unit.node.args.vararg, unit.node.args.kwarg):
+        if rest is not None and rest.arg == name:
+            return binders.given(call, unit, rest)
     argument, by_default = passed(call, unit, name), default(unit, name)
     if argument is not None:
         return [argument]

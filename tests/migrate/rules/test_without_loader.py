@@ -233,6 +233,22 @@ REFUSED = {
         "",
         "how often this loop runs is decided by range(steps)",
     ),
+    "steps before a star": (
+        (
+            "def run(steps, *more):\n    for step in range(steps):\n        x = rows\n        STEP\n\n"
+            "run(random.randint(5, 9), *rows)"
+        ),
+        "",
+        "how often this loop runs is decided by range(steps)",
+    ),
+    "steps that are handed on behind a star": (
+        (
+            "def run(steps):\n    for step in range(steps):\n        x = rows\n        STEP\n\n"
+            "def start(*given):\n    run(*given)\n\nstart(random.randint(5, 9))"
+        ),
+        "",
+        "how often this loop runs is decided by range(steps)",
+    ),
     "what was played, backwards": (
         (
             "played = []\nwhile random.random() < 0.9:\n    played.append(1.0)\n"
