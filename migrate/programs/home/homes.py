@@ -70,7 +70,7 @@ def find(facts: Facts, wanted: Wanted, *, everywhere: bool = False) -> Home | No
 
 
 def _names_all(facts: Facts, unit: Unit, wanted: Wanted, *, is_wide: bool) -> bool:
-    home = Home(unit, unit, None, is_wide, wanted.keys)
+    home = Home(unit, unit, is_wide=is_wide, keys=wanted.keys)
     return (
         covers(home.named(facts, Role.OPTIMIZER, wanted.optimizers), wanted.optimizers)
         and (not wanted.models or bool(home.named(facts, Role.MODEL, wanted.models)))
@@ -138,15 +138,15 @@ def entered_again(facts: Facts, wanted: Wanted) -> tuple[Unit, Named, ast.AST] |
 def _started(facts: Facts, unit: Unit, given: list[Named], keys: Mapping[ast.AST, str]) -> Home | None:
     """The home with what makes the objects that it is given: there the accelerator is made. None: no one such place."""
     if not given:
-        return Home(unit, unit, None, True, keys)
+        return Home(unit, unit, is_wide=True, keys=keys)
     mine = {origin for each in given for origin in each.origins}
     start, entry = unit, None
     for _ in range(_DEEPEST):
         if isinstance(start, Function) and _is_held(facts, start, mine):
             init = _constructor(start)
-            return None if init is None else Home(unit, init, None, True, keys)
+            return None if init is None else Home(unit, init, is_wide=True, keys=keys)
         if isinstance(start, Module) or not _is_handed(facts, start, mine):
-            return Home(unit, start, entry, True, keys)
+            return Home(unit, start, entry, is_wide=True, keys=keys)
         callers = facts.callers(start)
         above = {id(call.caller): call.caller for call in callers}
         if len(above) != 1 or any(call.handed is not None for call in callers):

@@ -312,7 +312,7 @@ class Sameness:
         return self.trusting or (bool(found) and found <= plain)
 
     def _parameter(self, unit: Function, name: str, *, value: bool) -> bool:
-        if name == "self" and unit.owner is not None:
+        if unit.itself is not None and unit.itself.arg == name:
             return True
         calls = self._facts.callers(unit)
         if any(call.handed is not None and call.handed.by not in callers.COMMAND_LINES for call in calls):

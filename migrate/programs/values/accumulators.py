@@ -72,7 +72,7 @@ def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     left = together(facts, later, found, lists.keys() - set(found)) if found else set()
     for name in found:
         if name not in left:
-            yield Accumulator(name, loop, loop.node, True, Joined.LIST, read_inside=False)
+            yield Accumulator(name, loop, loop.node, is_number=True, joined=Joined.LIST, read_inside=False)
 
 
 def _can_be_joined(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
