@@ -44,7 +44,7 @@ class World:
         Raises:
             WorldError: WORLD_SIZE says several, but RANK is missing, or a variable is not a number.
         """
-        if dist.is_available() and dist.is_initialized():
+        if is_joined():
             rank, size = dist.get_rank(), dist.get_world_size()
         else:
             size = _number(environ, "WORLD_SIZE", 1)
@@ -86,9 +86,14 @@ class World:
         return self.reached if is_reached else self.device
 
 
+def is_joined() -> bool:
+    """Whether there is a process group; also where PyTorch was built without them."""
+    return dist.is_available() and dist.is_initialized()
+
+
 def current_world() -> World:
     """The world of the process group that is there, for functions called without an `Accelerator`."""
-    if not (dist.is_available() and dist.is_initialized()):
+    if not is_joined():
         return World()
     backend = dist.get_backend()
     return World.from_environment(os.environ).in_group(*reached_by(backend), backend)
@@ -129,7 +134,7 @@ def leave() -> None:
     """Destroy the process group, if there is one."""
     while _at_leaving:
         _at_leaving.pop()()
-    if dist.is_available() and dist.is_initialized():
+    if is_joined():
         from torch.distributed import distributed_c10d
 
         _left[:] = [distributed_c10d._get_default_group()]  # noqa: SLF001  there is no public name

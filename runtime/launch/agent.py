@@ -32,8 +32,8 @@ from runtime.launch.env import environment
 from runtime.launch.failure import Exit, cause, describe, describe_stop, read_note
 from runtime.launch.fork_client import ForkServer, forked_by
 from runtime.launch.logs import PREFIX, Logs
-from runtime.launch.share import DEFAULT_PORT, Share
-from runtime.launch.spec import Console, LaunchError, LaunchSpec, Meeting
+from runtime.launch.share import Share
+from runtime.launch.spec import Console, LaunchError, LaunchSpec
 
 _CHILD = Path(__file__).with_name("child.py")
 _HANGUPS = [getattr(signal, name) for name in ("SIGHUP",) if hasattr(signal, name)]  # Windows has none
@@ -181,7 +181,6 @@ def _deaf_to_hangups() -> Iterator[None]:
 
 
 def _worker_spec(spec: LaunchSpec, share: Share, handler: RendezvousHandler) -> WorkerSpec:
-    is_static = spec.machines.are_several and spec.meeting is Meeting.STATIC
     binds = spec.affinity and share.kind.is_host
     kind = "program" if spec.no_python else "module" if spec.as_module else "script"
     arguments = (str(_CHILD), str(os.getpid()), "bind" if binds else "", kind, spec.target, *spec.arguments)
@@ -193,8 +192,8 @@ def _worker_spec(spec: LaunchSpec, share: Share, handler: RendezvousHandler) -> 
         rdzv_handler=handler,
         max_restarts=spec.max_restarts,
         monitor_interval=spec.monitor_interval,
-        master_addr=spec.main_process_ip if is_static else None,
-        master_port=(spec.main_process_port or DEFAULT_PORT) if is_static else None,
+        master_addr=spec.main_process_ip if spec.meets_statically else None,
+        master_port=spec.meeting_port if spec.meets_statically else None,
         **(_near_gpus() if spec.affinity and not binds else {}),
     )
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from runtime.launch.share import DEFAULT_PORT, Share
+from runtime.launch.share import Share
 from runtime.launch.spec import LaunchSpec
 
 # A launch inside a launched process (a job step, a notebook) must not inherit the place of its parent.
@@ -95,7 +95,7 @@ def _placement(spec: LaunchSpec) -> dict[str, str]:
         "LOCAL_RANK": str(place.local_rank),
         "LOCAL_WORLD_SIZE": str(place.local_size),
         "MASTER_ADDR": spec.main_process_ip or "127.0.0.1",
-        "MASTER_PORT": str(spec.main_process_port or DEFAULT_PORT),
+        "MASTER_PORT": str(spec.meeting_port),
     }
 
 

@@ -14,7 +14,7 @@ from runtime.launch.option import Option, Topic
 from runtime.launch.options import OPTIONS
 from runtime.launch.request import Request
 from runtime.launch.settings import Setting
-from runtime.launch.share import DEFAULT_PORT, Share
+from runtime.launch.share import Share
 from runtime.launch.single import command
 from runtime.launch.spec import Console, LaunchSpec, Machines, Meeting
 
@@ -70,7 +70,7 @@ def _detected(option: Option, asked: Request, share: Share) -> Setting:
         "num_processes": (share.processes, "no GPU counted" if share.kind.is_host else here),
         "num_machines": (Machines(), ""),
         "machine_rank": (0, "") if spec.meeting is Meeting.STATIC else (None, "numbered as they meet"),
-        "main_process_port": (DEFAULT_PORT, "") if spec.machines.are_several else ("free", "one is picked"),
+        "main_process_port": (spec.meeting_port, "") if spec.machines.are_several else ("free", "one is picked"),
         "gpu_ids": ("all", ""),
         "num_cpu_threads_per_process": (share.threads, "cores / processes" if share.threads else "PyTorch's own"),
         "rdzv_backend": (spec.meeting.value if spec.machines.are_several else None, ""),
@@ -118,16 +118,16 @@ def _torchrun(spec: LaunchSpec, share: Share) -> Iterator[str]:
     yield f"--nproc-per-node={share.processes_here}"
     if not spec.machines.are_several:
         yield "--standalone"
-    elif spec.meeting is Meeting.STATIC:
+    elif spec.meets_statically:
         yield f"--node-rank={spec.machine_rank or 0}"
         yield f"--master-addr={spec.main_process_ip}"
-        yield f"--master-port={spec.main_process_port or DEFAULT_PORT}"
+        yield f"--master-port={spec.meeting_port}"
     else:
         yield "--rdzv-backend=c10d"
-        yield f"--rdzv-endpoint={spec.main_process_ip}:{spec.main_process_port or DEFAULT_PORT}"
+        yield f"--rdzv-endpoint={spec.endpoint}"
         yield "--rdzv-id=runtime-launch"
     conf = dict(spec.rdzv_conf)
-    if spec.machine_rank is not None and spec.machines.are_several and spec.meeting is Meeting.C10D:
+    if spec.machine_rank is not None and spec.machines.are_several and not spec.meets_statically:
         conf["is_host"] = str(int(spec.machine_rank == 0))
     if conf:
         yield "--rdzv-conf=" + ",".join(f"{name}={value}" for name, value in conf.items())

@@ -15,7 +15,6 @@ from torch.distributed.elastic.rendezvous import RendezvousHandler, RendezvousPa
 from torch.distributed.elastic.rendezvous.registry import get_rendezvous_handler
 
 from runtime.hardware import address_towards
-from runtime.launch.share import DEFAULT_PORT
 from runtime.launch.spec import LaunchSpec, Meeting
 
 _TIMEOUT_S = 900  # torchrun's for the static one, and ours for both: machines of one job may boot minutes apart
@@ -43,15 +42,9 @@ def failure(spec: LaunchSpec) -> str:
         return f"this machine could not listen on 127.0.0.1:{spec.main_process_port or 'any port'}; see --debug"
     this = "this machine" if spec.machine_rank is None else f"machine {spec.machine_rank}"
     return (
-        f"{this} of {spec.machines} could not meet the others at {_endpoint(spec)}; check that machine 0 has this "
+        f"{this} of {spec.machines} could not meet the others at {spec.endpoint}; check that machine 0 has this "
         "address, that the port is open and free, and that every machine was started"
     )
-
-
-def _endpoint(spec: LaunchSpec) -> str:
-    host = spec.main_process_ip or ""
-    host = f"[{host}]" if ":" in host else host  # IPv6
-    return f"{host}:{spec.main_process_port or DEFAULT_PORT}"
 
 
 def _alone(spec: LaunchSpec) -> dict[str, Any]:
@@ -67,7 +60,7 @@ def _alone(spec: LaunchSpec) -> dict[str, Any]:
 def _static(spec: LaunchSpec) -> dict[str, Any]:
     return {
         "backend": "static",
-        "endpoint": _endpoint(spec),
+        "endpoint": spec.endpoint,
         "run_id": _RUN_ID,
         "rank": spec.machine_rank or 0,
         "timeout": _TIMEOUT_S,
@@ -77,7 +70,7 @@ def _static(spec: LaunchSpec) -> dict[str, Any]:
 def _c10d(spec: LaunchSpec) -> dict[str, Any]:
     meeting = {
         "backend": "c10d",
-        "endpoint": _endpoint(spec),
+        "endpoint": spec.endpoint,
         "run_id": _RUN_ID,
         # By default the host's name, which other machines often cannot look up, or look up as a loopback address.
         "local_addr": address_towards(spec.main_process_ip or ""),

@@ -24,8 +24,8 @@ from runtime.config import MixedPrecision, precision_of
 from runtime.errors import ConfigurationError, ProcessFailed, UnsupportedArgument
 from runtime.launch.env import child_environment, environment
 from runtime.launch.refusals import check
-from runtime.launch.share import DEFAULT_PORT, Share, divide
-from runtime.launch.spec import LaunchError, LaunchSpec, Machines
+from runtime.launch.share import Share, divide
+from runtime.launch.spec import DEFAULT_PORT, LaunchError, LaunchSpec, Machines
 from runtime.variables import patch_environment
 
 _CELL = str(Path(__file__).with_name("cell.py"))

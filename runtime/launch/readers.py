@@ -99,7 +99,7 @@ def choice(*known: str) -> Reader:
 
     def read(value: Any) -> str:
         # YAML makes booleans of the words no and yes
-        word = {False: "no", True: "yes"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+        word = ("no", "yes")[value] if isinstance(value, bool) else str(value)
         if word.strip().lower() not in by_name:
             raise LaunchError(f"known are {', '.join(known)}")
         return by_name[word.strip().lower()]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.config import MixedPrecision
-from runtime.launch.spec import Console, LaunchError, LaunchSpec, Meeting
+from runtime.launch.spec import Console, LaunchError, LaunchSpec
 
 NO_TORCH = "torch is not installed in this Python; run pip install 'torch-migrate[runtime]'"
 
@@ -82,10 +82,6 @@ def _is_uneven(spec: LaunchSpec) -> bool:
 def _contradicts(spec: LaunchSpec) -> bool:
     each, all_of_them = spec.processes_per_machine, spec.num_processes
     return each is not None and all_of_them is not None and each * spec.machines.least != all_of_them
-
-
-def _is_static(spec: LaunchSpec) -> bool:
-    return spec.machines.are_several and spec.meeting is Meeting.STATIC
 
 
 # Elastic's static meeting does not tell the other machines to start again: they would wait for a dead one.
@@ -230,13 +226,13 @@ REFUSALS: tuple[Refusal, ...] = (
         lambda _: "--log_dir and --console are not for tasks of srun or mpirun; use srun --output and srun --label",
     ),
     Refusal(
-        lambda s: s.machines.is_elastic and _is_static(s),
+        lambda s: s.machines.is_elastic and s.meets_statically,
         lambda _: _STATIC,
         between=("num_machines", "rdzv_backend"),
         first_stays=True,
     ),
     Refusal(
-        lambda s: s.max_restarts > 0 and _is_static(s),
+        lambda s: s.max_restarts > 0 and s.meets_statically,
         lambda _: _STATIC,
         between=("max_restarts", "rdzv_backend"),
     ),

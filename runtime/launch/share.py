@@ -13,8 +13,6 @@ from runtime.launch import machine
 from runtime.launch.spec import LaunchError, LaunchSpec
 from runtime.launch.surroundings import Place
 
-DEFAULT_PORT = 29500  # torchrun's and Accelerate's
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:

@@ -9,6 +9,8 @@ from enum import Enum
 from runtime.config import MixedPrecision
 from runtime.launch.surroundings import Place
 
+DEFAULT_PORT = 29500  # torchrun's and Accelerate's
+
 
 class LaunchError(Exception):
     """Asked for something that cannot be started; the message is one line and names the way out."""
@@ -109,6 +111,22 @@ class LaunchSpec:
         if self.rdzv_backend is not None:
             return self.rdzv_backend
         return Meeting.C10D if self.machines.is_elastic or self.max_restarts else Meeting.STATIC
+
+    @property
+    def meets_statically(self) -> bool:
+        """Whether there are several machines, and `--machine_rank` numbers them."""
+        return self.machines.are_several and self.meeting is Meeting.STATIC
+
+    @property
+    def meeting_port(self) -> int:
+        """The port at which machines meet, the same on all of them."""
+        return self.main_process_port or DEFAULT_PORT
+
+    @property
+    def endpoint(self) -> str:
+        """The address and the port at which machines meet."""
+        host = self.main_process_ip or ""
+        return f"{f'[{host}]' if ':' in host else host}:{self.meeting_port}"  # brackets: IPv6
 
     @property
     def needs_watching(self) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import torch.distributed as dist
-
 from runtime.strategies.base import Ground, Strategy, is_distributed_tensor, unwrapped
+from runtime.world import is_joined
 
 __all__ = ["Ground", "Strategy", "is_distributed_tensor", "strategy_for", "unwrapped"]
 
@@ -14,8 +13,7 @@ def strategy_for(ground: Ground) -> Strategy:
 
     One process that the script has put into a group of its own shards its models, too.
     """
-    is_joined = ground.world.size > 1 or (dist.is_available() and dist.is_initialized())
-    if ground.sharding is not None and is_joined:
+    if ground.sharding is not None and (ground.world.size > 1 or is_joined()):
         from runtime.strategies.fsdp import Fsdp  # here, because few runs shard
 
         return Fsdp(ground)

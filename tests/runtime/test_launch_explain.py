@@ -100,6 +100,7 @@ ELASTIC = "--cpu --num_machines 1:4 --main_process_ip a"
         (f"{SEVERAL} -n 4 --machine_rank 1", {"node_rank": 1, "nproc_per_node": "2", "master_addr": "10.0.0.1"}),
         (f"{SEVERAL} --main_process_port 7", {"master_port": 7, "rdzv_backend": "static"}),
         (f"{SEVERAL} --max_restarts 3", {"rdzv_backend": "c10d", "max_restarts": 3, "rdzv_endpoint": "10.0.0.1:29500"}),
+        (f"{ELASTIC.removesuffix('a')}fd00::1 --processes_per_machine 2", {"rdzv_endpoint": "[fd00::1]:29500"}),
         (
             "--cpu --num_machines 1:4 --main_process_ip a --processes_per_machine 2",
             {"nnodes": "1:4", "rdzv_id": "runtime-launch"},
