@@ -59,7 +59,7 @@ LAYERS = {
         {"devices"},
         {"config", "sharding", "compilation", "hardware", "kinds"},
         {"plugins"},
-        {"handlers", "project", "tree", "log"},
+        {"handlers", "project", "tree"},
         {"errors"},
     ),
 }
