@@ -23,6 +23,10 @@ class Section:
         bare = key.removeprefix(self.prefix)
         return f"{self.prefix}{bare}" if self.is_kept else bare
 
+    def written(self, name: str) -> str:
+        """The key as Accelerate writes it, of our name."""
+        return name if self.is_kept else f"{self.prefix}{name}"
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -51,8 +55,8 @@ def _sagemaker(value: Any) -> bool:
 
 SECTIONS: Mapping[str, Section] = {
     "fsdp_config": Section("fsdp_", is_kept=True),
-    "dynamo_config": Section("dynamo_", is_kept=True),
     "parallelism_config": Section("parallelism_config_", is_kept=False),
+    "dynamo_config": Section("dynamo_", is_kept=True),
     "mpirun_config": Section("mpirun_", is_kept=True),
 }
 

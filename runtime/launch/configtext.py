@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from runtime.launch.accelerate_keys import SECTIONS
 from runtime.launch.option import Option
 from runtime.launch.options import OPTIONS
 
@@ -27,7 +28,7 @@ def render(values: Mapping[str, Any], kept: Mapping[str, Any] | None = None) -> 
         kept: entries of an older file that are no settings of ours, such as `tpu_name`, as they stood there.
     """
     lines = list(_top(values))
-    for section in ("fsdp_config", "parallelism_config", "dynamo_config"):
+    for section in SECTIONS:
         lines += _section(section, values)
     if kept:
         lines += ["# Known, and without effect here; Accelerate reads them.", _dump(kept)]
@@ -60,10 +61,9 @@ def _section(section: str, values: Mapping[str, Any]) -> Iterator[str]:
     given = [option for option in options if values.get(option.name) is not None]
     if given:
         yield f"{section}:"
-        prefix = "parallelism_config_" if section == "parallelism_config" else ""
         for option in given:
-            key = (option.key or "").partition(".")[2]
-            yield "  " + _line(f"{prefix}{key}", values[option.name], _comment(option))
+            key = SECTIONS[section].written((option.key or "").partition(".")[2])
+            yield "  " + _line(key, values[option.name], _comment(option))
 
 
 def _comment(option: Option) -> str:
