@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from migrate.verify.compare.lines import Said, Volatile, is_close, is_multiple, said
 from migrate.verify.model import Contract, Difference, Outcome, Verdict, counted
@@ -55,8 +54,8 @@ def exact_evaluation(alone: Run, several: Run, volatile: Volatile, other_data: C
     wrong = [number for number in numbers if not is_close(*number.texts)]
     if wrong and (verdict := _unequal(wrong, alone.main, other_data(), count)):
         return verdict
-    counts = _counts(lines) | _counts(after_evaluation(several.main))
-    equal = [each for each in numbers if is_close(*each.texts) and (each.one.template, each.index) not in counts]
+    counting = _counting(lines) | _counting(after_evaluation(several.main))
+    equal = [each for each in numbers if is_close(*each.texts) and each.one.template not in counting]
     outcome, message = _equal(equal, len(wrong))
     return Verdict(Contract.E3, count, outcome, with_cuts(message, alone, several))
 
@@ -89,21 +88,18 @@ def _equal(numbers: Sequence[Number], of_training: int) -> tuple[Outcome, str]:
     return Outcome.PASS, f"{counted(len(numbers), 'number')} in {counted(lines, 'line')} after evaluations agree{about}"
 
 
-def _counts(lines: Sequence[Said]) -> set[tuple[str, int]]:
-    """The numbers that grow by one each time their text is said, as that of an epoch: no evaluation gave them."""
+def _counting(lines: Sequence[Said]) -> set[str]:
+    """The texts that do nothing but count how often they were said, such as `Epoch: 3`: no evaluation gave that."""
     said_by: dict[str, list[tuple[str, ...]]] = {}
     for line in lines:
         said_by.setdefault(line.template, []).append(line.numbers)
-    return {
-        (template, index)
-        for template, rows in said_by.items()
-        for index, column in enumerate(zip(*rows, strict=True))
-        if len(column) > 1 and all(_is_next(one, other) for one, other in pairwise(column))
-    }
+    return {text for text, rows in said_by.items() if len(rows) > 1 and all(map(_is_next, rows, rows[1:]))}
 
 
-def _is_next(one: str, other: str) -> bool:
-    return one.isdigit() and other.isdigit() and int(other) == int(one) + 1
+def _is_next(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether each number of a line is one more than that of the line before."""
+    pairs = zip(one, other, strict=True)
+    return all(a.isdigit() and b.isdigit() and int(b) == int(a) + 1 for a, b in pairs)
 
 
 def joined_too_often(alone: Run, several: Run, volatile: Volatile) -> Verdict | None:
