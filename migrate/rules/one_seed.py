@@ -19,6 +19,11 @@ Beside loaders the same seed is set where data are made up, split or chosen at r
 `random_split`, `np.random.shuffle(indices)`) and nothing seeds that: each process would train on other data, and keep
 others for the evaluation. What is drawn anew for each sample may be each process's own. The seed is set, too, where
 layers set their parameters by the batch of a first run (ActNorm): each process would set others.
+What the program has seeded itself by then goes on where the main process is, as on one process:
+
+    torch.manual_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])
+    np.random.set_state(broadcast_object_list([np.random.get_state()])[0])
+
 Refused: what is chosen before there is an accelerator; of data that are made up before, a note says so.
 Safe: on one process nothing is seeded, and every run is another, as it was.
 """
@@ -29,9 +34,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.same import STREAMS
+from migrate.analysis.roles import Role
 from migrate.analysis.units import Function
 from migrate.programs.chance.draws import Draws
-from migrate.programs.processes.one_seed import is_taken, made_up_before
+from migrate.programs.processes.one_seed import is_taken, made_up_before, seeded_before
 from migrate.programs.processes.replicas import splits_apart
 from migrate.rules.layout import place
 from migrate.rules.rule import rule
@@ -39,6 +45,8 @@ from migrate.rules.rule import rule
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from migrate.analysis.roles import Value
+    from migrate.analysis.units import Module
     from migrate.programs.chance.environments import Environment
     from migrate.programs.conversion import Conversion
     from migrate.programs.processes.one_seed import OneSeed
@@ -93,13 +101,49 @@ def seeding(conversion: Conversion, draft: Draft, accelerator: str) -> str:
     statement = conversion.placement.accelerator.statement
     home = conversion.home_of("set_seed")
     at = f"{home}." if is_taken(conversion.facts.module(statement)) else ""
-    calls = [f"{at}set_seed({at}broadcast_object_list([{SEED}])[0])"]
+    calls, names = _seeds(conversion, draft, at)
     environments = seed.environments if seed is not None else ()
     calls += [call for each in environments if _is_early(conversion, each) for call in _calls(each)]
     draft.add_import(statement, "torch")
-    for name in (None,) if at else ("broadcast_object_list", "set_seed"):
+    for name in (None,) if at else names:
         draft.add_import(statement, home, name)
     return "\n" + _guarded(conversion, draft, statement, accelerator, calls)
+
+
+#: What gives the state of a library's stream, and what sets it.
+_STATES = {"numpy": ("get_state", "set_state"), "random": ("getstate", "setstate")}
+
+
+def _seeds(conversion: Conversion, draft: Draft, at: str) -> tuple[list[str], list[str]]:
+    """The statements that make all processes draw alike, and the names of the API in them.
+
+    What the program has seeded itself goes on from where the main process is, as one process does.
+    """
+    facts, program, placement = conversion.facts, conversion.program, conversion.placement
+    module = facts.module(placement.accelerator.statement)
+    first = f"{at}broadcast_object_list([{SEED}])[0]"
+    streams = seeded_before(facts, program, placement) if program.one_seed and program.training_loaders else {}
+    own = {library: _named(module, library) for library in _STATES if library not in streams}
+    drawn = program.one_seed.libraries if program.one_seed is not None else frozenset()
+    if not streams or any(library in drawn and name is None for library, name in own.items()):
+        return [f"{at}set_seed({first})"], ["broadcast_object_list", "set_seed"]
+    calls = [f"torch.manual_seed({first})"]
+    calls += [f"{name}.seed({SEED})" for name in own.values() if name is not None]
+    for library, stream in streams.items():
+        get, put = _STATES[library]
+        calls.append(f"{stream}.{put}({at}broadcast_object_list([{stream}.{get}()])[0])")
+    return calls, ["broadcast_object_list"]
+
+
+def _named(module: Module, library: str) -> str | None:
+    """What a file calls the stream of a library: `np.random`."""
+    wanted, end = ("numpy", ".random") if library == "numpy" else (library, "")
+    found = (name for name, values in module.names.items() if any(_is_library(value, wanted) for value in values))
+    return next((f"{name}{end}" for name in found), None)
+
+
+def _is_library(value: Value, wanted: str) -> bool:
+    return value.role is Role.KNOWN and value.name == wanted
 
 
 def _comes_too_late(conversion: Conversion, seed: OneSeed) -> bool:

@@ -40,6 +40,7 @@ class OneSeed:
     missing: frozenset[str] = frozenset()  # what is not seeded; all that it draws from others is alike already
     splits: tuple[ast.Call, ...] = ()  # all that must be alike, where loaders deal out what these choose
     made_up: tuple[ast.Call, ...] = ()  # the data themselves, which should be
+    libraries: frozenset[str] = frozenset()  # that these draw from
 
 
 def possible(facts: Facts, program: Program, missing: list[str]) -> OneSeed | None:
@@ -60,7 +61,8 @@ def seed_of_splits(facts: Facts, program: Program, apart: Mapping[ast.Call, Choi
     if program.start is None or _seeds_itself(facts, program):
         return None
     splits = tuple(call for call, choice in apart.items() if not choice.is_made_up)
-    return OneSeed((), splits=splits, made_up=tuple(call for call in apart if call not in splits))
+    made_up = tuple(call for call in apart if call not in splits)
+    return OneSeed((), splits=splits, made_up=made_up, libraries=frozenset(c.library for c in apart.values()))
 
 
 def seeding_along(facts: Facts, programs: Sequence[Program], *, among_others: bool) -> list[Program]:
@@ -116,6 +118,20 @@ def made_up_before(facts: Facts, program: Program, placement: Placement) -> set[
     """The calls that make data up before there is an accelerator: a seed that is set then comes too late for them."""
     made_up = program.one_seed.made_up if program.one_seed is not None else ()
     return {call for _, call in _before(facts, Draws(facts, program), placement, made_up)}
+
+
+def seeded_before(facts: Facts, program: Program, placement: Placement) -> dict[str, str]:
+    """The libraries that a program has seeded, or may have, before there is an accelerator, as its file names them.
+
+    Their state is that of one process on the main process, and may be another one elsewhere.
+    """
+    module, found = facts.module(placement.accelerator.statement), {}
+    for call in Draws(facts, program).calls_before(placement.accelerator):
+        for library in ("numpy", "random"):
+            is_here = isinstance(call.func, ast.Attribute) and facts.module(call) is module
+            if is_here and facts.called(call) & known.SEEDS[library]:
+                found[library] = ast.unparse(call.func.value)  # type: ignore[attr-defined]
+    return found
 
 
 def _before(

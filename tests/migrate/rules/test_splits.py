@@ -324,3 +324,74 @@ def test_what_is_made_up_before_there_is_an_accelerator_is_told(convert_text):
     assert "set_seed" not in result
     (note,) = [finding for finding in report.findings if finding.code == "MIG123"]
     assert "each process has data of its own by torch.randn" in note.message
+
+
+MAYBE_SEEDED = """
+import argparse
+{imports}
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Subset, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int, default=0)
+args = parser.parse_args()
+if args.seed is None:
+    args.seed = random.randint(1, 1000)
+{seed}
+
+
+def main():
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    data = TensorDataset(torch.ones(32, 2), torch.ones(32, 1))
+    chosen = list(range(32))
+    {shuffle}
+    loader = DataLoader(Subset(data, chosen[:24]), batch_size=4, shuffle=True)
+    model = nn.Linear(2, 1).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(x.to(device)), y.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+main()
+"""
+NUMPY_STATE = "np.random.set_state(broadcast_object_list([np.random.get_state()])[0])"
+OWN_SEEDS = {
+    "numpy": (
+        "import random\nimport numpy as np",
+        "np.random.seed(args.seed)",
+        "np.random.shuffle(chosen)",
+        NUMPY_STATE,
+    ),
+    "python": (
+        "import random",
+        "random.seed(args.seed)",
+        "random.shuffle(chosen)",
+        "random.setstate(broadcast_object_list([random.getstate()])[0])",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWN_SEEDS)
+def test_what_the_program_has_seeded_goes_on_where_the_main_process_is(convert_text, name):
+    imports, seed, shuffle, expected = OWN_SEEDS[name]
+    _, result = convert_text(MAYBE_SEEDED.format(imports=imports, seed=seed, shuffle=shuffle))
+
+    first = "        torch.manual_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])\n"
+    assert f"    if accelerator.num_processes > 1:\n{first}" in result
+    assert f"        {expected}\n" in result
+    assert ("random.seed(torch.initial_seed() % 2**32)" in result) == (name == "numpy")
+    assert " set_seed" not in result
+
+
+def test_a_library_without_a_name_is_seeded_with_all_others(convert_text):
+    seed, shuffle = (
+        "random.seed(args.seed)",
+        "__import__('numpy')\n    from numpy.random import shuffle\n    shuffle(chosen)",
+    )
+    _, result = convert_text(MAYBE_SEEDED.format(imports="import random", seed=seed, shuffle=shuffle))
+
+    assert SEED.partition("\n")[2] in result
