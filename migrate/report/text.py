@@ -88,7 +88,8 @@ def _columns(text: str) -> int:
 
 def summaries(report: Report, width: int = WIDTH) -> str:
     """What was understood: one paragraph a training program, and which other files belong to which."""
-    told = [_wrapped(f"{one_line(program.path)}: {one_line(program.text)}", width) for program in report.summaries]
+    said = (f"{one_line(program.path)}: {one_line(program.text)}" for program in report.summaries)
+    told = [_wrapped(each, width) for each in dict.fromkeys(said)]  # scripts that share all of it are told once
     starts = [program.path for program in report.summaries]
     users: dict[str, list[str]] = {}
     for program in report.summaries:

@@ -196,3 +196,10 @@ def test_files_of_several_programs_are_told_once():
         "",
         f"{', '.join(f'part{n}.py' for n in range(8))} and 1 more file: part of the program of b.py",
     ]
+
+
+def test_scripts_of_which_the_same_is_told_have_one_paragraph():
+    report = Report(summaries=tuple(Summary("train.py", "one.", (), (f"script{n}.py",)) for n in range(3)))
+
+    assert text.summaries(report, 200).splitlines()[:1] == ["train.py: one."]
+    assert text.summaries(report, 200).count("train.py: one.") == 1
