@@ -35,6 +35,7 @@ from migrate.programs.output.caches import caches
 from migrate.programs.output.downloads import downloads
 from migrate.programs.output.guards import in_kept
 from migrate.programs.output.speech import speech
+from migrate.programs.reach.unnamed import listed, way_out
 from migrate.programs.values.names import told_names
 from migrate.rules.rule import rule
 
@@ -158,12 +159,16 @@ _LEFT = (
 def _report(conversion: Conversion, draft: Draft, said: Speech) -> None:
     """What is left to a person, and what is worth knowing."""
     for tell, table in ((draft.note, _NOTES), (draft.left, _LEFT)):
-        for part, why, way_out in table:
+        for part, why, hint in table:
             for node in getattr(said, part):
-                tell(node, why, way_out)
+                tell(node, why, hint)
     for statement in said.early:
         does = "prints" if isinstance(statement, ast.Expr) and "print(" in ast.unparse(statement) else "writes"
         draft.note(statement, f"every process {does} this: it runs before the accelerator exists")
+    if said.unnamed:
+        what = f"every process prints or writes what is said in {listed(said.unnamed)}"
+        named = [module.path for module in conversion.modules]
+        draft.note(conversion.placement.accelerator.statement, what, way_out(named, said.unnamed))
     kept = caches(conversion).inside  # by one process after the other
     for around in said.outside:
         if left := [statement for statement in around.written if statement not in kept]:

@@ -12,7 +12,7 @@ from migrate.analysis.units import Class, Function, Module
 from migrate.programs.output.folders import if_missing, may_be_there, only_folder, path_of
 from migrate.programs.output.guards import is_asked, keeps
 from migrate.programs.output.muted import is_muted, only_prints
-from migrate.programs.output.surroundings import Outside, surroundings
+from migrate.programs.output.surroundings import Outside, surroundings, unnamed_speakers
 from migrate.programs.output.voice import Voice
 from migrate.programs.output.writers import Form, made_by
 from migrate.programs.processes.films import put_around, told_files
@@ -46,6 +46,7 @@ class Speech:
     folders: list[ast.Call] = field(default_factory=list)  # made out of reach, if they are not there
     outside: list[Outside] = field(default_factory=list)  # what the code around the program writes
     unreached: list[Function] = field(default_factory=list)  # functions that write out of the accelerator's reach
+    unnamed: tuple[str, ...] = ()  # files that speak and were not named
     told: list[ast.expr] = field(default_factory=list)  # files of environments that tell what they write, too
     films: list[ast.stmt] = field(default_factory=list)  # put around environments out of the accelerator's reach
     bars: list[ast.Call] = field(default_factory=list)
@@ -81,6 +82,7 @@ def speech(conversion: Conversion) -> Speech:
         if voice.speaks_unasked(unit) and not voice.is_guarded_outside(unit) and not voice.is_of_ones_object(unit):
             if not silent or not only_prints(conversion, voice, unit):
                 said.unreached.append(unit)
+    said.unnamed = unnamed_speakers(conversion, voice)
     for around in surroundings(conversion, voice):
         said.folders += around.folders
         said.outside += [around] if around.written else []

@@ -41,7 +41,7 @@ def surroundings(conversion: Conversion, voice: Voice) -> Iterator[Outside]:
     above = _above(conversion)
     silent = is_muted(conversion)
     for unit in _around(conversion, above):
-        if _is_guarded(conversion, voice, unit):
+        if not facts.is_editable(unit) or _is_guarded(conversion, voice, unit):
             continue
         folders = may_be_there(facts, unit)
         calls = _calls(conversion, unit, whole=unit in above)
@@ -50,6 +50,21 @@ def surroundings(conversion: Conversion, voice: Voice) -> Iterator[Outside]:
         written = {facts.tree(call).statement(call): None for call in (files if silent else said)}
         if folders or written:
             yield Outside(unit, list(written), folders, only_prints=not files)
+
+
+def unnamed_speakers(conversion: Conversion, voice: Voice) -> tuple[str, ...]:
+    """The files that were not named, and of which every process prints or writes something."""
+    facts, silent = conversion.facts, is_muted(conversion)
+    entered = [*conversion.units, *conversion.program.outsiders, *_around(conversion, _above(conversion))]
+    found: set[str] = set()
+    for unit in entered:
+        is_of_one = isinstance(unit, Function) and voice.is_of_ones_object(unit)
+        if facts.is_editable(unit) or is_of_one or _is_guarded(conversion, voice, unit):
+            continue
+        said = (call for call in _calls(conversion, unit, whole=False) if voice.is_heard(call))
+        if any(not voice.is_asked(call) and not (silent and output.PRINT in facts.called(call)) for call in said):
+            found.add((unit if isinstance(unit, Module) else unit.module).path)
+    return tuple(sorted(found))
 
 
 def _is_guarded(conversion: Conversion, voice: Voice, unit: Unit) -> bool:
@@ -88,7 +103,7 @@ def _around(conversion: Conversion, above: set[Unit]) -> list[Unit]:
         for call in _calls(conversion, unit, whole=unit in above):
             waiting += [target.original for target in facts.targets(call)]
     left = seen - conversion.access.around.keys() - conversion.program.outsiders.keys()
-    return [unit for unit in facts.units if unit in left and facts.is_editable(unit)]
+    return [unit for unit in facts.units if unit in left]
 
 
 def _calls(conversion: Conversion, unit: Unit, *, whole: bool) -> list[ast.Call]:
