@@ -77,10 +77,27 @@ def _error(own: Any, other: str) -> str:
         for keys, state in _states(own):
             part = _part(theirs, keys)
             if (module := _module_of(state)) is not None:
-                copy.deepcopy(module).load_state_dict(part)
+                _load(module, part)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def _load(module: torch.nn.Module, state: dict[Any, Any]) -> None:
+    """Load a state into a copy of a living model; into the model itself, for a moment, where it has no copy.
+
+    A layer that computes its weights (an old spectral norm) keeps tensors that PyTorch does not copy.
+    """
+    try:
+        copied = copy.deepcopy(module)
+    except RuntimeError:
+        kept = copy.deepcopy(module.state_dict())
+        try:
+            module.load_state_dict(state)
+        finally:
+            module.load_state_dict(kept)
+    else:
+        copied.load_state_dict(state)
 
 
 def _states(item: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], dict[Any, Any]]]:

@@ -149,6 +149,24 @@ def test_both_may_leave_in_the_same_way(prove):
     assert outcome(found, "runs").outcome is Outcome.FAIL
 
 
+WITHOUT_A_COPY = """
+model = torch.nn.utils.spectral_norm(model)
+step()
+torch.save({state}, "model.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "loads"), [("model.state_dict()", True), ("dict(model.state_dict(), extra=1.0)", False)]
+)
+def test_a_checkpoint_is_loaded_into_a_model_that_has_no_copy(prove, state, loads):
+    program = TRAIN + WITHOUT_A_COPY
+    found = outcome(prove(program.format(state="model.state_dict()"), program.format(state=state)), "E6")
+
+    assert (found.outcome is Outcome.PASS) == loads
+    assert "deepcopy" not in found.message
+
+
 def test_arguments_reach_the_script(prove):
     found = prove(TRAIN + "for _ in range(int(sys.argv[2])): step()\n", arguments=("--epochs", "3"))
 
