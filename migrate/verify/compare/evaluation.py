@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.verify.compare.lines import Said, Volatile, is_close, is_multiple, said
+from migrate.verify.compare.lines import Said, Volatile, is_close, is_multiple, may_be_multiple, said
 from migrate.verify.model import Contract, Difference, Outcome, Verdict, counted
 from migrate.verify.records import Record
 from migrate.verify.run import Run, with_cuts
@@ -112,23 +112,26 @@ def joined_too_often(alone: Run, several: Run, volatile: Volatile) -> Verdict | 
     times = several.processes
     if alone.cut or several.cut:
         return None
-    for one, other in in_turn(said(alone.main), said(several.main)):
-        for number, (left, right) in enumerate(zip(one.numbers, other.numbers, strict=True)):
-            if not volatile.covers(one, number) and is_multiple(left, right, times):
+    for pairs in in_turn(said(alone.main), said(several.main)):
+        for number in range(len(pairs[0][0].numbers)):
+            texts = [(one.numbers[number], other.numbers[number]) for one, other in pairs]
+            if volatile.covers(pairs[0][0], number) or not all(may_be_multiple(*each, times) for each in texts):
+                continue  # one of many lines is so by chance
+            if (first := next((i for i, each in enumerate(texts) if is_multiple(*each, times)), None)) is not None:
+                one, other = pairs[first]
                 difference = Difference("line", repr(one.line.text), repr(other.line.text), place=one.line.place)
                 message = f"a number is {times} times as large, as if each process had all of it"
                 return Verdict(Contract.E3, times, Outcome.FAIL, message, difference)
     return None
 
 
-def in_turn(lines: Sequence[Said], theirs: Sequence[Said]) -> list[tuple[Said, Said]]:
+def in_turn(lines: Sequence[Said], theirs: Sequence[Said]) -> list[list[tuple[Said, Said]]]:
     """Lines of one text that are said as often by both, in pairs."""
     both: dict[str, tuple[list[Said], list[Said]]] = {}
     for side, some in enumerate((lines, theirs)):
         for line in some:
             both.setdefault(line.template, ([], []))[side].append(line)
-    pairs = (zip(*sides, strict=True) for sides in both.values() if len(sides[0]) == len(sides[1]))
-    return [pair for some in pairs for pair in some]
+    return [list(zip(*sides, strict=True)) for sides in both.values() if len(sides[0]) == len(sides[1])]
 
 
 def after_evaluation(record: Record) -> list[Said]:

@@ -104,8 +104,12 @@ def is_close(one: str, other: str) -> bool:
 def is_multiple(one: str, other: str, times: int) -> bool:
     """Whether one printed number is just so many times another, as far as its digits go."""
     digits = one.lower().partition("e")[0].replace(".", "").lstrip("+-0")
-    if not digits.isdigit() or len(digits) < DIGITS or is_close(one, other):
-        return False
+    is_told = digits.isdigit() and len(digits) >= DIGITS and not is_close(one, other)
+    return is_told and may_be_multiple(one, other, times)
+
+
+def may_be_multiple(one: str, other: str, times: int) -> bool:
+    """The same of a number with however few digits."""
     expected = times * float(one)
     return abs(expected - float(other)) <= max(REDUCTION * abs(expected), times * _last_digit(one))
 

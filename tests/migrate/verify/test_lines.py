@@ -1,7 +1,10 @@
 """Lines taken apart, and printed numbers that are one."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from migrate.verify.compare.evaluation import joined_too_often
 from migrate.verify.compare.lines import Volatile, first_difference, is_close, is_multiple, said, taken
 from migrate.verify.records import Line, Record
 
@@ -80,3 +83,18 @@ def test_what_differs_between_two_runs_says_nothing():
 def test_a_missing_line_is_a_difference():
     assert first_difference(said(record("a", "b")), said(record("a")), Volatile()) == ("b", "nothing", "train.py:1")
     assert first_difference(said(record("a")), said(record("a", "b")), Volatile()) == ("nothing", "b", "train.py:1")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "fails"),
+    [
+        (("acc 12.500 of 6", "acc 0.000 of 12", "acc 50.000 of 18"), True),
+        (("acc 12.500 of 6", "acc 0.000 of 12", "acc 37.500 of 18"), False),  # the first is so by chance
+        (("acc 6.250 of 3", "acc 0.000 of 6", "acc 25.000 of 9"), False),
+    ],
+)
+def test_a_number_of_all_processes_is_so_in_every_line(theirs, fails):
+    ours = record("acc 6.250 of 3", "acc 0.000 of 6", "acc 25.000 of 9")
+    runs = [SimpleNamespace(main=each, processes=count) for each, count in ((ours, 1), (record(*theirs), 2))]
+
+    assert (joined_too_often(*runs, Volatile()) is not None) is fails
