@@ -128,6 +128,8 @@ def _numbers(facts: Facts, node: ast.expr, depth: int = 3) -> frozenset[int]:
     if isinstance(node, ast.IfExp):
         return _numbers(facts, node.body, depth) | _numbers(facts, node.orelse, depth)
     found: frozenset[int] = frozenset()
+    if depth < 0:  # `self.device = torch.device(self.device)` may be made of itself
+        return found
     for value in facts.values(node) if depth else ():
         if value.role is Role.TEXT:
             found |= _named(value.name)

@@ -50,3 +50,42 @@ def test_one_that_goes_where_the_rest_goes_is_not(convert_text):
 
     assert not report.of(Kind.LEFT)
     assert "model, optimizer = accelerator.prepare(model, optimizer)" in result
+
+
+MADE_OF_ITSELF = """
+import torch
+from torch import nn, optim
+
+
+class Net(nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.device = device
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def place(self):
+        if type(self.device) is str:
+            self.device = torch.device(self.device)
+        self.to(self.device)
+
+
+torch.manual_seed(0)
+model = Net("cuda")
+model.place()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    loss = model(torch.ones(8, 4).to(model.device)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_device_that_is_made_of_itself_is_one_device(convert_text):
+    report, result = convert_text(MADE_OF_ITSELF)
+
+    assert not report.of(Kind.LEFT)
+    assert "model, optimizer = accelerator.prepare(model, optimizer)" in result
