@@ -27,7 +27,7 @@ _OWN_WAY = frozenset({"timeit", "lprun", "mprun", "run", "debug", "pdb", "pinfo"
 #: Commands that IPython takes without a `%`.
 _AUTOMATIC = r"(?:pip3?|conda|mamba|cd|ls|cat|mkdir|rm|rmdir|cp|mv|pwd|ll|man|less|more)\b(?![ \t]*[=(.\[,])"
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
+LINE_END = re.compile(r"\r\n|\r|\n")
 _CELL = re.compile(r"%%(?P<name>\w[\w.]*)")
 _MAGIC = re.compile(rf"(?P<escape>[%!?]|[,;/](?=\w))|{_AUTOMATIC}|[%\w.*]+\?\??[ \t]*$")
 _NAMED = re.compile(r"%[ \t]*(?P<name>\w[\w.]*)[ \t]*(?P<rest>.*)", re.DOTALL)
@@ -74,7 +74,7 @@ def python(source: str, mark: str) -> Python:
     """
     if _parses(source) is None:
         return Python(source)
-    lines = _LINE_END.split(source)
+    lines = LINE_END.split(source)
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
     cell = _CELL.match(lines[first])
     if cell and cell["name"] not in _ONCE:
@@ -127,7 +127,7 @@ def _parses(source: str) -> SyntaxError | None:
 
 def _masks(source: str, lines: list[str], mark: str, head: int) -> Iterator[tuple[int, Mask]]:
     """What is to be masked, with its place in the source, in order."""
-    ends = [match.end() for match in _LINE_END.finditer(source)]
+    ends = [match.end() for match in LINE_END.finditer(source)]
     starts = [0, *ends]
     state = _State()
     joined = False  # the line goes on with a magic

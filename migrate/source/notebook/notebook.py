@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING
 
 from migrate.errors import SourceError
 from migrate.source.notebook.document import Cell, Document, parsed
-from migrate.source.notebook.magics import Python, Unreadable, python, restored
+from migrate.source.notebook.magics import LINE_END, Python, Unreadable, python, restored
 from migrate.source.notebook.writing import line_at, lines, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MARK = "__migrate_cell"  # begins the names that stand for what is not Python
-LINE_END = re.compile(r"\r\n|\r|\n")
 #: What a cell may say of its language and be one of ours.
 PYTHON = frozenset({"", "python", "python2", "python3", "ipython"})
 
