@@ -130,7 +130,7 @@ def _nearest_branch(tree: Tree, node: ast.AST) -> list[ast.stmt] | None:
 def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call, stages: Stages) -> Fate:
     receiver = facts.receiver(node)
     found = roles(receiver)
-    if Role.MODEL in found and found <= {Role.MODEL, Role.TENSOR}:
+    if found == {Role.MODEL}:
         mine = origins(receiver, Role.MODEL)
         assert program.home is not None
         stays = _draws_on_device(facts, node, mine) or _leaves_device(facts, mine)

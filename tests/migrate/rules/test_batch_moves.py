@@ -485,3 +485,39 @@ def test_a_counted_batch_meets_a_tensor_on_the_cpu_as_any_other_does(changed, ov
         batch="x = x - noise\nx, y = x.to(device), y.to(device)",
         prepare=KEPT_ON_HOST,
     )
+
+
+HELPER = """
+import numpy as np
+import torch
+from torch import nn
+
+
+def to_cuda(variable):
+    if torch.cuda.is_available():
+        return variable.cuda()
+    return variable
+
+
+rows = np.ones((8, 2))
+model = to_cuda(nn.Linear(2, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for row in rows:
+    loss = model({given}).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("given", ["to_cuda(torch.Tensor(row).float())", "to_cuda(torch.from_numpy(row))"])
+def test_a_helper_that_moves_the_model_and_tensors_goes_on_moving(convert_text, given):
+    _, result = convert_text(HELPER.format(given=given))
+
+    assert "return variable.to(accelerator.device)" in result
+
+
+def test_a_helper_that_moves_the_model_alone_moves_nothing(convert_text):
+    _, result = convert_text(HELPER.format(given="torch.from_numpy(row).cuda()"))
+
+    assert "        return variable\n    return variable" in result
