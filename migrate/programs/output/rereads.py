@@ -63,7 +63,7 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
         is_load = bool(conversion.facts.called(use.node) & returning) or (bool(written) and _is_pretrained(use.node))
         if is_own or is_load:
             trained = is_load or all(unit is not use.unit for _, unit in writes)
-            places = _places(voice, use.node, use.unit, _DEEPEST, trained=trained)
+            places = _places(voice, use.node, use.unit, writes if trained else None, _DEEPEST)
             found.update(dict.fromkeys(places if is_own else (_above_loops(conversion, place) for place in places)))
         elif same := _by_tails(made, tails(conversion.facts, path)):
             places = read_below(conversion, use.node, use.unit, _writing(conversion, same))
@@ -117,21 +117,24 @@ def _is_pretrained(call: ast.Call) -> bool:
     return is_method and bool(call.args) and not isinstance(call.args[0], ast.Constant)
 
 
-def _places(voice: Voice, node: ast.expr, unit: Unit, depth: int, *, trained: bool) -> Iterator[ast.stmt]:
+def _places(
+    voice: Voice, node: ast.expr, unit: Unit, elsewhere: Sequence[Write] | None, depth: int
+) -> Iterator[ast.stmt]:
     """The statements that read, where the program has written before: in the function, or up the calls.
 
-    What only the main process reads, it has written itself.
+    What is written `elsewhere` is there where something has been trained, or below what writes it. What only the main
+    process reads, it has written itself.
     """
     conversion = voice.conversion
     statement = conversion.facts.tree(node).statement(node)
     if voice.is_of_one(statement):
         return
     in_line = conversion.access.has(unit) and conversion.has_accelerator_at(statement)
-    if in_line and (not trained or _trains_above(conversion, unit, statement)):
+    if in_line and (elsewhere is None or _is_behind(conversion, unit, statement, elsewhere)):
         yield _outside_of_tests(conversion, statement)
     elif isinstance(unit, Function) and depth:
         for call in conversion.facts.callers(unit):
-            yield from _places(voice, call.node, call.caller, depth - 1, trained=trained)
+            yield from _places(voice, call.node, call.caller, elsewhere, depth - 1)
 
 
 def _after_calls(conversion: Conversion, voice: Voice, use: Use, writers: set[Unit]) -> ast.stmt | None:
@@ -155,6 +158,11 @@ def _after_calls(conversion: Conversion, voice: Voice, use: Use, writers: set[Un
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _is_behind(conversion: Conversion, unit: Unit, statement: ast.stmt, writes: Sequence[Write]) -> bool:
+    has_written = any(where is unit and call.lineno < statement.lineno for call, where in writes)
+    return has_written or _trains_above(conversion, unit, statement)
 
 
 def _trains_above(conversion: Conversion, unit: Unit, statement: ast.stmt) -> bool:

@@ -480,3 +480,55 @@ def test_what_only_the_other_branch_writes_is_not_waited_for(convert_text, sourc
 
     assert "accelerator.backward(" in result
     assert result.count("wait_for_everyone") == waits
+
+
+SCORED = """
+import json
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def score(path):
+    with open(path) as file:
+        answers = json.load(file)
+    return sum(answers.values()) / len(answers)
+
+
+def test(model, loader, path):
+    model.eval()
+    answers = {}
+    with torch.no_grad():
+        for n, (x, y) in enumerate(loader):
+            answers[n] = nn.functional.mse_loss(model(x), y).item()
+    with open(path, "w") as file:
+        json.dump(answers, file)
+    return score(path)
+
+
+def main(path):
+    data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
+    loader = DataLoader(data, batch_size=4)
+    test_loader = DataLoader(data, batch_size=4)
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+        print(test(model, test_loader, path))
+
+
+main("answers.json")
+"""
+
+
+def test_what_a_function_below_the_write_reads_is_waited_for_in_between(convert_text):
+    _, result = convert_text(SCORED)
+
+    assert (
+        "            json.dump(answers, file)\n    accelerator.wait_for_everyone()\n    return score(path)\n" in result
+    )
+    assert result.count("wait_for_everyone") == 1
