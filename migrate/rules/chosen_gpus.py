@@ -26,10 +26,9 @@ _OTHERS = ("mps", "xpu", "accelerator")
 
 def say_chosen(conversion: Conversion, draft: Draft) -> None:
     """Say of each choice of a GPU how to make it now, and where there is none."""
-    launch = f"`{conversion.package} launch --gpu_ids 1`"
+    launch = _launch(conversion)
     for text, node in numbered(conversion.facts, conversion.uses, conversion.ordered_units).items():
-        what = f"{text} no longer chooses the GPU: the accelerator takes the first, or that of the process"
-        draft.note(node, what, f"choose it by the launcher, {launch}, or set {VISIBLE}=1 for the program")
+        draft.note(node, *lost_number(conversion, text))
     for statement in _visible(conversion):
         if conversion.facts.unit(statement) in conversion.units and conversion.has_accelerator_at(statement):
             what = "the GPUs are chosen here, which is too late: the accelerator has taken its own"
@@ -40,6 +39,16 @@ def say_chosen(conversion: Conversion, draft: Draft) -> None:
         what = "the program names no device but the CPU, so it stays there"
         way_out = "move its tensors to accelerator.device and take cpu=True out"
         draft.note(conversion.placement.accelerator.statement, what, way_out)
+
+
+def lost_number(conversion: Conversion, text: str) -> tuple[str, str]:
+    """What is said of a number that chose the GPU, and the way out."""
+    what = f"{text} no longer chooses the GPU: the accelerator takes the first, or that of the process"
+    return what, f"choose it by the launcher, {_launch(conversion)}, or set {VISIBLE}=1 for the program"
+
+
+def _launch(conversion: Conversion) -> str:
+    return f"`{conversion.package} launch --gpu_ids 1`"
 
 
 def say_lost(conversion: Conversion, draft: Draft) -> None:

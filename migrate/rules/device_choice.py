@@ -32,7 +32,7 @@ from migrate.programs.values.conditions import same_name
 from migrate.rules.chosen_gpus import say_chosen, say_kept, say_lost
 from migrate.rules.first_gpu import follow_in_models, is_first_gpu
 from migrate.rules.idle import drop_idle_flags, drop_idle_functions
-from migrate.rules.own_gpu import name_own
+from migrate.rules.own_gpu import name_own, name_users
 from migrate.rules.placing import dropped_arguments, kept_moves
 from migrate.rules.rule import rule
 
@@ -71,7 +71,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
         staying += choices(conversion.facts, unit) if conversion.facts.is_editable(unit) else ()
     named = name_own(conversion, draft, staying)
     for choice in staying:
-        if choice not in named:
+        if choice not in named and not name_users(conversion, draft, choice):
             _follow_current(conversion, draft, choice)
     _follow_fields(conversion, draft)
     follow_in_models(conversion, draft)

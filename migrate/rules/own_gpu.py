@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.programs.device.before import Before, before
 from migrate.programs.device.choices import Choice, choices
+from migrate.rules.chosen_gpus import lost_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _OWN = "'cuda:' + os.environ.get('LOCAL_RANK', '0')"
 _FIRST = ("cuda", "cuda:0")
+_DEVICE = frozenset({"torch.device"})
 
 
 def name_own(conversion: Conversion, draft: Draft, staying: Collection[Choice]) -> list[Choice]:
@@ -42,6 +44,30 @@ def name_own(conversion: Conversion, draft: Draft, staying: Collection[Choice]) 
             done.append(choice)
     _say_unnamed(conversion, draft, found)
     return done
+
+
+def name_users(conversion: Conversion, draft: Draft, choice: Choice) -> bool:
+    """Let each process have its own GPU where a user names one, `torch.device(args.device)`; whether that is asked.
+
+    Code around an object that makes its accelerator has no other device to put its tensors on.
+    """
+    facts = conversion.facts
+    calls = [
+        node
+        for statement in (choice.statement, *choice.others)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call) and facts.called(node) & _DEVICE and len(node.args) == 1
+    ]
+    users = [call for call in calls if isinstance(call.args[0], (ast.Name, ast.Attribute))]
+    if choice.unit not in conversion.access.around or not users:
+        return False
+    for call in users:
+        named = ast.unparse(call.args[0])
+        is_gpu = f"{ast.unparse(call)}.type == 'cuda'"
+        draft.rewrite(call.args[0], draft.quoted(call, f"{_OWN} if {is_gpu} else {named}"))
+        draft.add_import(call, "os")
+        draft.note(call, *lost_number(conversion, f"a number in {named} (cuda:1)"))
+    return True
 
 
 def _say_unnamed(conversion: Conversion, draft: Draft, found: Before) -> None:

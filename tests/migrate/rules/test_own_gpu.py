@@ -155,3 +155,50 @@ def test_a_file_of_settings_that_was_not_named_is_said(several):
 
     assert "settings.py" not in {change.path for change in report.changes}
     assert any("settings.py, which was not named, puts tensors" in note.message for note in report.of(Kind.NOTE))
+
+
+ENGINE = """
+import argparse
+
+import torch
+from torch import nn, optim
+
+
+class Engine:
+    def __init__(self, device, scale):
+        self.scale = scale
+        self.model = nn.Linear(2, 1)
+        self.model.to(device)
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+
+    def train(self, x, y):
+        self.optimizer.zero_grad()
+        loss = nn.functional.mse_loss(self.model(x), y) * self.scale
+        loss.backward()
+        self.optimizer.step()
+
+
+def main(args):
+    torch.manual_seed(0)
+    device = torch.device(args.device)
+    {early}
+    engine = Engine(device, {scale})
+    for epoch in range(2):
+        engine.train(torch.ones(8, 2).to(device), torch.ones(8, 1).to(device))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cuda:3")
+    main(parser.parse_args())
+"""
+
+
+@pytest.mark.parametrize(("early", "scale"), [("scale = torch.ones(1).to(device)", "scale"), ("", "2")])
+def test_a_gpu_that_a_user_names_around_an_object_that_trains_is_the_processs_own(convert_text, early, scale):
+    report, result = convert_text(ENGINE.format(early=early, scale=scale))
+
+    own = 'device = torch.device("cuda:" + os.environ.get("LOCAL_RANK", "0") if torch.device(args.device).type'
+    assert own + ' == "cuda" else args.device)\n' in result
+    assert any("no longer chooses the GPU" in finding.message for finding in report.findings)
+    assert "self.model.to(device)" not in result
