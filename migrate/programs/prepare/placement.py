@@ -230,6 +230,8 @@ def _accelerator_spot(
         if choice.outermost is top[at] and not any(_comes_first(facts, program, s) for s in top[earliest:at]):
             if earliest <= at:
                 return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
+            if not arguments and at and _is_read(choice, top[at + 1 : earliest]):
+                return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
             _check_later(choice, arguments, top[at + 1 : earliest])
             above = top[earliest - 1]
             return Spot(above, "after", spaced=isinstance(above, (ast.Import, ast.ImportFrom))), True
@@ -256,7 +258,7 @@ def _check_before(accelerator: Spot, needing: ast.AST | None, asked: tuple[Argum
 def _check_later(choice: Choice, arguments: tuple[Argument, ...], between: list[ast.stmt]) -> None:
     """The device can be chosen later, where what the accelerator needs is there, if nothing asks for it before."""
     for statement in between:
-        if any(same_name(node, choice.target) for node in ast.walk(statement) if isinstance(node, ast.expr)):
+        if _is_read(choice, [statement]):
             needed = ", ".join(sorted({name for argument in arguments for name in argument.needs if "." not in name}))
             raise NoPlace(
                 Refusal(
@@ -266,6 +268,12 @@ def _check_later(choice: Choice, arguments: tuple[Argument, ...], between: list[
                     f"set {needed} above the device",
                 )
             )
+
+
+def _is_read(choice: Choice, block: list[ast.stmt]) -> bool:
+    """Whether statements ask for the device."""
+    nodes = (node for statement in block for node in ast.walk(statement) if isinstance(node, ast.expr))
+    return any(same_name(node, choice.target) for node in nodes)
 
 
 def _is_first(facts: Facts, program: Program, choice: Choice) -> bool:

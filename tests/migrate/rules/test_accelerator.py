@@ -310,3 +310,28 @@ def test_a_flag_that_is_handed_on_keeps_its_meaning(convert_text):
 def test_a_flag_without_a_name_at_the_start_is_refused(refused_text):
     source = HEAD + MOVED.format(flag="on_gpu", given="args.gpu").replace("on_gpu):", "on_gpu=False):")
     refused_text(source, "MIG101", "if on_gpu", ["on_gpu decides about the GPU"])
+
+
+READ_AMONG_IMPORTS = """
+import torch
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+print(device)
+
+from torch import nn
+
+model = nn.Linear(2, 1).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    loss = model(torch.ones(8, 2, device=device)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_device_that_is_read_above_later_imports_gives_way_where_it_stands(convert_text):
+    _, result = convert_text(READ_AMONG_IMPORTS)
+
+    assert "import torch\nfrom runtime import Accelerator\n\naccelerator = Accelerator()\n" in result
+    assert result.index("accelerator.print(device)") < result.index("from torch import nn")
