@@ -24,7 +24,7 @@ from migrate.programs.values.outputs import Outputs
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
@@ -79,15 +79,16 @@ def _run(conversion: Conversion, branch: ast.If) -> Run | None:
     if path is None:
         return None
     there, missing = (branch.body, branch.orelse) if is_there else (branch.orelse, branch.body)
-    if not _names(there, path):
+    paths = _made_of(conversion, branch, path)
+    if not _names(there, paths):
         return None
     if missing:
-        return (branch,) if _writes(conversion, missing, path) else None
+        return (branch,) if _writes(conversion, missing, paths) else None
     block = conversion.facts.tree(branch).block(branch)
     rest = block[block.index(branch) + 1 :]
     if not isinstance(there[-1], ast.Return):
         return None
-    last = next((n for n, statement in enumerate(rest) if _writes(conversion, [statement], path)), None)
+    last = next((n for n, statement in enumerate(rest) if _writes(conversion, [statement], paths)), None)
     return (branch, *rest[: last + 1]) if last is not None else None
 
 
@@ -114,16 +115,26 @@ def _path_of(conversion: Conversion, node: ast.expr) -> str | None:
     return None if conversion.facts.targets(node) else ast.unparse(node.func.value)
 
 
-def _names(block: Sequence[ast.stmt], path: str) -> bool:
-    return any(ast.unparse(n) == path for s in block for n in ast.walk(s) if isinstance(n, ast.expr))
+def _made_of(conversion: Conversion, branch: ast.If, path: str) -> set[str]:
+    """The path, and names above that hold one which begins with it: `rows = folder + "rows.pt"`."""
+    found = {path}
+    for binding in conversion.facts.bindings_in(conversion.facts.unit(branch)):
+        made = binding.statement
+        if isinstance(made, ast.Assign) and made.lineno < branch.lineno and binding.target.isidentifier():
+            if _names([made.value], found):
+                found.add(binding.target)
+    return found
 
 
-def _writes(conversion: Conversion, block: Sequence[ast.stmt], path: str) -> bool:
+def _names(parts: Sequence[ast.AST], paths: Collection[str]) -> bool:
+    return any(ast.unparse(n) in paths for part in parts for n in ast.walk(part) if isinstance(n, ast.expr))
+
+
+def _writes(conversion: Conversion, block: Sequence[ast.stmt], paths: Collection[str]) -> bool:
     """Whether statements write the file, or hand its path to a function of the project that writes."""
     facts, outputs = conversion.facts, conversion.facts.once(Outputs)
     for call in (n for s in block for n in ast.walk(s) if isinstance(n, ast.Call)):
-        given = arguments(call)
-        if not any(ast.unparse(n) == path for part in given for n in ast.walk(part) if isinstance(n, ast.expr)):
+        if not _names(arguments(call), paths):
             continue
         inner = (n for unit in reached(facts, facts.targets(call)) for n in facts.own(unit))
         if any(isinstance(n, ast.Call) and (outputs.writes(n) or outputs.opens(n)) for n in (call, *inner)):

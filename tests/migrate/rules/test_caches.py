@@ -103,6 +103,21 @@ def load(path, overwrite):
         CALL,
         FIRST + "        if os.path.exists(path) and not overwrite:\n",
     ),
+    "files in a folder": (
+        """
+def load(path, overwrite):
+    rows = path + "/rows.pt"
+    if os.path.exists(path):
+        x = torch.load(rows)
+    else:
+        x = torch.ones(24, 2)
+        os.makedirs(path)
+        torch.save(x, rows)
+    return TensorDataset(x, x.sum(dim=1, keepdim=True))
+""",
+        CALL,
+        FIRST + "        if os.path.exists(path):\n            x = torch.load(rows)\n",
+    ),
     "a data set": (DATA, "dataset = Data('data.pkl')", FIRST + "        dataset = Data('data.pkl')\n"),
     "a data set of its own function": (
         DATA + "\n\ndef load(path, overwrite):\n    return Data(path)\n",
