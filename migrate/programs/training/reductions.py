@@ -153,6 +153,8 @@ def _sums(facts: Facts, node: ast.expr, depth: int) -> bool:
         return bool(given) and all(_sums(facts, value, depth - 1) for value in given)
     if isinstance(node, ast.BinOp):
         return any(_sums(facts, side, depth) for side in (node.left, node.right))
+    if isinstance(node, ast.UnaryOp):
+        return _sums(facts, node.operand, depth)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
         return _sums(facts, node.func.value, depth)
     return _is_sum(facts, node)

@@ -148,4 +148,16 @@ def negated(node: ast.expr) -> ast.expr:
         return node.operand
     if isinstance(node, ast.Constant):
         return ast.Constant(not node.value)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OPPOSITES:
+        return ast.Compare(node.left, [_OPPOSITES[type(node.ops[0])]()], node.comparators)
     return ast.UnaryOp(ast.Not(), node)
+
+
+_OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}

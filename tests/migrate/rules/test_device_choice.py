@@ -405,6 +405,10 @@ ONE_CHOICE = {
         'gpu = bool(1)\ndevice = "cpu"\nif gpu:\n    torch.cuda.manual_seed(0)\n    device = "cuda"',
         "gpu = bool(1)\naccelerator = Accelerator(cpu=not gpu)\nif gpu:\n    torch.cuda.manual_seed(0)",
     ),
+    "a number that stands for the CPU": (
+        'gpu = int(0)\nif gpu != -1:\n    device = torch.device("cuda")\nelse:\n    device = torch.device("cpu")',
+        "gpu = int(0)\naccelerator = Accelerator(cpu=gpu == -1)",
+    ),
     "the CPU by two tests": (
         (
             'gpu, small = bool(1), bool(0)\nif small:\n    device = torch.device("cpu")\nelif gpu:\n'

@@ -402,6 +402,10 @@ def test_losses_without_reduction_are_not(unchanged):
 FOLDED = {
     "a sum": ("loss = (output - y).pow(2).sum()", "is a sum"),
     "a masked mean": ("mask = (y > 0).float()\nloss = (output * mask).sum() / mask.sum()", "a part of the batch"),
+    "a masked mean below zero": (
+        "mask = (y > 0).float()\nloss = -(output * mask).sum() / mask.sum()",
+        "a part of the batch",
+    ),
     "a masked mean by names": (
         "count = (y > 0).sum()\ntotal = output[y > 0].sum()\nloss = loss + total / count",
         "a part of the batch",
