@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.alone import calls, devices, jobs, numbers, samplers, tests
+from migrate.alone.kinds import is_affirmed
 from migrate.alone.prefixes import strips
 from migrate.alone.scales import Scales
 from migrate.alone.told import told
@@ -120,6 +121,10 @@ class Rewriting:
     def _if(self, statement: ast.If) -> None:
         if self._samplers.is_warned(statement):
             self._pen.remove(statement)
+            return
+        if is_affirmed(self._world.facts, self._samplers, statement.test):
+            self._pen.fold(statement, "body")
+            self._block(statement.body)
             return
         kept = tests.fold(self._world, self._pen, statement)
         if kept is not None:

@@ -1,5 +1,7 @@
 """Samplers that share the data out, where several processes are made one: what becomes of them, and what is refused."""
 
+import pytest
+
 BATCHED = """
 import torch
 from torch import nn, optim
@@ -364,3 +366,15 @@ def test_what_is_switched_off_and_has_nothing_to_do_with_processes_stays(convert
     _, result = convert_text(text)
 
     assert "if False:\n    data = None\n" in result
+
+
+@pytest.mark.parametrize(
+    "asked", ["isinstance(loader.sampler, DistributedSampler)", 'hasattr(loader.sampler, "set_epoch")']
+)
+def test_what_asks_for_the_kind_of_a_sampler_before_it_tells_it_the_epoch_goes(convert_text, asked):
+    told = f"    if {asked}:\n        loader.sampler.set_epoch(epoch)\n"
+    _, result = convert_text(EVALUATED.format(given="").replace("    sampler.set_epoch(epoch)\n", told, 1))
+
+    assert "for epoch in range(2):\n    loader.set_epoch(epoch)\n    for x, y in loader:\n" in result
+    assert "isinstance" not in result
+    assert "hasattr" not in result
