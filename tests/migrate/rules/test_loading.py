@@ -532,3 +532,41 @@ def test_what_a_function_below_the_write_reads_is_waited_for_in_between(convert_
         "            json.dump(answers, file)\n    accelerator.wait_for_everyone()\n    return score(path)\n" in result
     )
     assert result.count("wait_for_everyone") == 1
+
+
+WAITED_FOR = """
+import json
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+dist.init_process_group("nccl")
+rank = int(os.environ["LOCAL_RANK"])
+if rank == 0:
+    with open("rows.json", "w") as file:
+        json.dump([1.0, 2.0], file)
+dist.barrier()
+with open("rows.json") as file:
+    data = TensorDataset(torch.tensor(json.load(file)).repeat(8, 1))
+sampler = DistributedSampler(data)
+loader = DataLoader(data, batch_size=4, sampler=sampler)
+model = DDP(nn.Linear(2, 1).cuda(rank), device_ids=[rank])
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    sampler.set_epoch(epoch)
+    for (x,) in loader:
+        optimizer.zero_grad()
+        model(x.cuda(rank)).pow(2).mean().backward()
+        optimizer.step()
+"""
+
+
+def test_where_the_program_waits_itself_nothing_more_does(convert_text):
+    _, result = convert_text(WAITED_FOR)
+
+    assert 'accelerator.wait_for_everyone()\nwith open("rows.json") as file:\n' in result
+    assert result.count("wait_for_everyone") == 1
