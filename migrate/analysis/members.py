@@ -75,6 +75,8 @@ def attribute(state: State, value: Value, name: str) -> Values:
         if name == "__class__":
             return frozenset({class_of(value.unit)})
         held |= _of_class(state, value, value.unit, name)
+        if not held and value.name == SUPER and value.receiver is not None and name in _GIVING_BACK:
+            return _library_attribute(state, value.receiver, name)
         if not held and value.role is Role.CLASS and name in transformers.MAKING and value.unit.library_bases() - PLAIN:
             return frozenset({Value(Role.METHOD, value.origin, name, None, value)})
         if held or value.role is Role.CLASS or _is_expected(value.unit, name):
@@ -102,6 +104,8 @@ def _is_expected(cls: Class, name: str) -> bool:
     return cls.library_bases() <= PLAIN
 
 
+#: What classes override to move more than the library does, and get the object from: `return super().to(device)`.
+_GIVING_BACK = frozenset({"to", "cuda", "cpu", "float", "half", "double"})
 #: Bases that bring no attributes an instance is used for.
 PLAIN = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})
 

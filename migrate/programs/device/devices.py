@@ -190,11 +190,16 @@ def is_move(facts: Facts, node: ast.AST) -> bool:
     """`x.to(device)`, `x.cuda()`: a call that puts its receiver on the device the program trains on."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    if facts.names(node.func.value) or facts.targets(node):
+    if facts.names(node.func.value) or facts.targets(node) or _is_super(facts, node.func.value):
         return False
     if node.func.attr in ("cuda", "xpu") or casts_to_gpu(facts, node):
         return True
     return node.func.attr == "to" and device_argument(facts, node) is not None
+
+
+def _is_super(facts: Facts, node: ast.expr) -> bool:
+    """`super()` in a model's own `to()`, which gives back the model."""
+    return isinstance(node, ast.Call) and "builtins.super" in facts.called(node)
 
 
 def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:

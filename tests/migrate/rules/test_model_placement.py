@@ -220,3 +220,43 @@ def test_a_function_that_runs_the_model_of_its_module_before_it_is_prepared_need
         model=("model = nn.Linear(2, 1).cuda()", "model = nn.Linear(2, 1).to(accelerator.device)"),
         made="show()",
     )
+
+
+OWN_TO = """
+import torch
+from torch import nn
+
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(2, 1)
+        self.scale = torch.tensor(1.0)
+
+    def forward(self, x):
+        return self.net(x) * self.scale
+
+    def to(self, device):
+        self.scale = self.scale.to(device)
+        return {parent}.to(device)
+
+
+torch.manual_seed(0)
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+policy = Policy().to(device)
+optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+for epoch in range(3):
+    loss = policy(torch.ones(8, 2).to(device)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("parent", ["super()", "super(Policy, self)"])
+def test_a_model_that_moves_more_itself_is_still_the_model(convert_text, parent):
+    _, result = convert_text(OWN_TO.format(parent=parent))
+
+    assert f"return {parent}.to(device)" in result
+    assert "policy = Policy().to(device)" in result
+    assert "policy, optimizer = accelerator.prepare(policy, optimizer)" in result
