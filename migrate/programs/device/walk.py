@@ -22,6 +22,7 @@ from migrate.programs.device.whereabouts import (
     Need,
     Reason,
     Where,
+    counted,
     elements,
     joined,
     names_device,
@@ -98,18 +99,17 @@ class Walk:
 
     def _other(self, node: ast.stmt) -> None:
         """Expressions first, then the blocks of `with`, `try`, `while`."""
-        for name in node._fields:
-            for part in _listed(getattr(node, name)):
-                if isinstance(part, ast.expr):
-                    self.of(part)
-                elif isinstance(part, ast.withitem):
-                    place = self.of(part.context_expr)
-                    if part.optional_vars is not None:
-                        self._bind(part.optional_vars, place, part.context_expr)
-                elif isinstance(part, ast.stmt):
-                    self._statement(part)
-                elif isinstance(part, (ast.ExceptHandler, ast.match_case)):
-                    self._run(part.body)
+        for part in ast.iter_child_nodes(node):
+            if isinstance(part, ast.expr):
+                self.of(part)
+            elif isinstance(part, ast.withitem):
+                place = self.of(part.context_expr)
+                if part.optional_vars is not None:
+                    self._bind(part.optional_vars, place, part.context_expr)
+            elif isinstance(part, ast.stmt):
+                self._statement(part)
+            elif isinstance(part, (ast.ExceptHandler, ast.match_case)):
+                self._run(part.body)
 
     def _branch(self, node: ast.If) -> None:
         """Both ways; after `if use_cuda: x = x.cuda()` it is moved."""
@@ -134,10 +134,10 @@ class Walk:
         if isinstance(target, ast.Starred):
             target = target.value
         if isinstance(target, (ast.Tuple, ast.List)):
-            counted = _counted(self.facts, value)
+            over = counted(self.facts, value)
             for position, element in enumerate(target.elts):
-                is_number = position == 0 and counted is not None
-                self._bind(element, Where.NOWHERE if is_number else place, counted or value)
+                is_number = position == 0 and over is not None
+                self._bind(element, Where.NOWHERE if is_number else place, over or value)
             return
         text = ast.unparse(target)
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
@@ -396,16 +396,3 @@ class Walk:
             self.names |= {name: place for name, place in walk.names.items() if name.startswith("self.")}
             results.append(joined(walk.returned))
         return joined(results)
-
-
-def _counted(facts: Facts, value: ast.expr) -> ast.expr | None:
-    """What `enumerate(loader)`, `batch.items()` go through: the first of each pair that they give is no tensor."""
-    if not isinstance(value, ast.Call):
-        return None
-    if isinstance(value.func, ast.Attribute) and value.func.attr == "items":
-        return value.func.value
-    return value.args[0] if value.args and "builtins.enumerate" in facts.called(value) else None
-
-
-def _listed(value: object) -> list[object]:
-    return value if isinstance(value, list) else [value]

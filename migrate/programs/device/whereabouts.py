@@ -132,3 +132,12 @@ def _is_made_on_host(facts: Facts, origin: ast.AST | None, read: ast.expr) -> bo
         and is_move(facts, node)
         for node in facts.tree(read).nodes
     )
+
+
+def counted(facts: Facts, value: ast.expr) -> ast.expr | None:
+    """What `enumerate(loader)`, `batch.items()` go through: the first of each pair that they give is no tensor."""
+    if not isinstance(value, ast.Call):
+        return None
+    if isinstance(value.func, ast.Attribute) and value.func.attr == "items":
+        return value.func.value
+    return value.args[0] if value.args and "builtins.enumerate" in facts.called(value) else None

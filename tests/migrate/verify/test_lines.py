@@ -95,6 +95,6 @@ def test_a_missing_line_is_a_difference():
 )
 def test_a_number_of_all_processes_is_so_in_every_line(theirs, fails):
     ours = record("acc 6.250 of 3", "acc 0.000 of 6", "acc 25.000 of 9")
-    runs = [SimpleNamespace(main=each, processes=count) for each, count in ((ours, 1), (record(*theirs), 2))]
+    runs = [SimpleNamespace(main=each, processes=count, cut="") for each, count in ((ours, 1), (record(*theirs), 2))]
 
     assert (joined_too_often(*runs, Volatile()) is not None) is fails
