@@ -11,9 +11,22 @@ from migrate.analysis import calls, containers, members
 from migrate.analysis.arguments import Arguments
 from migrate.analysis.entry import function
 from migrate.analysis.factories import twin
-from migrate.analysis.items import item, only_text
+from migrate.analysis.items import item
 from migrate.analysis.iteration import iterate
-from migrate.analysis.roles import FROM_LOADER, NOTHING, NUMBER, PLACE, ROWS, Role, Value, Values, computed, of_role
+from migrate.analysis.roles import (
+    FROM_LOADER,
+    NOTHING,
+    NUMBER,
+    PLACE,
+    ROWS,
+    Role,
+    Value,
+    Values,
+    computed,
+    of_role,
+    only,
+    texts,
+)
 from migrate.analysis.spreading import spread, spread_mapping
 from migrate.analysis.state import ANY, ELEMENT, MAPPING, OVER, Frame, State, widened
 from migrate.analysis.syntax import COMPREHENSIONS
@@ -134,7 +147,7 @@ def _compare(state: State, node: ast.Compare, frame: Frame) -> Values:
 
 def _binary(state: State, node: ast.BinOp, frame: Frame) -> Values:
     left, right = evaluate(state, node.left, frame), evaluate(state, node.right, frame)
-    if isinstance(node.op, (ast.Add, ast.Mod)) and only_text(left):  # "net_" + name, "cuda:%d" % rank
+    if isinstance(node.op, (ast.Add, ast.Mod)) and only(left, Role.TEXT):  # "net_" + name, "cuda:%d" % rank
         return _begins(*(value.name.split("%")[0] if isinstance(node.op, ast.Mod) else value.name for value in left))
     if isinstance(node.op, (ast.Add, ast.Mult)) and any(containers.is_sequence(value) for value in left | right):
         made = twin(state, node, frame.unit)
@@ -147,9 +160,9 @@ def _binary(state: State, node: ast.BinOp, frame: Frame) -> Values:
     return found if left >= NUMBER and right >= NUMBER else found - NUMBER
 
 
-def _begins(*texts: str) -> Values:
+def _begins(*given: str) -> Values:
     """Texts of which only the beginning is known."""
-    return frozenset(Value(Role.TEXT, name=text.split(ANY)[0] + ANY) for text in texts)
+    return frozenset(Value(Role.TEXT, name=text.split(ANY)[0] + ANY) for text in given)
 
 
 def _either(state: State, node: ast.expr, frame: Frame) -> Values:
@@ -296,8 +309,8 @@ def _joined(state: State, node: ast.JoinedStr, frame: Frame) -> Values:
     _parts(state, node, frame)
     known = [str(part.value) if isinstance(part, ast.Constant) else ANY for part in node.values]
     rest = "".join(known[1:])
-    texts = (f"{first}{rest}" for first in (known[:1] if known[:1] != [ANY] else _first_texts(state, node)))
-    return frozenset(Value(Role.TEXT, name=text) for text in texts if text and len(text) < LONGEST_TEXT)
+    found = (f"{first}{rest}" for first in (known[:1] if known[:1] != [ANY] else _first_texts(state, node)))
+    return frozenset(Value(Role.TEXT, name=text) for text in found if text and len(text) < LONGEST_TEXT)
 
 
 def _first_texts(state: State, node: ast.JoinedStr) -> tuple[str, ...]:
@@ -306,7 +319,7 @@ def _first_texts(state: State, node: ast.JoinedStr) -> tuple[str, ...]:
     if not isinstance(first, ast.FormattedValue) or first.format_spec is not None or first.conversion != -1:
         return ()
     found = state.values.get(first.value, NOTHING)
-    return tuple(sorted({value.name for value in found if value.name != ANY})) if only_text(found) else ()
+    return tuple(text for text in texts(found) if text != ANY) if only(found, Role.TEXT) else ()
 
 
 def _slice(state: State, node: ast.expr, frame: Frame) -> Values:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.exports import is_exported, may_bind
-from migrate.analysis.roles import NOTHING, Role, Value, Values
+from migrate.analysis.roles import NOTHING, Role, Value, Values, texts
 from migrate.analysis.state import ANY
 from migrate.analysis.units import Module, module_of
 
@@ -172,7 +172,7 @@ def imported_by_name(state: State, arguments: Arguments, frame: Frame) -> Values
     Of a name without a package: every one of the folders that the program has added to `sys.path`.
     """
     found: Values = NOTHING
-    for text in [value.name for value in arguments.at(0, "name") if value.role is Role.TEXT] or [ANY]:
+    for text in texts(arguments.at(0, "name")) or [ANY]:
         before, computed, after = text.partition(ANY)
         package, level = _package(arguments, text)
         name = f"{package}{before.lstrip('.')}"
@@ -186,8 +186,8 @@ def imported_by_name(state: State, arguments: Arguments, frame: Frame) -> Values
 def _package(arguments: Arguments, text: str) -> tuple[str, int]:
     """What the dots before a name stand for: the package that is passed by its name, or levels of the own one."""
     dots = len(text) - len(text.lstrip("."))
-    texts = [value.name for value in arguments.at(1, "package") if value.role is Role.TEXT]
-    return (f"{texts[0]}.", 0) if dots == 1 and len(texts) == 1 else ("", dots)
+    packages = texts(arguments.at(1, "package"))
+    return (f"{packages[0]}.", 0) if dots == 1 and len(packages) == 1 else ("", dots)
 
 
 def _matching(state: State, before: str, after: str, level: int, frame: Frame) -> Iterator[str]:

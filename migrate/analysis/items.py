@@ -6,7 +6,7 @@ import ast
 
 from migrate.analysis import containers, imports, members, rows
 from migrate.analysis.entry import invoke
-from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
+from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values, only, texts
 from migrate.analysis.state import ELEMENT, Frame, State
 from migrate.analysis.units import Module
 from migrate.analysis.unpacking import everything
@@ -19,14 +19,14 @@ def item(state: State, value: Value, node: ast.Subscript, keys: Values, frame: F
     """The item of one value."""
     if value.role in ROWS:
         # A key picks a part of the batch; an index or a slice of it keeps rows only if it keeps them all.
-        is_key = isinstance(node.slice, ast.Constant) or only_text(keys)
+        is_key = isinstance(node.slice, ast.Constant) or only(keys, Role.TEXT)
         return frozenset({value if is_key else Value(Role.SAMPLES, value.origin)})
     if value.role in _ALIKE:
         return frozenset({value})
     if value.role is Role.KNOWN:
         return rows.item(state, value.name, keys)
     if isinstance(value.unit, Module):  # globals()["Net"], vars(module)[name]
-        names = [key.name for key in keys if key.role is Role.TEXT]
+        names = texts(keys)
         exact = NOTHING.union(*(members.attribute(state, value, name) for name in names))
         return exact if names else imports.anything(state, value.unit, frame)
     if value.role is Role.METHOD and value.unit is None:  # x.shape[0]
@@ -46,8 +46,3 @@ def _held(state: State, value: Value, node: ast.Subscript, keys: Values) -> Valu
         return frozenset({Value(Role.CONTAINER, node)})
     found = containers.under(state, value, node.slice)
     return frozenset({value}) if value.role is Role.CHECKPOINT and not found else found
-
-
-def only_text(values: Values) -> bool:
-    """Whether every value is a piece of text."""
-    return bool(values) and all(value.role is Role.TEXT for value in values)

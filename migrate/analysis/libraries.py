@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis import containers, imports, iteration, members, records, rows
 from migrate.analysis.arguments import Arguments, folds, tensor
 from migrate.analysis.known.table import Computes
-from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values, computed, of_role
+from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values, computed, of_role, texts
 from migrate.analysis.state import ANY, ELEMENT, MAPPING, Frame, State
 from migrate.analysis.units import Class, Module, module_of
 from migrate.analysis.unpacking import inside
@@ -45,14 +45,14 @@ def _import_module(state: State, arguments: Arguments, frame: Frame) -> Values:
 def _getattr(state: State, arguments: Arguments, frame: Frame) -> Values:
     """getattr(optim, name): some name of the module; its tables say what all of them have in common."""
     found: set[Value] = set()
-    texts = [value.name for value in arguments.at(1, "name") if value.role is Role.TEXT]
-    names = [text for text in texts if ANY not in text]
-    begins = [text.split(ANY)[0] for text in texts if ANY in text[1:]]
+    given = texts(arguments.at(1, "name"))
+    names = [text for text in given if ANY not in text]
+    begins = [text.split(ANY)[0] for text in given if ANY in text[1:]]
     for value in arguments.at(0, "object"):
         if value.role is Role.KNOWN:
             found = found.union(*(members.known_attribute(value, name) for name in names or [ANY]))
             continue
-        if isinstance(value.unit, Module) and len(names) < max(len(texts), 1):
+        if isinstance(value.unit, Module) and len(names) < max(len(given), 1):
             found |= imports.anything(state, value.unit, frame)
             continue
         for name in names:
@@ -67,7 +67,7 @@ def _getattr(state: State, arguments: Arguments, frame: Frame) -> Values:
 def _eval(state: State, arguments: Arguments, frame: Frame) -> Values:
     """eval("optim." + name): some name of the module, as getattr() gives it."""
     found = NOTHING
-    for text in (value.name for value in arguments.at(0, "source") if value.role is Role.TEXT):
+    for text in texts(arguments.at(0, "source")):
         first, *rest = text.split(".")
         if not first.isidentifier() or not all(name == ANY or name.isidentifier() for name in rest):
             continue
@@ -87,9 +87,9 @@ def _named(state: State, value: Value, name: str, frame: Frame) -> Values:
 
 
 def _setattr(state: State, arguments: Arguments, frame: Frame) -> Values:
-    texts = [value.name for value in arguments.at(1, "name") if value.role is Role.TEXT]
+    names = texts(arguments.at(1, "name")) or [ELEMENT]
     for value in arguments.at(0, "object"):
-        for name in texts or [ELEMENT]:
+        for name in names:
             members.set_attribute(state, value, ELEMENT if ANY in name else name, arguments.at(2, "value"))
     return NOTHING
 

@@ -132,6 +132,11 @@ def computed(values: Iterable[Value], role: Role) -> Values:
     return frozenset(Value(role, value.origin) for value in values if value.role in FROM_LOADER)
 
 
+def texts(values: Iterable[Value]) -> list[str]:
+    """The texts among the values, each once, in the same order in each run."""
+    return sorted({value.name for value in values if value.role is Role.TEXT})
+
+
 def only(values: Values, *wanted: Role) -> bool:
     """Whether there are values and every one has one of the roles."""
     return bool(values) and all(value.role in wanted for value in values)

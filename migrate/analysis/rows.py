@@ -8,7 +8,7 @@ from migrate.analysis.handing import index
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.known import distributed
 from migrate.analysis.known.table import Gives, Makes, Passes, Reads, Row
-from migrate.analysis.roles import NOTHING, Role, Value, Values
+from migrate.analysis.roles import NOTHING, Role, Value, Values, texts
 from migrate.analysis.state import ANY, OVER, State
 
 if TYPE_CHECKING:
@@ -94,5 +94,5 @@ def item(state: State, name: str, keys: Values) -> Values:
 
 def _environment(keys: Values) -> Values:
     """What the environment variables of these names are."""
-    found = {distributed.ENVIRONMENT.get(key.name) for key in keys if key.role is Role.TEXT}
+    found = {distributed.ENVIRONMENT.get(name) for name in texts(keys)}
     return frozenset(Value(role) for role in found if role is not None)

@@ -7,7 +7,7 @@ import ast
 from migrate.analysis import containers, members
 from migrate.analysis.construction import each_own
 from migrate.analysis.expressions import evaluate
-from migrate.analysis.roles import BELONGING, Role, Values
+from migrate.analysis.roles import BELONGING, Role, Values, texts
 from migrate.analysis.state import Frame, State
 from migrate.analysis.unpacking import shares
 
@@ -48,8 +48,7 @@ def _set_item(state: State, target: ast.Subscript, values: Values, frame: Frame)
         if owner.role in BELONGING:
             continue
         if owner.role is Role.MODULE:  # globals()["net"] = net
-            for key in keys:
-                if key.role is Role.TEXT:
-                    members.set_attribute(state, owner, key.name, values)
+            for name in texts(keys):
+                members.set_attribute(state, owner, name, values)
         else:
             containers.put(state, owner, target.slice, values)
