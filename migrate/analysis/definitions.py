@@ -28,14 +28,14 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # --- functions ------------------------------------------------------------------------------------------------------
 
 
-def define_function(state: State, statement: ast.stmt, frame: Frame) -> None:
+def define_function(state: State, statement: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
     """`def f(...)`: in a function or module."""
-    assert isinstance(statement, _FUNCTIONS)
     give_name(state, statement.name, _function(state, statement, frame), frame)
 
 
-def _function(state: State, statement: ast.stmt, frame: Frame, owner: Class | None = None) -> Values:
-    assert isinstance(statement, _FUNCTIONS)
+def _function(
+    state: State, statement: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame, owner: Class | None = None
+) -> Values:
     unit = function(state, statement, frame, owner)
     defaults(state, unit, frame)
     made = frozenset({Value(Role.FUNCTION, statement, statement.name, unit)})
@@ -45,14 +45,12 @@ def _function(state: State, statement: ast.stmt, frame: Frame, owner: Class | No
 # --- classes --------------------------------------------------------------------------------------------------------
 
 
-def define_class(state: State, statement: ast.stmt, frame: Frame) -> None:
+def define_class(state: State, statement: ast.ClassDef, frame: Frame) -> None:
     """`class C(...)`: in a function or module."""
-    assert isinstance(statement, ast.ClassDef)
     give_name(state, statement.name, _class(state, statement, frame), frame)
 
 
-def _class(state: State, statement: ast.stmt, frame: Frame) -> Values:
-    assert isinstance(statement, ast.ClassDef)
+def _class(state: State, statement: ast.ClassDef, frame: Frame) -> Values:
     cls = state.classes.get(statement)
     if cls is None:
         cls = state.classes[statement] = Class(statement, module_of(frame.unit))

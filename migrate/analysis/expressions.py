@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from migrate.analysis import calls, containers, members
 from migrate.analysis.arguments import Arguments
@@ -29,7 +29,6 @@ from migrate.analysis.roles import (
 )
 from migrate.analysis.spreading import spread, spread_mapping
 from migrate.analysis.state import ANY, ELEMENT, MAPPING, OVER, Frame, State, widened
-from migrate.analysis.syntax import COMPREHENSIONS
 from migrate.analysis.units import Function, join
 from migrate.analysis.unpacking import unpack
 
@@ -165,13 +164,12 @@ def _begins(*given: str) -> Values:
     return frozenset(Value(Role.TEXT, name=text.split(ANY)[0] + ANY) for text in given)
 
 
-def _either(state: State, node: ast.expr, frame: Frame) -> Values:
+def _either(state: State, node: ast.IfExp | ast.BoolOp, frame: Frame) -> Values:
     """`and`, `or`, `x if c else y`: any of the parts."""
     if isinstance(node, ast.IfExp):
         evaluate(state, node.test, frame)
         found, parts = NOTHING, [node.body, node.orelse]
     else:
-        assert isinstance(node, ast.BoolOp)
         found, parts = evaluate(state, node.values[0], frame), node.values[1:]
     outer, frame.is_sure = frame.is_sure, False
     for part in parts:
@@ -191,8 +189,7 @@ def _parts(state: State, node: ast.AST, frame: Frame) -> Values:
     return found
 
 
-def _sequence(state: State, node: ast.expr, frame: Frame) -> Values:
-    assert isinstance(node, (ast.Tuple, ast.List, ast.Set))
+def _sequence(state: State, node: ast.Tuple | ast.List | ast.Set, frame: Frame) -> Values:
     made = twin(state, node, frame.unit)
     state.homes[made] = frame.unit
     found = frozenset({Value(Role.CONTAINER, made)})
@@ -226,8 +223,9 @@ def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
     return found
 
 
-def _comprehension(state: State, node: ast.expr, frame: Frame) -> Values:
-    assert isinstance(node, COMPREHENSIONS)
+def _comprehension(
+    state: State, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, frame: Frame
+) -> Values:
     made = twin(state, node, frame.unit)
     state.homes[made] = frame.unit
     inner = replace(frame, names=dict(frame.names), around=frame, is_sure=False)
@@ -290,12 +288,7 @@ def _named(state: State, node: ast.NamedExpr, frame: Frame) -> Values:
     return values
 
 
-def _value(state: State, node: ast.expr, frame: Frame) -> Values:
-    """Await x, *x: what is inside."""
-    return _parts(state, node, frame)
-
-
-def _yield(state: State, node: ast.expr, frame: Frame) -> Values:
+def _yield(state: State, node: ast.Yield | ast.YieldFrom, frame: Frame) -> Values:
     values = _parts(state, node, frame)
     if isinstance(node, ast.YieldFrom):
         values = iterate(state, values)
@@ -327,37 +320,37 @@ def _slice(state: State, node: ast.expr, frame: Frame) -> Values:
     return NOTHING
 
 
-class _Kinds(dict[type[ast.expr], "Callable[[State, ast.expr, Frame], Values]"]):
-    def __missing__(self, kind: type[ast.expr]) -> Callable[[State, ast.expr, Frame], Values]:
+class _Kinds(dict[type[ast.expr], "Callable[[State, Any, Frame], Values]"]):
+    """By kind of expression; all that are not listed, such as `await x` and `*x`, are what their parts may be."""
+
+    def __missing__(self, kind: type[ast.expr]) -> Callable[[State, Any, Frame], Values]:
         return _parts
 
 
 _KINDS = _Kinds(
     {
-        ast.Name: _name,  # type: ignore[dict-item]
-        ast.Attribute: _attribute,  # type: ignore[dict-item]
-        ast.Call: _call,  # type: ignore[dict-item]
-        ast.Subscript: _subscript,  # type: ignore[dict-item]
-        ast.BinOp: _binary,  # type: ignore[dict-item]
-        ast.Compare: _compare,  # type: ignore[dict-item]
+        ast.Name: _name,
+        ast.Attribute: _attribute,
+        ast.Call: _call,
+        ast.Subscript: _subscript,
+        ast.BinOp: _binary,
+        ast.Compare: _compare,
         ast.UnaryOp: _operation,
         ast.BoolOp: _either,
         ast.IfExp: _either,
         ast.Tuple: _sequence,
         ast.List: _sequence,
         ast.Set: _sequence,
-        ast.Dict: _dict,  # type: ignore[dict-item]
+        ast.Dict: _dict,
         ast.ListComp: _comprehension,
         ast.SetComp: _comprehension,
         ast.GeneratorExp: _comprehension,
         ast.DictComp: _comprehension,
-        ast.Lambda: _lambda,  # type: ignore[dict-item]
-        ast.NamedExpr: _named,  # type: ignore[dict-item]
-        ast.Await: _value,
-        ast.Starred: _value,
+        ast.Lambda: _lambda,
+        ast.NamedExpr: _named,
         ast.Yield: _yield,
         ast.YieldFrom: _yield,
-        ast.JoinedStr: _joined,  # type: ignore[dict-item]
+        ast.JoinedStr: _joined,
         ast.Slice: _slice,
     }
 )

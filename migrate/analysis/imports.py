@@ -26,9 +26,8 @@ WIDEST = 64  # a package with more modules than this is not looked through for o
 # --- statements -----------------------------------------------------------------------------------------------------
 
 
-def import_modules(state: State, statement: ast.stmt, frame: Frame) -> None:
+def import_modules(state: State, statement: ast.Import, frame: Frame) -> None:
     """`import a.b`, `import a.b as c`."""
-    assert isinstance(statement, ast.Import)
     for alias in statement.names:
         full = module_named(state, alias.name, 0, frame)
         if alias.asname is not None:
@@ -39,9 +38,8 @@ def import_modules(state: State, statement: ast.stmt, frame: Frame) -> None:
         _bind(state, top, own or _library(top), frame)
 
 
-def import_names(state: State, statement: ast.stmt, frame: Frame) -> None:
+def import_names(state: State, statement: ast.ImportFrom, frame: Frame) -> None:
     """`from a import b`, `from . import b as c`, `from a import *`."""
-    assert isinstance(statement, ast.ImportFrom)
     name, level = statement.module or "", statement.level
     # The accelerator is a library's, also where that library's source lies beside the program.
     is_target = not level and name in _TARGETS and any(alias.name == "Accelerator" for alias in statement.names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from migrate.analysis import containers, definitions, imports
 from migrate.analysis.entry import entered, may_swallow
@@ -63,21 +63,18 @@ def merged(scopes: Sequence[dict[str, Values]]) -> dict[str, Values]:
     return names
 
 
-def _assign(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.Assign)
+def _assign(state: State, statement: ast.Assign, frame: Frame) -> None:
     values = evaluate(state, statement.value, frame)
     for target in statement.targets:
         assign(state, target, values, frame)
 
 
-def _annotated(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.AnnAssign)
+def _annotated(state: State, statement: ast.AnnAssign, frame: Frame) -> None:
     if statement.value is not None:
         assign(state, statement.target, evaluate(state, statement.value, frame), frame)
 
 
-def _augmented(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.AugAssign)
+def _augmented(state: State, statement: ast.AugAssign, frame: Frame) -> None:
     before, further = evaluate(state, statement.target, frame), evaluate(state, statement.value, frame)
     if isinstance(statement.op, (ast.Add, ast.BitOr)) and containers.grow(state, before, further):
         further = frozenset(value for value in further if value.role is not Role.CONTAINER)
@@ -85,13 +82,11 @@ def _augmented(state: State, statement: ast.stmt, frame: Frame) -> None:
     assign(state, statement.target, before | further, frame)
 
 
-def _expression(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.Expr)
+def _expression(state: State, statement: ast.Expr, frame: Frame) -> None:
     evaluate(state, statement.value, frame)
 
 
-def _return(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.Return)
+def _return(state: State, statement: ast.Return, frame: Frame) -> None:
     if statement.value is not None:
         values = evaluate(state, statement.value, frame)
         if isinstance(frame.unit, Function):
@@ -114,8 +109,7 @@ def _continue(state: State, statement: ast.stmt, frame: Frame) -> None:
     frame.ended = True
 
 
-def _if(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.If)
+def _if(state: State, statement: ast.If, frame: Frame) -> None:
     evaluate(state, statement.test, frame)
     asked = _asked_for_a_name(statement.test, frame)
     if asked is None:
@@ -137,8 +131,7 @@ def _asked_for_a_name(test: ast.expr, frame: Frame) -> tuple[str, Values, Values
     return None
 
 
-def _for(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, (ast.For, ast.AsyncFor))
+def _for(state: State, statement: ast.For | ast.AsyncFor, frame: Frame) -> None:
     source = evaluate(state, statement.iter, frame)
 
     def head() -> None:
@@ -147,8 +140,7 @@ def _for(state: State, statement: ast.stmt, frame: Frame) -> None:
     _loop(state, statement, frame, head)
 
 
-def _while(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.While)
+def _while(state: State, statement: ast.While, frame: Frame) -> None:
 
     def head() -> None:
         evaluate(state, statement.test, frame)
@@ -188,8 +180,7 @@ def _loop(state: State, statement: Loop, frame: Frame, head: Callable[[], None])
     frame.names = merged(ends or [start])
 
 
-def _with(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, (ast.With, ast.AsyncWith))
+def _with(state: State, statement: ast.With | ast.AsyncWith, frame: Frame) -> None:
     swallows = False
     for item in statement.items:
         given = evaluate(state, item.context_expr, frame)
@@ -205,8 +196,7 @@ def _with(state: State, statement: ast.stmt, frame: Frame) -> None:
         run(state, statement.body, frame)
 
 
-def _try(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, TRIES)
+def _try(state: State, statement: ast.Try, frame: Frame) -> None:
     raised = _watched(state, statement.body, frame)
     leaving = [raised]  # what the names may be where an exception leaves the whole, or `return` does
     if not frame.ended:
@@ -243,8 +233,7 @@ def _watched(state: State, body: Sequence[ast.stmt], frame: Frame) -> dict[str, 
     return raised
 
 
-def _match(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.Match)
+def _match(state: State, statement: ast.Match, frame: Frame) -> None:
     values = evaluate(state, statement.subject, frame)
     start, after = frame.names, []
     for case in statement.cases:
@@ -262,8 +251,7 @@ def _match(state: State, statement: ast.stmt, frame: Frame) -> None:
     frame.names, frame.ended = merged(after or [start]), not after
 
 
-def _delete(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.Delete)
+def _delete(state: State, statement: ast.Delete, frame: Frame) -> None:
     for target in statement.targets:
         if isinstance(target, ast.Subscript):
             for owner in evaluate(state, target.value, frame):
@@ -281,13 +269,11 @@ def _look_at(state: State, statement: ast.stmt, frame: Frame) -> None:
             evaluate(state, child, frame)
 
 
-def _global(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.Global)
+def _global(state: State, statement: ast.Global, frame: Frame) -> None:
     frame.shared.update(dict.fromkeys(statement.names, module_of(frame.unit)))
 
 
-def _nonlocal(state: State, statement: ast.stmt, frame: Frame) -> None:
-    assert isinstance(statement, ast.Nonlocal)
+def _nonlocal(state: State, statement: ast.Nonlocal, frame: Frame) -> None:
     for name in statement.names:
         unit = frame.unit.parent if isinstance(frame.unit, Function) else None
         while unit is not None and name not in unit.names and unit.parent is not None:
@@ -296,7 +282,7 @@ def _nonlocal(state: State, statement: ast.stmt, frame: Frame) -> None:
             frame.shared[name] = unit
 
 
-_KINDS: dict[type[ast.stmt], Callable[[State, ast.stmt, Frame], None]] = {
+_KINDS: dict[type[ast.stmt], Callable[[State, Any, Frame], None]] = {
     ast.Assign: _assign,
     ast.AnnAssign: _annotated,
     ast.AugAssign: _augmented,
