@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from migrate.analysis.handing import index
 from migrate.analysis.iteration import iterate, iterator
@@ -18,15 +18,14 @@ if TYPE_CHECKING:
     from migrate.analysis.arguments import Arguments
     from migrate.analysis.known.table import Argument
 
-    Shape: TypeAlias = Callable[[State, Row, str, Arguments], "Values | None"]
+    Shape: TypeAlias = Callable[[State, Any, str, Arguments], "Values | None"]
 
 
 #: Who passes one of these chooses what a data set is asked for.
 _SAMPLERS = frozenset({"sampler", "batch_sampler"})
 
 
-def _makes(state: State, row: Row, name: str, arguments: Arguments) -> Values:
-    assert isinstance(row, Makes)
+def _makes(state: State, row: Makes, name: str, arguments: Arguments) -> Values:
     node = arguments.site
     if row.role is Role.AVAILABLE:
         return frozenset({Value(row.role, name=name)})
@@ -41,9 +40,8 @@ def _makes(state: State, row: Row, name: str, arguments: Arguments) -> Values:
     return frozenset({Value(row.role, node, name)})
 
 
-def _gives(state: State, row: Row, name: str, arguments: Arguments) -> Values:
+def _gives(state: State, row: Gives, name: str, arguments: Arguments) -> Values:
     """A tuple, kept at the function's name; what is made with it is at the call."""
-    assert isinstance(row, Gives)
     node = arguments.node
     elements = [e for e in row.elements if not (row.is_short and isinstance(e, tuple)) or arguments.has(*e)]
     values = [_element(row, element, name, arguments) for element in elements]
@@ -66,8 +64,7 @@ def _element(row: Gives, element: Role | Argument | None, name: str, arguments: 
     return frozenset({Value(element, origin, name)})
 
 
-def _passes(state: State, row: Row, name: str, arguments: Arguments) -> Values | None:
-    assert isinstance(row, Passes)
+def _passes(state: State, row: Passes, name: str, arguments: Arguments) -> Values | None:
     if not arguments.has(*row.argument):
         return None
     values = arguments.at(*row.argument)
@@ -78,7 +75,7 @@ def _passes(state: State, row: Row, name: str, arguments: Arguments) -> Values |
     return values if row.keeps is None else frozenset(value for value in values if value.role in row.keeps) or None
 
 
-def _reads(state: State, row: Row, name: str, arguments: Arguments) -> Values | None:
+def _reads(state: State, row: Reads, name: str, arguments: Arguments) -> Values | None:
     return _environment(arguments.at(0, "key")) or None
 
 
