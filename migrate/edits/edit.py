@@ -59,45 +59,39 @@ class Rewrite(Operation):
         return "expression"
 
 
+class Whole(Operation):
+    """What becomes of a statement as such, whatever is done to the expressions in it."""
+
+    __slots__ = ()
+
+    @property
+    def slot(self) -> Hashable:
+        return "statement"
+
+
 @dataclass(frozen=True, slots=True)
-class Replace(Operation):
+class Replace(Whole):
     """A statement gives way to others."""
 
     code: str
     parts: Parts
 
-    @property
-    def slot(self) -> Hashable:
-        return "statement"
-
 
 @dataclass(frozen=True, slots=True)
-class Remove(Operation):
+class Remove(Whole):
     """A statement goes away."""
 
-    @property
-    def slot(self) -> Hashable:
-        return "statement"
-
 
 @dataclass(frozen=True, slots=True)
-class Fold(Operation):
+class Fold(Whole):
     """An `if` statement gives way to the statements of one branch."""
 
     keep: Branch
 
-    @property
-    def slot(self) -> Hashable:
-        return "statement"
-
 
 @dataclass(frozen=True, slots=True)
-class Unwrap(Operation):
+class Unwrap(Whole):
     """A `with` or `if` statement gives way to its body."""
-
-    @property
-    def slot(self) -> Hashable:
-        return "statement"
 
 
 @dataclass(frozen=True, slots=True)

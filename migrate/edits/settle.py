@@ -23,6 +23,7 @@ from migrate.edits.edit import (
     Replace,
     Rewrite,
     Unwrap,
+    Whole,
     Wrap,
 )
 from migrate.edits.imports import Joined, place
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from migrate.source.address import Index
 
-WHOLE = (Replace, Remove, Fold, Unwrap)  # what happens to a statement as such
 PURE = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Tuple, ast.List, ast.Set)
 FRAMEWORK = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 
@@ -42,7 +42,7 @@ FRAMEWORK = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 class StatementEdits:
     """What happens to one statement, apart from what happens to expressions in it."""
 
-    whole: Operation | None = None  # Replace, Remove, Fold or Unwrap
+    whole: Whole | None = None
     before: list[Insert] = field(default_factory=list)
     after: list[Insert] = field(default_factory=list)
     is_cleaned: bool = False  # goes because nothing is left in it
@@ -164,7 +164,7 @@ def _is_within(edit: Edit, dropped: set[int]) -> bool:
     """Whether an edit of a statement that goes away goes with it: expressions do, neighbours do not."""
     if isinstance(edit.operation, DropAlias):
         return edit.address.stmt not in dropped
-    return not isinstance(edit.operation, (*WHOLE, Insert, Wrap))
+    return not isinstance(edit.operation, (Whole, Insert, Wrap))
 
 
 def _folded_away(index: Index, number: int, keep: Branch) -> range:
@@ -255,7 +255,7 @@ class _Shared(Operation):
 def _statements(placed: Iterable[tuple[Address, Operation]], dropped: Iterable[int]) -> dict[int, StatementEdits]:
     found: dict[int, StatementEdits] = {number: StatementEdits(Remove()) for number in dropped}
     for address, operation in placed:
-        if isinstance(operation, WHOLE):
+        if isinstance(operation, Whole):
             found.setdefault(address.stmt, StatementEdits()).whole = operation
         elif isinstance(operation, Insert):
             edits = found.setdefault(address.stmt, StatementEdits())
@@ -270,7 +270,7 @@ def _nodes(
 ) -> dict[Address, tuple[Operation, ...]]:
     found: dict[Address, tuple[Operation, ...]] = {}
     for address, operation in placed:
-        if isinstance(operation, (*WHOLE, Insert, Wrap, _Shared)):
+        if isinstance(operation, (Whole, Insert, Wrap, _Shared)):
             continue
         if not (isinstance(operation, DropAlias) and address.stmt in dropped):
             found[address] = (*found.get(address, ()), operation)
