@@ -28,7 +28,7 @@ class Binders:
     """The places of a program that bind something, indexed on the first question."""
 
     def __init__(self, facts: Facts) -> None:
-        self.facts = facts
+        self._facts = facts
         self._of: dict[int, dict[str, list[ast.AST]]] = {}
 
     # --- names ------------------------------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ class Binders:
         """The places that bind each name of a unit: stored names, parameters, imports, definitions."""
         if id(unit) not in self._of:
             found: dict[str, list[ast.AST]] = {}
-            for node in self.facts.own(unit):
+            for node in self._facts.own(unit):
                 for name, binder in _bound(node):
                     found.setdefault(name, []).append(binder)
             for name, binder in self._from_inside.get(id(unit), ()):
@@ -49,9 +49,9 @@ class Binders:
     def _from_inside(self) -> dict[int, list[tuple[str, ast.AST]]]:
         """Names that a function binds for the module or the function around it: `global`, `nonlocal`."""
         found: dict[int, list[tuple[str, ast.AST]]] = {}
-        outward = {module for module in self.facts.modules if any(word in module.file.content for word in _OUTWARD)}
-        for function in (function for function in self.facts.functions if function.module in outward):
-            own = list(self.facts.own(function))
+        outward = {module for module in self._facts.modules if any(word in module.file.content for word in _OUTWARD)}
+        for function in (function for function in self._facts.functions if function.module in outward):
+            own = list(self._facts.own(function))
             for node in own:
                 if isinstance(node, (ast.Global, ast.Nonlocal)):
                     outer = function.parent if isinstance(node, ast.Nonlocal) else None
@@ -61,7 +61,7 @@ class Binders:
 
     def visible(self, node: ast.AST, name: str) -> Iterator[list[ast.AST]]:
         """The binders of a name as seen from a node, scope by scope outwards; in its own the last before it first."""
-        unit: Unit | None = self.facts.unit(node)
+        unit: Unit | None = self._facts.unit(node)
         line = getattr(node, "lineno", 0)
         while unit is not None:
             if found := self.of(unit).get(name):
@@ -76,27 +76,27 @@ class Binders:
 
     def imported(self, alias: ast.alias) -> tuple[Module | None, str]:
         """The module of the project that an import reads, and the name it takes (empty: the module itself)."""
-        statement = self.facts.tree(alias).parents[alias]
-        file = self.facts.file(alias)
+        statement = self._facts.tree(alias).parents[alias]
+        file = self._facts.file(alias)
         if isinstance(statement, ast.ImportFrom):
-            found = self.facts.project.resolve(statement.module or "", statement.level, file)
+            found = self._facts.project.resolve(statement.module or "", statement.level, file)
             inner = self._module(found)
             return inner, "" if inner is None else alias.name
-        return self._module(self.facts.project.resolve(alias.name, 0, file)), ""
+        return self._module(self._facts.project.resolve(alias.name, 0, file)), ""
 
     def imports(self, module: Module) -> set[Module]:
         """The modules of the project that a module imports, anywhere in it."""
         found: set[Module | None] = set()
-        for node in self.facts.tree(module.tree).nodes:
+        for node in self._facts.tree(module.tree).nodes:
             if isinstance(node, ast.alias):
                 inner, name = self.imported(node)
                 found.add(inner)
                 if name and inner is not None and name not in self.of(inner):  # from package import module
-                    found.add(self._module(self.facts.project.resolve(name, 1, inner.file)))
+                    found.add(self._module(self._facts.project.resolve(name, 1, inner.file)))
         return {each for each in found if each is not None}
 
     def _module(self, file: object) -> Module | None:
-        return next((module for module in self.facts.modules if module.file is file), None) if file else None
+        return next((module for module in self._facts.modules if module.file is file), None) if file else None
 
     # --- attributes and elements ------------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class Binders:
 
     @cached_property
     def _nodes(self) -> tuple[ast.AST, ...]:
-        return tuple(node for module in self.facts.modules for node in self.facts.tree(module.tree).nodes)
+        return tuple(node for module in self._facts.modules for node in self._facts.tree(module.tree).nodes)
 
     def stores(self, attribute: str, owners: Values) -> list[ast.Attribute]:
         """The places that set an attribute of any of these objects."""
@@ -151,18 +151,18 @@ class Binders:
         return found + [([], node) for node in every if self._is_of(node.value, {origin})]
 
     def _is_of(self, owner: ast.expr, made: set[ast.AST] | set[ast.AST | None]) -> bool:
-        return any(value.origin in made for value in self.facts.values(owner))
+        return any(value.origin in made for value in self._facts.values(owner))
 
     # --- parameters -------------------------------------------------------------------------------------------------
 
     def function(self, parameter: ast.arg) -> Function | None:
         """The function that has the parameter."""
-        tree = self.facts.tree(parameter)
-        return self.facts.function(next(above for above in tree.up(parameter) if isinstance(above, FUNCTIONS)))
+        tree = self._facts.tree(parameter)
+        return self._facts.function(next(above for above in tree.up(parameter) if isinstance(above, FUNCTIONS)))
 
     def callers(self, unit: Function) -> list[Call]:
         """The calls of a function, in source order."""
-        return sorted(self.facts.callers(unit), key=lambda call: (call.caller.module.path, call.node.lineno))
+        return sorted(self._facts.callers(unit), key=lambda call: (call.caller.module.path, call.node.lineno))
 
 
 def given(call: Call, unit: Function, parameter: ast.arg) -> list[ast.expr]:

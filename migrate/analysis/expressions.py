@@ -130,6 +130,8 @@ def _operation(state: State, node: ast.expr, frame: Frame) -> Values:
 
 def _computed(found: Values, handed_on: frozenset[Role]) -> Values:
     """What arithmetic gives: rows stay rows, a folded batch stays folded; the other roles are handed on, or lost."""
+    if not found:  # as it is most often
+        return found
     rows = computed(of_role(found, *ROWS), Role.SAMPLES)
     # Added up over a loop, per-batch tensors and counts are what they were: computed from the batch.
     folded = of_role(found, Role.STATISTIC)
