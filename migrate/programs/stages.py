@@ -332,7 +332,15 @@ def _spot(facts: Facts, loops: Loops, program: Program, objects: Sequence[Named]
     position = max(index for index, held in enumerate(block) for s in statements if tree.in_block(s, block) is held)
     while position + 1 < len(block) and _is_placing(facts, program, block[position + 1]):
         position += 1
-    return Spot(block[position], "after", spaced=True)
+    return Spot(_past_branches(tree, block[position]), "after", spaced=True)
+
+
+def _past_branches(tree: Tree, statement: ast.stmt) -> ast.stmt:
+    """What holds the `elif` of a branch that leaves the function: only what is made there comes to what follows."""
+    above = tree.parents[statement]
+    while isinstance(above, ast.If) and above.orelse == [statement] and isinstance(above.body[-1], ast.Return):
+        statement, above = above, tree.parents[above]
+    return statement
 
 
 def _is_use(facts: Facts, loops: Loops, program: Program, statement: ast.stmt) -> bool:

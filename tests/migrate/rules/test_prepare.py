@@ -464,3 +464,49 @@ def test_a_loader_that_only_some_runs_make_is_prepared_there_above_what_keeps_it
     prepared = "        loader = accelerator.prepare(loader)\n\n        batches = forever(loader)"
     assert prepared in result
     assert "    model = accelerator.prepare(model)\n" in result
+
+
+BRANCHES = """
+import sys
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
+
+
+def score(net, loader):
+    net.eval()
+    with torch.no_grad():
+        return sum((net(x) - y).abs().sum().item() for x, y in loader)
+
+
+def main():
+    if "look" in sys.argv:
+        print(score(nn.Linear(2, 1), DataLoader(data)))
+        {end}
+    elif "wide" in sys.argv:
+        net = nn.Sequential(nn.Linear(2, 9), nn.Linear(9, 1))
+        loader = DataLoader(data, batch_size=4)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    else:
+        net = nn.Linear(2, 1)
+        loader = DataLoader(data, batch_size=4)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        loss = nn.functional.mse_loss(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+main()
+"""
+
+
+def test_below_all_branches_of_which_those_before_leave(convert_text):
+    _, result = convert_text(BRANCHES.format(end="return"))
+
+    prepare = "\n    loader, net, optimizer = accelerator.prepare(loader, net, optimizer)\n\n    for x, y in loader:"
+    assert prepare in result
+    assert '    elif "wide" in sys.argv:\n' in result
