@@ -98,9 +98,12 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
 
 def _say_losses(conversion: Conversion, draft: Draft) -> None:
     """Losses that are no mean, where the processes share batches out: elsewhere each has a whole one."""
-    if any(loop.loaders & conversion.loader_origins for loop in conversion.program.training):
-        for loss, why in unlike_means(conversion.facts, conversion.units):
-            draft.note(loss, why)
+    facts, program = conversion.facts, conversion.program
+    whole = {loop.node for loop in program.evaluation} - {loop.node for loop in program.training}
+    if any(loop.loaders & conversion.loader_origins for loop in program.training):
+        for loss, why in unlike_means(facts, conversion.units):
+            if whole.isdisjoint(facts.tree(loss).loops(loss)):
+                draft.note(loss, why)
 
 
 def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
