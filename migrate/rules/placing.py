@@ -29,6 +29,9 @@ def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> Non
     """Let the calls give way, and their statements where nothing is left of them."""
     gone = dropped(conversion)
     for statement, mine in _by_statement(conversion, calls).items():
+        if (loop := _putting_back(conversion, statement, gone)) is not None:
+            draft.remove(loop)
+            continue
         if says_nothing(statement, gone):
             draft.remove(statement)
             continue
@@ -171,6 +174,25 @@ def says_nothing(statement: ast.stmt, gone: set[ast.Call]) -> bool:
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         return ast.unparse(statement.targets[0]).strip("()") == ast.unparse(without(statement.value, gone)).strip("()")
     return False
+
+
+def _putting_back(conversion: Conversion, statement: ast.stmt, gone: set[ast.Call]) -> ast.For | None:
+    """`for k, v in batch.items(): batch[k] = v.to(device)`: the loop, where all it does without the calls is that."""
+    tree = conversion.facts.tree(statement)
+    loop = tree.parents[statement]
+    if not isinstance(loop, ast.For) or loop.orelse or len(loop.body) > 1 or not isinstance(statement, ast.Assign):
+        return None
+    own = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    behind = (node for node in ast.walk(tree.function(loop)) if isinstance(node, ast.Name) and node.id in own)
+    if any(node.lineno > (loop.end_lineno or 0) for node in behind):
+        return None
+    batch, _, asked = ast.unparse(loop.iter).rpartition(".")
+    key, _, item = ast.unparse(loop.target).strip("()").partition(", ")
+    put = ast.unparse(statement.targets[0]), ast.unparse(without(statement.value, gone))
+    if asked == "items()":
+        return loop if item and put == (f"{batch}[{key}]", item) else None
+    batch = batch if asked == "keys()" else ast.unparse(loop.iter)
+    return loop if not item and put == (f"{batch}[{key}]",) * 2 else None
 
 
 def _identity(statement: ast.stmt, gone: set[ast.Call]) -> str | None:

@@ -521,3 +521,53 @@ def test_a_helper_that_moves_the_model_alone_moves_nothing(convert_text):
     _, result = convert_text(HELPER.format(given="torch.from_numpy(row).cuda()"))
 
     assert "        return variable\n    return variable" in result
+
+
+PUT_BACK = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+from data import Data
+
+device = torch.device("cuda")
+loader = DataLoader(Data(), batch_size=4)
+model = nn.Linear(2, 1).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch in loader:
+    {loop}
+        {moved}
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(batch["x"]), batch["y"])
+    loss.backward()
+    optimizer.step()
+{after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "moved"),
+    [
+        ("for k, v in batch.items():", "batch[k] = v.to(device)"),
+        ("for k in batch:", "batch[k] = batch[k].to(device)"),
+        ("for k in batch.keys():", "batch[k] = batch[k].cuda(non_blocking=True)"),
+    ],
+)
+def test_a_loop_that_only_moves_the_items_of_a_batch_goes(convert_text, loop, moved):
+    _, result = convert_text(PUT_BACK.format(loop=loop, moved=moved, after=""))
+
+    assert "for batch in loader:\n    optimizer.zero_grad()\n" in result
+
+
+@pytest.mark.parametrize(
+    ("moved", "after", "stays"),
+    [
+        ("batch[k] = v.float().to(device)", "", "batch[k] = v.float()"),
+        ("batch[k] = v.to(device)", "print(k)", "batch[k] = v"),
+    ],
+)
+def test_a_loop_over_items_that_does_more_stays(convert_text, moved, after, stays):
+    loop = "for k, v in batch.items():"
+    _, result = convert_text(PUT_BACK.format(loop=loop, moved=moved, after=after))
+
+    assert f"    {loop}\n        {stays}\n" in result
