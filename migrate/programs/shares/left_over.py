@@ -52,10 +52,12 @@ def left_over(
             continue
         read |= reads(statement) - writes(statement) - new
         read |= {ast.unparse(n) for n in walk(statement) if isinstance(n, (ast.Attribute, ast.Subscript))}
-        whole |= _read_whole(statement) - writes(statement)
+        whole |= _read_whole(statement) - writes(statement) - new
+        if isinstance(statement, ast.Assign):
+            new |= {target.id for target in statement.targets if isinstance(target, ast.Name)} - reads(statement.value)
     own = _own_names(facts, loop, accumulated, joined) - averaged.names
     own -= joined_below(facts, loop, own)
-    return sorted(name for name in own if name in read or name.partition("[")[0] in whole - new)
+    return sorted(name for name in own if name in read or name.partition("[")[0] in whole)
 
 
 def _read_whole(statement: ast.stmt) -> set[str]:

@@ -442,3 +442,19 @@ def test_a_loss_that_is_a_mean_is_not(convert_text, programs, name):
     report, _ = convert_text(programs({"backward": f"{EVEN[name]}\nloss.backward()"})[0])
 
     assert not [finding for finding in report.findings if "this loss" in finding.message]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "is_told"),
+    [
+        ("hits = abs(-1.0)\nprint(hits)", False),
+        ("print(hits)\nhits = abs(-1.0)", True),
+        ("hits = hits / 2\nprint(hits)", True),
+    ],
+    ids=["set anew", "read before", "made of itself"],
+)
+def test_a_name_that_is_set_anew_before_it_is_read_is_not_told(convert_text, programs, epoch, is_told):
+    holes = {"step": "hits = (output > y).float().mean().item()\nprint(hits)", "epoch": epoch}
+    report, _ = convert_text(programs(holes)[0])
+
+    assert is_told is any("hits, read after this loop" in finding.message for finding in report.findings)
