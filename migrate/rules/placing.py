@@ -32,7 +32,7 @@ def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> Non
         if (loop := _putting_back(conversion, statement, gone)) is not None:
             draft.remove(loop)
             continue
-        if says_nothing(statement, gone):
+        if says_nothing(statement, gone) or _is_thrown_away(conversion, statement, gone):
             draft.remove(statement)
             continue
         if (rest := _identity(statement, gone)) is not None:
@@ -174,6 +174,15 @@ def says_nothing(statement: ast.stmt, gone: set[ast.Call]) -> bool:
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         return ast.unparse(statement.targets[0]).strip("()") == ast.unparse(without(statement.value, gone)).strip("()")
     return False
+
+
+def _is_thrown_away(conversion: Conversion, statement: ast.stmt, gone: set[ast.Call]) -> bool:
+    """`_ = model.to(device)`, where nothing reads that."""
+    if not isinstance(statement, ast.Assign) or ast.unparse(statement.targets[0]) != "_" or len(statement.targets) > 1:
+        return False
+    named = (node for node in conversion.facts.tree(statement).nodes if isinstance(node, ast.Name) and node.id == "_")
+    is_read = any(isinstance(node.ctx, ast.Load) for node in named)
+    return not is_read and isinstance(without(statement.value, gone), (ast.Name, ast.Attribute))
 
 
 def _putting_back(conversion: Conversion, statement: ast.stmt, gone: set[ast.Call]) -> ast.For | None:

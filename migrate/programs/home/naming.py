@@ -156,9 +156,9 @@ def stays_itself(statement: ast.AST, target: str) -> bool:
 
 
 def _is_reachable(target: str, unit: Unit) -> bool:
-    """A plain name, or an attribute of the object that an `__init__` sets up."""
+    """A plain name, or an attribute of the object that an `__init__` sets up; `_ = model.to(device)` names nothing."""
     if target.isidentifier():
-        return True
+        return target != "_"
     owner, _, attribute = target.partition(".")
     return isinstance(unit, Function) and isinstance(unit.owner, Class) and owner == "self" and attribute.isidentifier()
 

@@ -260,3 +260,50 @@ def test_a_model_that_moves_more_itself_is_still_the_model(convert_text, parent)
     assert f"return {parent}.to(device)" in result
     assert "policy = Policy().to(device)" in result
     assert "policy, optimizer = accelerator.prepare(policy, optimizer)" in result
+
+
+THROWN_AWAY = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Centres(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.centre = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x, y):
+        return ((x - self.centre) ** 2 + (x - y) ** 2).mean()
+
+
+device = torch.device("cuda")
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+_ = model.to(device)
+criterion = Centres()
+_ = criterion.to(device)
+optimizer = torch.optim.SGD([*model.parameters(), *criterion.parameters()], lr=0.1)
+for epoch in range(3):
+    _ = model.train()
+    for x, y in loader:
+        loss = criterion(model(x.to(device)), y.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    _ = model.eval()
+{end}
+"""
+
+
+def test_what_is_thrown_away_is_no_name_and_goes_with_the_move(convert_text):
+    _, result = convert_text(THROWN_AWAY.format(end=""))
+
+    assert "model = nn.Linear(2, 1)\ncriterion = Centres()\noptimizer = " in result
+    assert "loader, model, criterion, optimizer = accelerator.prepare(" in result
+
+
+def test_what_is_thrown_away_and_read_all_the_same_stays(convert_text):
+    _, result = convert_text(THROWN_AWAY.format(end="print(_)"))
+
+    assert "_ = model\n" in result
