@@ -24,6 +24,7 @@ from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
 from migrate.programs.device.lambdas import is_location
+from migrate.programs.marker import is_barrier
 from migrate.programs.output.guards import has_accelerator
 from migrate.programs.output.rereads import rereads
 from migrate.programs.values.sources import received
@@ -111,7 +112,10 @@ def _onto_the_device(conversion: Conversion, draft: Draft) -> None:
 def _wait_for_the_file(conversion: Conversion, draft: Draft) -> None:
     """A file that the program has written itself is there when the main process is done."""
     for statement in rereads(conversion):
-        draft.before(statement, f"{conversion.access.name(statement)}.wait_for_everyone()")
+        block = conversion.facts.tree(statement).block(statement)
+        above = block[: next(i for i, other in enumerate(block) if other is statement)]
+        if not above or not is_barrier(above[-1]):  # where the program has not seen to it itself
+            draft.before(statement, f"{conversion.access.name(statement)}.wait_for_everyone()")
 
 
 def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:
