@@ -401,7 +401,9 @@ def test_losses_without_reduction_are_not(unchanged):
 
 def test_those_of_an_evaluation_are_not(convert_text, programs):
     weighed = "nn.functional.nll_loss(model(x), y, weight=None)"
-    measured = f"rows = DataLoader(data)\nmodel.eval()\ntotal = 0\nfor x, y in rows:\n    total += {weighed}\nprint(total)"
+    measured = (
+        f"rows = DataLoader(data)\nmodel.eval()\ntotal = 0\nfor x, y in rows:\n    total += {weighed}\nprint(total)"
+    )
     report, _ = convert_text(programs({"end": measured})[0])
 
     assert not [finding for finding in report.findings if "weighted by class" in finding.message]
