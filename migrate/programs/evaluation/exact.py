@@ -148,7 +148,7 @@ def _check_reach(facts: Facts, program: Program, loop: LoopFact) -> None:
 def _check_data(facts: Facts, loop: LoopFact) -> None:
     """A data set that draws random numbers per sample would draw others if it were shared out."""
     _check_rows(loop)
-    for loader in loop.loaders:
+    for loader in sorted(loop.loaders, key=lambda made: (facts.file(made).path, getattr(made, "lineno", 0))):
         for value in facts.over(loader):
             if isinstance(value.unit, Class) and draws_samples(facts, value.unit):
                 raise NotShared(f"{value.unit.node.name}.__getitem__ draws random numbers for each sample")

@@ -95,7 +95,7 @@ class Modes:
         nodes = [*ast.walk(loop), *(node for unit in reached(facts, entered) for node in facts.own(unit))]
         named = (facts.values(node) for node in nodes if isinstance(node, (ast.Name, ast.Attribute)))
         here = {origin for values in named for origin in origins(values, Role.MODEL)}
-        if not here <= {place for places in self._models.values() for place in places}:
+        if not here or not here <= {place for places in self._models.values() for place in places}:
             return frozenset()  # how these stand is not known
         resting = [key for key, places in self._models.items() if not places & here]
         return frozenset(mark + key for key in resting for mark in ("", _FORMER))
