@@ -468,7 +468,7 @@ def test_a_file_that_tries_a_training_function_out_hands_it_an_accelerator(conve
 
 ON_A_GPU = TEST.replace('"cpu"', '"cuda"')
 WITH_THE_NAME = TEST.replace("net = torch", "accelerator = None\n            net = torch")
-AS_A_VALUE = TEST.replace("fit(net,", "run = fit\n            run(net,")
+AS_A_VALUE = TEST.replace("fit(net,", "runs = [fit]\n            runs[0](net,")
 ACCUMULATING = TRAINING.replace("for x, y in", "for i, (x, y) in").replace("in batches", "in enumerate(batches)")
 ACCUMULATING = ACCUMULATING.replace("optimizer.zero_grad()\n", "loss = loss / 2\n").replace(
     "            optimizer.step()\n",
