@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.calls import BARRIERS, GATHERS, GROUPS, SAME
 from migrate.alone.world import WRAPPERS
+from migrate.analysis.entrances import entered_from
 from migrate.analysis.known import distributed
 from migrate.analysis.syntax import FUNCTIONS
 from migrate.analysis.units import Function
@@ -20,7 +21,6 @@ from migrate.programs.loops import Loops
 from migrate.programs.prepare.scripts import is_imported
 from migrate.programs.program import Refusal
 from migrate.programs.reach.callees import reached
-from migrate.programs.reach.entry_files import entered_from
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

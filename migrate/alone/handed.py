@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.numbers import undivided
 from migrate.alone.world import WRAPPERS
+from migrate.analysis.entrances import entered_from
 from migrate.analysis.units import Function
 from migrate.programs.prepare.scripts import is_imported
-from migrate.programs.reach.entry_files import entered_from
 from migrate.programs.training.handed import Handed
 
 if TYPE_CHECKING:

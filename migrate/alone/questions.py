@@ -11,12 +11,12 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis.entrances import entered_from
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
 from migrate.programs.prepare.scripts import is_imported
 from migrate.programs.reach.callees import reached
-from migrate.programs.reach.entry_files import entered_from
 from migrate.programs.reach.unused import Unused
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis.entrances import are_apart
 from migrate.analysis.members import PROPERTIES, decorators
 from migrate.analysis.roles import Role, Values
 from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, Tree
@@ -200,11 +201,15 @@ class Singles:
         ways = [
             (site, self._way(site, caller, home, around, (*seen, unit), receiver)) for site, caller, receiver in entries
         ]
-        ways = [pair for pair in ways if pair[1].is_home] or ways
+        ways = [pair for pair in ways if pair[1].is_home] or self._of_its_script(home, ways)
         first = next((way for _, way in ways if way.again is not None), ways[0][1])
         if first.again is None and not self._are_exclusive([site for site, _ in ways]):
             return _Way(first.is_home, ways[1][0])
         return first
+
+    def _of_its_script(self, home: Unit, ways: list[tuple[ast.Call, _Way]]) -> list[tuple[ast.Call, _Way]]:
+        """The ways without those of scripts that never come to the home: what a demo makes, no run of it meets."""
+        return [way for way in ways if not are_apart(self._facts, self._facts.unit(way[0]), home)] or ways
 
     def _is_handed_once(self, unit: Unit, site: ast.Call) -> bool:
         """`fire.Fire(main)`, which calls the function with what the command line says."""

@@ -207,3 +207,74 @@ def test_a_function_whose_callees_alone_speak_is_left(convert):
     _, after = convert(["."], train=train, common=common)
     assert "def get_data(size):" in after["common"]
     assert "get_data(3)" in after["train"]
+
+
+TRAINER = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+
+    class Trainer:
+        def __init__(self):
+            self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            self.loader = DataLoader(TensorDataset(torch.ones(64, 8), torch.ones(64, 2)), batch_size=8, shuffle=True)
+            self.model = nn.Linear(8, 2).to(self.device)
+
+        def train(self):
+            optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+            for x, y in self.loader:
+                optimizer.zero_grad()
+                loss = nn.functional.mse_loss(self.model(x.to(self.device)), y.to(self.device))
+                loss.backward()
+                optimizer.step()
+            torch.save(self.model.state_dict(), "net.pt")
+"""
+STARTING = """
+    from trainer import Trainer
+
+
+    def main():
+        trainer = Trainer()
+        trainer.train()
+
+
+    if __name__ == "__main__":
+        main()
+"""
+DEMO = """
+    import torch
+
+    from trainer import Trainer
+
+
+    def main():
+        trainer = Trainer()
+        trainer.model.load_state_dict(torch.load("net.pt"))
+        trainer.model.eval()
+        total = 0.0
+        with torch.no_grad():
+            for x, y in trainer.loader:
+                total += (trainer.model(x.to(trainer.device)) - y.to(trainer.device)).sum().item()
+        print(total)
+
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+def test_an_object_that_another_script_makes_is_none_of_a_run_of_the_training(convert):
+    output, after = convert(["."], trainer=TRAINER, train=STARTING, demo=DEMO)
+    assert "self.accelerator.backward(loss)" in after["trainer"]
+    assert "self.model = nn.Linear(8, 2).to(self.device)" in after["trainer"]  # the demo runs it as it is made
+    assert "x, y = trainer.accelerator.gather_for_metrics((x, y))" in after["demo"]
+    assert "also runs where the model is not prepared" in " ".join(output.split())
+
+
+def test_an_object_that_a_script_makes_beside_the_training_is_another_one(convert):
+    demo = DEMO.replace("import Trainer", "import Trainer\n    from train import main as train", 1)
+    demo = demo.replace("trainer = Trainer()", "train()\n        trainer = Trainer()")
+    output, after = convert(["."], trainer=TRAINER, train=STARTING, demo=demo)
+    assert "accelerator" not in "".join(after.values())
+    assert "several objects are made here" in " ".join(output.split())

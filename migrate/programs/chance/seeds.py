@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.entrances import entered_from
 from migrate.analysis.known import callers, output
 from migrate.analysis.known import same as known
 from migrate.analysis.syntax import arguments, is_none, own_nodes
@@ -13,7 +14,6 @@ from migrate.programs.chance.environments import plays
 from migrate.programs.chance.seeded_games import seeds_environments
 from migrate.programs.marker import NUMBERS, marks
 from migrate.programs.reach.callees import reached
-from migrate.programs.reach.entry_files import entered_from
 from migrate.programs.values.always import is_always_run
 from migrate.programs.values.sources import Sources
 

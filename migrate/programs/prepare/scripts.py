@@ -10,9 +10,9 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.analysis.entrances import entered_from
 from migrate.analysis.units import Function, Module
 from migrate.programs.prepare.visitors import may_visit
-from migrate.programs.reach.entry_files import entered_from
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable

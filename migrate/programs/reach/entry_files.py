@@ -1,36 +1,17 @@
-"""From which files code is entered."""
+"""Code that runs when another file than the training script is the program."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.entrances import entered_from
 from migrate.analysis.syntax import is_main_guard
-from migrate.analysis.units import Function, Module, module_of
+from migrate.analysis.units import module_of
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Unit
     from migrate.programs.program import Program
-
-
-def entered_from(facts: Facts, unit: Unit) -> frozenset[Module]:
-    """The modules whose own code leads to a unit; that of a function which nothing calls is its own."""
-    found: set[Module] = set()
-    waiting, seen = [unit.original if isinstance(unit, Function) else unit], set[int]()
-    while waiting:
-        current = waiting.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        if isinstance(current, Module):
-            found.add(current)
-            continue
-        above = [call.caller for call in facts.callers(current)]
-        above += [current.parent] if not above and current.parent is not None else []
-        found |= {current.module} if not above else set()
-        waiting += [caller.original if isinstance(caller, Function) else caller for caller in above]
-    return frozenset(found)
 
 
 def is_of_another_script(facts: Facts, program: Program, node: ast.AST) -> bool:

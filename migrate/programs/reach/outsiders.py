@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.entrances import are_apart
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function, Module, Unit
@@ -59,7 +60,7 @@ def raw_units(facts: Facts, program: Program) -> set[Unit]:
         if unit not in found:
             found.add(unit)
             waiting += [u for u in _entered(facts, unit) if isinstance(u, Function) and u is not program.home]
-    return found
+    return found | {loop.unit for loop in program.evaluation if are_apart(facts, loop.unit, program.home)}
 
 
 def outsiders(facts: Facts, program: Program) -> Mapping[Function, str]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.entrances import entered_from
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import argument_at, is_main_guard
 from migrate.analysis.units import Function, Module
-from migrate.programs.reach.entry_files import entered_from
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.training.gradients_off import without_gradients
 

@@ -10,10 +10,10 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from migrate.analysis.entrances import entered_from
 from migrate.analysis.known import output
 from migrate.analysis.syntax import is_main_guard
 from migrate.programs.reach.callees import uses_reached
-from migrate.programs.reach.entry_files import entered_from
 from migrate.programs.values.outputs import Outputs
 from migrate.programs.values.sources import Sources
 
