@@ -115,6 +115,10 @@ SPLITS = {
     "torch.utils.data.dataset.random_split": ("torch", "generator"),
     "sklearn.model_selection.train_test_split": ("numpy", "random_state"),
 }
+#: What a loader that is given no `collate_fn` puts its batches together with, under each name.
+PUTS_ROWS_FIRST = frozenset(
+    f"torch.utils.data.{module}default_collate" for module in ("", "dataloader.", "_utils.collate.")
+)
 #: Draw random numbers; a data set that does so for each sample cannot be shared out without changing what it draws.
 RANDOM_PREFIXES = ("random.", "numpy.random.", "torch.rand", "torch.normal", "torch.bernoulli", "torch.multinomial")
 RANDOM_TRANSFORM = tuple(

@@ -24,6 +24,7 @@ from migrate.analysis.syntax import binds, blocks, is_docstring, own_expressions
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
 from migrate.programs.evaluation.beside import beside
+from migrate.programs.evaluation.collating import puts_rows_first
 from migrate.programs.processes.clocks import own_test
 from migrate.programs.processes.junctions import junctions
 from migrate.programs.shares.own_sums import summing
@@ -116,7 +117,7 @@ def gathered_first(facts: Facts, program: Program, modes: Modes, whole: InFull) 
         return whole
     try:
         _check_reach(facts, program, loop)
-        _check_rows(loop)
+        _check_rows(facts, loop)
     except NotShared:
         return whole
     names = []
@@ -147,7 +148,7 @@ def _check_reach(facts: Facts, program: Program, loop: LoopFact) -> None:
 
 def _check_data(facts: Facts, loop: LoopFact) -> None:
     """A data set that draws random numbers per sample would draw others if it were shared out."""
-    _check_rows(loop)
+    _check_rows(facts, loop)
     for loader in sorted(loop.loaders, key=lambda made: (facts.file(made).path, getattr(made, "lineno", 0))):
         for value in facts.over(loader):
             if isinstance(value.unit, Class) and draws_samples(facts, value.unit):
@@ -157,9 +158,10 @@ def _check_data(facts: Facts, loop: LoopFact) -> None:
                 raise NotShared("its data set applies random transforms")
 
 
-def _check_rows(loop: LoopFact) -> None:
+def _check_rows(facts: Facts, loop: LoopFact) -> None:
     for loader in loop.loaders:
-        if isinstance(loader, ast.Call) and any(k.arg == "collate_fn" for k in loader.keywords):
+        given = [k.value for k in loader.keywords if k.arg == "collate_fn"] if isinstance(loader, ast.Call) else []
+        if not all(puts_rows_first(facts, each) for each in given):
             raise NotShared("its collate_fn decides which dimension of a batch is the samples")
 
 

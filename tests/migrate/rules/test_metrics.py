@@ -460,3 +460,22 @@ def test_a_name_that_is_set_anew_before_it_is_read_is_not_told(convert_text, pro
     report, _ = convert_text(programs(holes)[0])
 
     assert is_told is any("hits, read after this loop" in finding.message for finding in report.findings)
+
+
+HOLDING = """
+def hold(rows, put=None):
+    return DataLoader(rows, collate_fn=(put or {default}))
+"""
+
+
+@pytest.mark.parametrize(("default", "shares"), [("default_collate", True), ("gather_columns", False)])
+def test_batches_that_torch_itself_puts_together_are_shared_out(programs, convert_text, default, shares):
+    made = HOLDING.format(default=default) + "held = hold(data)"
+    if shares:
+        made = "from torch.utils.data.dataloader import default_collate\n" + made
+    else:
+        made = "def gather_columns(rows):\n    return torch.stack(rows, 1)\n" + made
+    holes = {"made": made, "end": evaluation("out = model(x)\ntotal += criterion(out, y).item()")}
+    _, result = convert_text(programs(holes)[0])
+
+    assert (GATHERED in result) is shares
