@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.units import module_of
+from migrate.programs.chance.seeds import modules_of
 from migrate.programs.program import Refusal
 from migrate.programs.schedule.schedulers import per_batch
 
@@ -32,7 +34,9 @@ def stepped_at_both(facts: Facts, loops: Loops, program: Program, prepared: Iter
     for schedule in prepared:
         for_batches = per_batch(facts, loops, program, schedule.steps)
         for call in schedule.steps:
-            if call not in for_batches and _is_per_epoch(facts, loops, call) and _is_met(facts, schedule, call):
+            if call in for_batches or not _is_met(facts, schedule, call):
+                continue
+            if _is_per_epoch(facts, loops, call) and not _is_elsewhere(facts, loops, program, call):
                 target = schedule.named.target
                 at_both = f"{target} is stepped per epoch here, and per batch in line {for_batches[0].lineno}"
                 why = f"{at_both}: prepared, it takes a step for each process at both"
@@ -46,6 +50,14 @@ def _is_per_epoch(facts: Facts, loops: Loops, call: ast.Call) -> bool:
         if "builtins.range" in facts.called(own.iter):
             return False
     return any(loops.trains(loop) for loop in loops.around(call, facts.unit(call)))
+
+
+def _is_elsewhere(facts: Facts, loops: Loops, program: Program, call: ast.Call) -> bool:
+    """Whether a call trains with another script, which makes its scheduler in a function that both of them call."""
+    if module_of(facts.unit(call)) in modules_of(facts, program):
+        return False
+    own = {each for loop in program.training for each in (loop.node, *loops.around(loop.node, loop.unit))}
+    return own.isdisjoint(loops.around(call, facts.unit(call)))
 
 
 def _is_met(facts: Facts, schedule: Schedule, call: ast.Call) -> bool:
