@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from migrate.alone.world import World
     from migrate.analysis.facts import Use
-    from migrate.analysis.units import Unit
+    from migrate.analysis.units import Call, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +120,20 @@ class Insides:
             return Inner(False, True, False)
         callers = facts.callers(unit)
         if is_inside_model(facts, unit):
-            return Inner(True, False, bool(callers) and all(self._trains(c.node, c.caller) for c in callers))
+            is_trained = all(self._is_called_in_training(c) or self._trains(c.node, c.caller) for c in callers)
+            return Inner(True, False, bool(callers) and is_trained)
         if self._may_be_called_unseen(unit):
             return Inner(True, True, False)
-        above = [self._of(call.caller) for call in callers]
+        above = [(call, self._of(call.caller)) for call in callers]
         return Inner(
-            any(inner.is_inside for inner in above),
-            not above or any(inner.is_outside for inner in above),
-            bool(above) and all(inner.is_trained for inner in above),
+            any(inner.is_inside for _, inner in above),
+            not above or any(inner.is_outside for _, inner in above),
+            bool(above) and all(inner.is_trained or self._is_called_in_training(call) for call, inner in above),
         )
+
+    def _is_called_in_training(self, call: Call) -> bool:
+        """Whether a model calls a function under `if self.training:`."""
+        return is_inside_model(self._world.facts, call.caller) and self._is_for_training(call.node)
 
     def _may_be_called_unseen(self, unit: Function) -> bool:
         """Whether a method of a model, which was not looked into, names a function, or one that names it."""

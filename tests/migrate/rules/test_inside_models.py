@@ -235,7 +235,23 @@ def test_a_mean_that_an_evaluation_takes_too_is_that_of_the_same_numbers(convert
     assert [f for f in report.findings if "sums something up over the processes" in f.message]
 
 
+FOLLOWED = """\
+mean = self.center
+if self.training:
+    mean = reduced(other.sum(0))
+"""
 HELPER = "def reduced(tensor):\n    dist.all_reduce(tensor)\n    return tensor"
+
+
+def test_a_function_that_a_model_calls_only_in_training_mode_is_of_the_training(convert_text):
+    measured = "measure.eval()\n" + EVALUATED
+    report, result = convert_text(source(helper=HELPER, sum=FOLLOWED, epoch=measured))
+
+    assert [f.converts for f in report.findings if f.kind is Kind.LOOP] == [True]
+    assert 'tensor.copy_(accelerator.reduce(tensor, reduction="sum"))' in result
+    assert "mean = reduced(other.sum(0), self.accelerator)" in result
+
+
 #: What is left: holes, where it is said, and words of the reason.
 LEFT = {
     "evaluated, too": (
