@@ -10,7 +10,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import module_of
-from migrate.programs.chance.seeds import modules_of
 from migrate.programs.program import Refusal
 from migrate.programs.schedule.schedulers import per_batch
 
@@ -54,7 +53,9 @@ def _is_per_epoch(facts: Facts, loops: Loops, call: ast.Call) -> bool:
 
 def _is_elsewhere(facts: Facts, loops: Loops, program: Program, call: ast.Call) -> bool:
     """Whether a call trains with another script, which makes its scheduler in a function that both of them call."""
-    if module_of(facts.unit(call)) in modules_of(facts, program):
+    module, mine = module_of(facts.unit(call)), {program.module, *(loop.unit.module for loop in program.training)}
+    mine |= set() if program.start is None else {module_of(program.start)}
+    if any(facts.are_near(module, each) for each in mine):
         return False
     own = {each for loop in program.training for each in (loop.node, *loops.around(loop.node, loop.unit))}
     return own.isdisjoint(loops.around(call, facts.unit(call)))
