@@ -34,6 +34,7 @@ from migrate.programs.home.given import kept_given
 from migrate.programs.home.naming import Named
 from migrate.programs.loops import Loops
 from migrate.programs.output.lent import asked_and_run
+from migrate.programs.output.opened import is_only_opened
 from migrate.programs.prepare.arrangement import Arrangement
 from migrate.programs.prepare.by_hand import ByHand, unscaled_twice
 from migrate.programs.prepare.by_hand import decide as decide_by_hand
@@ -258,7 +259,7 @@ def _staying(on_cpu: list[ast.expr]) -> tuple[Argument, ...]:
 def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list[Refusal]:
     """DataParallel around a trained model in code that is left as it is: every process would use all GPUs.
 
-    Around a part of a model, or another one, it does so as well.
+    Around a part of a model, or another one, it does so as well, unless that never runs in it.
     """
     kept = [use for use in facts.calls_anywhere if use.unit not in units and facts.called(use.node) & DATA_PARALLEL]
     met = reached(facts, units) if kept else ()
@@ -273,7 +274,7 @@ def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list
             "take DataParallel out there, and where it is needed put it around the model outside of that function",
         )
         for use in kept
-        if wholes[use] or use.unit in met
+        if wholes[use] or (use.unit in met and not is_only_opened(facts, use.node))
     ]
 
 

@@ -352,6 +352,87 @@ def test_a_part_of_a_model_that_stays_wrapped(convert_text, refused_text):
     assert report.touched
 
 
+FILLED = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+{filled}
+        self.last = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.last(self.body(x))
+
+
+model = Net().cuda()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1)), batch_size=4):
+    loss = (model(x.cuda()) - y.cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+OPENED = {
+    "under its own name": """
+        whole = nn.Sequential(nn.Linear(2, 2))
+        whole = nn.DataParallel(whole)
+        whole.load_state_dict(torch.load("whole.pth"))
+        self.body = whole.module[0]
+""",
+    "under another name": """
+        inner = nn.Linear(2, 2)
+        wrapped = nn.DataParallel(inner)
+        wrapped.load_state_dict(torch.load("whole.pth"))
+        self.body = inner
+""",
+    "at once": """
+        self.body = nn.DataParallel(nn.Linear(2, 2)).module
+""",
+}
+NOT_ONLY_OPENED = {
+    "what holds it may run it": """
+        wrapped = nn.DataParallel(nn.Linear(2, 2))
+        wrapped.load_state_dict(torch.load("whole.pth"))
+        self.body = wrapped
+""",
+    "it is run": """
+        wrapped = nn.DataParallel(nn.Linear(2, 2))
+        self.mean = wrapped(torch.zeros(1, 2)).mean().item()
+        self.body = wrapped.module
+""",
+    "it is a name of the file": """
+        global wrapped
+        wrapped = nn.DataParallel(nn.Linear(2, 2))
+        self.body = wrapped.module
+""",
+    "it also moves what is in it": """
+        self.body = nn.DataParallel(nn.Linear(2, 2), device_ids=[0]).module
+""",
+    "a holder keeps it": """
+        self.wrapped = nn.DataParallel(nn.Linear(2, 2))
+        self.body = self.wrapped.module
+""",
+}
+
+
+@pytest.mark.parametrize("name", OPENED)
+def test_a_wrapper_that_is_only_filled_and_opened_may_stay(convert_text, name):
+    report, result = convert_text(FILLED.format(filled=OPENED[name].strip("\n")))
+
+    assert report.touched
+    assert OPENED[name] in result
+
+
+@pytest.mark.parametrize("name", NOT_ONLY_OPENED)
+def test_a_wrapper_that_may_run_stays_a_reason(refused_text, name):
+    source = FILLED.format(filled=NOT_ONLY_OPENED[name].strip("\n"))
+    refused_text(source, "MIG110", "for x, y in", ["a model is wrapped in DataParallel"])
+
+
 PATCHING = '''
 def replicated(modules):
     for module in modules:
