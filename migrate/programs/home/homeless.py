@@ -9,6 +9,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function, Unit
 from migrate.programs.home.homes import Wanted, entered_again
 from migrate.programs.home.naming import covers, reachable
+from migrate.programs.reach.outsiders import units_from
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -32,27 +33,33 @@ def why_homeless(facts: Facts, wanted: Wanted) -> tuple[str, str]:
             f"each {kind} makes an optimizer for itself, in one place for several of them",
             f"make the optimizer of each {kind} where that is made, under a name of its own",
         )
-    best: tuple[int, Unit] | None = None
-    for unit in facts.units:
-        missing = _missing(facts, unit, wanted)
-        if len(missing) < len(_WORDS) and (best is None or len(missing) < best[0]):
-            best = len(missing), unit
-    if best is None or best[0] == 0:
+    closest = _nearest(facts, wanted)
+    missing = _missing(facts, closest, wanted) if closest is not None else {}
+    if closest is None or not missing:
         loader = " and the loader" if wanted.loaders else ""
         these = f"the model{',' if loader else ' and'} the optimizer ({_places(facts, wanted.optimizers)}){loader}"
         return (
             f"no place names {these} together",
             f"make the model{',' if loader else ' and'} the optimizer{loader} in one function, or in one __init__",
         )
-    unit = best[1]
-    missing = _missing(facts, unit, wanted)
     have = " and ".join(word for role, word in _WORDS.items() if role not in missing)
     lack = " and ".join(f"{_WORDS[role]} ({_places(facts, made)})" for role, made in missing.items())
     it = "it" if len(missing) == 1 else "them"
     return (
-        f"{_called(unit)} has a name for {have}, and none for {lack}: prepare needs them together",
-        f"give {it} a name in {_called(unit)}: hand {it} over, or return {it} to there",
+        f"{_called(closest)} has a name for {have}, and none for {lack}: prepare needs them together",
+        f"give {it} a name in {_called(closest)}: hand {it} over, or return {it} to there",
     )
+
+
+def _nearest(facts: Facts, wanted: Wanted) -> Unit | None:
+    """The unit that lacks least to be a home, of those that lead to the training where there are such."""
+    lacking: dict[Unit, int] = {}
+    for unit in facts.units:
+        if (count := len(_missing(facts, unit, wanted))) < len(_WORDS):
+            lacking[unit] = count
+    leading = [unit for unit in lacking if wanted.trains <= units_from(facts, unit)]
+    nearest = leading or list(lacking)
+    return min(nearest, key=lacking.__getitem__) if nearest else None
 
 
 def making_their_own(facts: Facts, wanted: Wanted) -> str | None:

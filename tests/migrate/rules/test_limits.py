@@ -163,6 +163,17 @@ WHOLE = {
         "MIG901",
         "has a name for",
     ),
+    "no home, and of those that lack as much the one that trains is told": (
+        HEAD.replace("model = nn.Linear(2, 1)\n", "")
+        + "\ndef count(model, loader):\n    return len(list(model.parameters())) + len(loader)\n"
+        + "\ndef make(model):\n    return (model, optim.SGD(model.parameters(), lr=0.1))\n"
+        + "\ndef train(model, loader, both):\n    for x, y in loader:\n        model(x).sum().backward()\n"
+        + "        both[1].step()\n"
+        + "\ndef main():\n    pair = (nn.Linear(2, 1), 0)\n"
+        + "    print(count(pair[0], loader))\n    train(pair[0], loader, make(pair[0]))\n\nmain()\n",
+        "MIG901",
+        "train() has a name for the model and the loader, and none for the optimizer",
+    ),
 }
 
 
