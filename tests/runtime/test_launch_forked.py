@@ -58,7 +58,7 @@ LAUNCHER_IS_GONE = """
 
 @linux
 def test_a_launcher_that_is_killed_leaves_no_traceback_of_the_server():
-    code = textwrap.dedent(LAUNCHER_IS_GONE).format(server=str(ROOT / "runtime" / "launch" / "fork_server.py"))
+    code = textwrap.dedent(LAUNCHER_IS_GONE).format(server=str(Path(early.__file__).with_name("fork_server.py")))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
