@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.alone.arguments import argument
 from migrate.alone.world import WRAPPERS
 from migrate.analysis.known import distributed
+from migrate.analysis.syntax import argument_at
 from migrate.programs.marker import ACCELERATOR
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def wrapped(world: World, call: ast.Call) -> ast.expr | None:
     """The model that a call wraps in DistributedDataParallel."""
     if not world.facts.called(call) & WRAPPERS:
         return None
-    model = argument(call, "module", 0)
+    model = argument_at(call, 0, "module")
     return None if isinstance(model, ast.Starred) else model
 
 

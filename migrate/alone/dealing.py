@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.alone.arguments import argument
 from migrate.alone.strides import Strides
 from migrate.alone.tests import asks_only_for_several
 from migrate.alone.world import RANKS
 from migrate.analysis.known.distributed import SAMPLERS
 from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import argument_at, arguments
 from migrate.analysis.units import Class
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.program import Refusal
 from migrate.programs.values.place import Quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from migrate.alone.pen import Pen
     from migrate.alone.world import World
@@ -90,7 +90,7 @@ class Dealing:
         if len(cls.mro()) > 1 or names is None:
             return None
         calls = [call for call, made in self._made if made is cls]
-        told = {name: {self._quantity(argument(call, name, at)) for call in calls} for at, name in enumerate(names)}
+        told = {name: {self._quantity(argument_at(call, at, name)) for call in calls} for at, name in enumerate(names)}
         sizes = {name for name, kinds in told.items() if Quantity.WORLD_SIZE in kinds}
         ranks = {name for name, kinds in told.items() if kinds & RANKS}
         strides = Strides(self._world, cls.node, sizes, ranks, is_derived=is_derived)
@@ -244,13 +244,13 @@ class Dealing:
             return None
         done = []
         for name, alone in ((parameters.size, "1"), (parameters.rank, "0")):
-            value = argument(node, name, parameters.names.index(name))
+            value = argument_at(node, parameters.names.index(name), name)
             if value is None:
                 pen.add_keyword(node, name, alone)
             else:
                 pen.rewrite(value, alone)
                 done.append(value)
-        return [each for each in _arguments(node) if each not in done]
+        return [each for each in arguments(node) if each not in done]
 
 
 def _parameter_names(cls: Class, is_derived: bool) -> tuple[str, ...] | None:
@@ -275,10 +275,6 @@ def told_epoch(call: ast.Call) -> ast.expr | None:
     """The `sampler` of `sampler.set_epoch(epoch)`; None: the call tells nothing the epoch."""
     func = call.func
     return func.value if isinstance(func, ast.Attribute) and func.attr == "set_epoch" else None
-
-
-def _arguments(call: ast.Call) -> Iterable[ast.expr]:
-    return (*call.args, *(keyword.value for keyword in call.keywords))
 
 
 def _refused(node: ast.AST, why: str) -> Refusal:

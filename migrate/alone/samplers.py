@@ -6,12 +6,12 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.alone.arguments import argument, keyword
 from migrate.alone.dealing import told_epoch
 from migrate.alone.handed import entrances
 from migrate.alone.numbers import SHOWING
 from migrate.alone.scales import BATCHED, LOADERS
 from migrate.analysis.known.distributed import SAMPLERS
+from migrate.analysis.syntax import argument_at, keyword_of
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.program import Refusal
 
@@ -79,17 +79,17 @@ class Samplers:
         """The order of a loader that a DistributedSampler gives it in every case."""
         if any(isinstance(each, ast.Starred) for each in loader.args):
             return None  # which may hold its shuffle, too
-        batched = keyword(loader, "batch_sampler")
-        given = keyword(loader, "sampler")
+        batched = keyword_of(loader, "batch_sampler")
+        given = keyword_of(loader, "sampler")
         batches = self._batches(loader, batched.value) if batched is not None else None
-        sampler = given.value if given is not None else argument(batches.call, "sampler", 0) if batches else None
+        sampler = given.value if given is not None else argument_at(batches.call, 0, "sampler") if batches else None
         call = self._only_call(sampler)
         if call is None or not self._is_distributed(call):
             return None
-        shuffles = argument(call, "shuffle", _SHUFFLE)
+        shuffles = argument_at(call, _SHUFFLE, "shuffle")
         if shuffles is not None and not isinstance(shuffles, ast.Constant):
             return None
-        seed = argument(call, "seed", _SEED)
+        seed = argument_at(call, _SEED, "seed")
         draws = shuffles is None or bool(shuffles.value)
         return Order(call, draws, "0" if seed is None else ast.unparse(seed), batches)
 
@@ -100,7 +100,7 @@ class Samplers:
             return None  # sizes that say nothing, and would stand there twice
         if call is None or not facts.called(call) & BATCHED or facts.unit(call) is not facts.unit(loader):
             return None
-        size, drops_last = (argument(call, *place) for place in (("batch_size", 1), ("drop_last", 2)))
+        size, drops_last = (argument_at(call, at, name) for at, name in ((1, "batch_size"), (2, "drop_last")))
         if size is None or drops_last is None or not _is_same_between(facts.tree(call).function(call), call, loader):
             return None
         reads = [n for n in ast.walk(facts.tree(call).root) if isinstance(given, ast.Name) and _reads(n, given.id)]
@@ -113,7 +113,7 @@ class Samplers:
 
     def _chosen(self, loader: ast.Call) -> set[ast.Call]:
         """The DistributedSamplers of a loader that an option gives another sampler, where nobody tells it the epoch."""
-        given = keyword(loader, "sampler")
+        given = keyword_of(loader, "sampler")
         behind = [e for e in self._behind(given.value, 4) if id(e) not in self._world.dead] if given is not None else []
         calls = [call for call in behind if isinstance(call, ast.Call) and self._is_distributed(call)]
         if len(behind) < 2 or any(not isinstance(e, (ast.Call, ast.Constant)) for e in behind):
@@ -153,7 +153,7 @@ class Samplers:
             if self._is_distributed(use.node) and use.node not in self._replaced | self._fixed:
                 yield _refused(use.node, "what becomes of this sampler is not known")
             elif facts.called(use.node) & LOADERS and use.node not in self._orders and self._beside(use.unit):
-                shuffle = argument(use.node, "shuffle", _LOADER_SHUFFLE)
+                shuffle = argument_at(use.node, _LOADER_SHUFFLE, "shuffle")
                 if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
                     yield _refused(use.node, "this loader draws its order in another way than a DistributedSampler")
         for loader in dict.fromkeys(self._repeated_beside()):
@@ -203,7 +203,7 @@ class Samplers:
     def _alone(self, pen: Pen, node: ast.Call) -> list[ast.AST]:
         """`DistributedSampler(data, num_replicas=1, rank=0)`: the order of an evaluation, in full."""
         for position, (name, value) in enumerate((("num_replicas", "1"), ("rank", "0")), start=1):
-            given = argument(node, name, position)
+            given = argument_at(node, position, name)
             if given is None:
                 pen.add_keyword(node, name, value)
             else:
@@ -213,7 +213,7 @@ class Samplers:
     def _loader(self, pen: Pen, node: ast.Call, order: Order) -> list[ast.AST]:
         if order.batches is not None:
             return self._batched(pen, node, order, order.batches)
-        given, shuffle = keyword(node, "sampler"), argument(node, "shuffle", _LOADER_SHUFFLE)
+        given, shuffle = keyword_of(node, "sampler"), argument_at(node, _LOADER_SHUFFLE, "shuffle")
         assert given is not None
         if shuffle is not None:
             pen.remove_argument(node, given)
@@ -223,12 +223,12 @@ class Samplers:
             pen.replace_argument(node, given, "True", "shuffle")
         else:
             pen.remove_argument(node, given)
-        done = (given, shuffle, keyword(node, "shuffle"))
+        done = (given, shuffle, keyword_of(node, "shuffle"))
         return [part for part in (*node.args, *node.keywords) if part not in done]
 
     def _batched(self, pen: Pen, node: ast.Call, order: Order, batches: Batches) -> list[ast.AST]:
         """`batch_sampler=...` gives way to the size of the batches, and to what the sampler did."""
-        given = keyword(node, "batch_sampler")
+        given = keyword_of(node, "batch_sampler")
         assert given is not None
         pen.replace_argument(node, given, ast.unparse(batches.size), "batch_size")
         if order.shuffles:

@@ -11,13 +11,12 @@ from functools import cached_property
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from migrate.alone.arguments import argument
 from migrate.alone.calls import GATHERS, SAME
 from migrate.alone.told import alike, told
 from migrate.alone.ways import certain
 from migrate.alone.world import RANKS
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import argument_at, walk
 from migrate.analysis.units import Function
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.program import Refusal
@@ -78,7 +77,7 @@ class Scales:
 
     def _arguments(self, call: ast.Call, name: str, position: int) -> list[ast.expr]:
         """What a call is given for a parameter, also by `**options` of a dictionary that is written out."""
-        if (given := argument(call, name, position)) is not None:
+        if (given := argument_at(call, position, name)) is not None:
             return [given]
         spread = [k.value for k in call.keywords if k.arg is None]
         made = [e for value in spread for e in (value, *self._world.sources.given(value).expressions)]

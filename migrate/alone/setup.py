@@ -6,11 +6,10 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.alone.arguments import keyword
 from migrate.alone.calls import BARRIERS, GROUPS, is_of_group
 from migrate.alone.devices import names_rank
 from migrate.analysis.known.devices import SET_DEVICE
-from migrate.analysis.syntax import is_docstring
+from migrate.analysis.syntax import is_docstring, keyword_of
 from migrate.analysis.units import Function
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.output.muted import overrides_print
@@ -70,7 +69,7 @@ class Setups:
         """`print(text, force=True)` was for a print that is muted on the other processes, and is not any more."""
         if not isinstance(node, ast.Call) or "builtins.print" not in self._world.facts.called(node):
             return None
-        given = keyword(node, "force")
+        given = keyword_of(node, "force")
         if given is None or not any(map(overrides_print, self.idle)):
             return None
         pen.remove_argument(node, given)

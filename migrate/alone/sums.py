@@ -12,7 +12,6 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.alone.arguments import argument
 from migrate.alone.calls import SUMS
 from migrate.alone.in_steps import InSteps
 from migrate.alone.inside import Insides, summed
@@ -21,7 +20,7 @@ from migrate.alone.tests import asks_only_for_several
 from migrate.alone.told import above
 from migrate.alone.world import RANKS
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, argument_at
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.program import Refusal
 
@@ -188,18 +187,18 @@ class Sums:
 
 def _reduced(call: ast.Call) -> tuple[ast.Name | ast.Attribute, str] | None:
     """What is summed up, and how the accelerator calls that; None: it has no word for it."""
-    given, reduction = argument(call, "tensor", 0), _REDUCTIONS.get(_operation(call))
+    given, reduction = argument_at(call, 0, "tensor"), _REDUCTIONS.get(_operation(call))
     if not isinstance(given, (ast.Name, ast.Attribute)) or reduction is None or _is_of_some(call):
         return None
     return given, reduction
 
 
 def _operation(call: ast.Call) -> str:
-    given = argument(call, "op", 1)
+    given = argument_at(call, 1, "op")
     return "SUM" if given is None else ast.unparse(given).rpartition(".")[2]
 
 
 def _is_of_some(call: ast.Call) -> bool:
     """Whether only a group of processes takes part, or nobody waits for the sum."""
-    asked = (argument(call, "group", 2), argument(call, "async_op", 3))
+    asked = (argument_at(call, 2, "group"), argument_at(call, 3, "async_op"))
     return any(given is not None and ast.unparse(given) not in ("None", "False") for given in asked)

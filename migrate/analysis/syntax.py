@@ -348,6 +348,11 @@ def argument_at(call: ast.Call, position: int, *names: str) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
 
 
+def keyword_of(call: ast.Call, name: str) -> ast.keyword | None:
+    """What a call gives under a keyword, with the keyword; None: nothing, unless by `**`."""
+    return next((each for each in call.keywords if each.arg == name), None)
+
+
 def targets_of(statement: Assignment) -> list[ast.expr]:
     """What an assignment gives a value."""
     return statement.targets if isinstance(statement, ast.Assign) else [statement.target]

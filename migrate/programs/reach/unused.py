@@ -9,14 +9,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import DEFINITIONS, walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from migrate.analysis.facts import Facts
-
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -28,7 +26,7 @@ class Unused:
         named: dict[_Definition, frozenset[str]] = {}
         used: set[str] = set()
         for statement in (each for module in facts.modules for each in facts.tree_of(module).root.body):
-            if isinstance(statement, _DEFINITIONS):
+            if isinstance(statement, DEFINITIONS):
                 named[statement] = self._names(statement) - {statement.name}
             else:
                 used |= self._names(statement)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import NO_GRAD, SETS_GRADIENTS
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import FUNCTIONS, TRIES, blocks, is_stored, own_nodes
+from migrate.analysis.syntax import DEFINITIONS, TRIES, blocks, is_stored, own_nodes
 from migrate.analysis.units import Function
 from migrate.programs.reach.callees import reached
 from migrate.programs.training.begun import iterators
@@ -50,7 +50,6 @@ _MANY = 32
 #: The models that a function is given by its parameters, in one of its calls.
 Given = frozenset[tuple[str, frozenset[ast.AST]]]
 _NONE: Given = frozenset()
-_DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 
 
 class Modes:
@@ -250,7 +249,7 @@ class _Run:
         return states
 
     def _statement(self, statement: ast.stmt, states: States) -> States:
-        if isinstance(statement, _DEFINITIONS) or not states:
+        if isinstance(statement, DEFINITIONS) or not states:
             return states
         if isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
             return self._loop(statement, states)

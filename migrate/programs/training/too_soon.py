@@ -6,14 +6,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
+from migrate.analysis.syntax import DEFINITIONS
 from migrate.analysis.units import Module
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts
-
-_DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def too_soon(facts: Facts, optimizers: Iterable[ast.AST]) -> str | None:
@@ -23,7 +22,7 @@ def too_soon(facts: Facts, optimizers: Iterable[ast.AST]) -> str | None:
         if not isinstance(name, ast.Name) or not isinstance(unit, Module):
             continue
         bound = [node for node in facts.own(unit) if _binds(node, name.id)]
-        definitions = [node for node in bound if isinstance(node, _DEFINITIONS)]
+        definitions = [node for node in bound if isinstance(node, DEFINITIONS)]
         first = min((node.lineno for node in definitions), default=0)
         if len(bound) == len(definitions) and first > made.lineno:
             return f"`{name.id}` is asked for at line {made.lineno}, and defined at line {first}"
@@ -41,7 +40,7 @@ def _made(facts: Facts, optimizers: Iterable[ast.AST]) -> Iterator[ast.Call]:
 
 
 def _binds(node: ast.AST, name: str) -> bool:
-    if isinstance(node, _DEFINITIONS):
+    if isinstance(node, DEFINITIONS):
         return node.name == name
     if isinstance(node, ast.alias):
         return (node.asname or node.name.partition(".")[0]) == name

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, Values, roles
-from migrate.analysis.syntax import LOOPS, reads, same, walk, writes
+from migrate.analysis.syntax import DEFINITIONS, LOOPS, reads, same, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.kept import divisors_of, is_place, is_read, sets
 from migrate.programs.values.lengths import measured
@@ -236,7 +236,7 @@ def _set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
             anchor = begun or inner
             return None if _is_in_step(facts, loop, anchor) else anchor
         parent = tree.parents[inner]
-        if not isinstance(parent, ast.stmt) or isinstance(parent, _DEFINITIONS):
+        if not isinstance(parent, ast.stmt) or isinstance(parent, DEFINITIONS):
             return None
         if begun is None and isinstance(parent, LOOPS) and _is_set_anew(block[position + 1 :], name):
             begun = inner
@@ -266,9 +266,6 @@ def _deals(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
     return any(is_own(facts, loop, each) for each in names)
 
 
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-
-
 def statements_after(facts: Facts, anchor: ast.stmt) -> list[ast.stmt]:
     """The statements that follow a statement in its function."""
     tree = facts.tree(anchor)
@@ -279,7 +276,7 @@ def statements_after(facts: Facts, anchor: ast.stmt) -> list[ast.stmt]:
         position = next(i for i, statement in enumerate(block) if statement is inner)
         found += block[position + 1 :]
         parent = tree.parents[inner]
-        if not isinstance(parent, ast.stmt) or isinstance(parent, _DEFINITIONS):
+        if not isinstance(parent, ast.stmt) or isinstance(parent, DEFINITIONS):
             return found
         inner = parent
 
