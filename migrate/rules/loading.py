@@ -3,6 +3,7 @@
     model.load_state_dict(torch.load(path))   ->   model.load_state_dict(torch.load(path, map_location="cpu"))
     (after prepare)                           ->   accelerator.unwrap_model(model).load_state_dict(...)
     (a file written before)                   ->   accelerator.wait_for_everyone() first
+    (a file removed that all have read)       ->   accelerator.wait_for_everyone() first
     (a lambda onto the gpu)                   ->   torch.load(path, map_location=accelerator.device)
 
 Keys stay plain; where the original loaded into a wrapped model, a `module.` prefix is taken off first, and within the
@@ -24,9 +25,8 @@ from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
 from migrate.programs.device.lambdas import is_location
-from migrate.programs.marker import is_barrier
 from migrate.programs.output.guards import has_accelerator
-from migrate.programs.output.rereads import rereads
+from migrate.programs.output.waits import waits
 from migrate.programs.values.sources import received
 from migrate.rules.layout import WIDTH, place
 from migrate.rules.placing import wrappers
@@ -70,7 +70,8 @@ def loading(conversion: Conversion, draft: Draft) -> None:
     _strip_prefixes(conversion, draft)
     _load_inside(conversion, draft)
     _pickled(conversion, draft)
-    _wait_for_the_file(conversion, draft)
+    for statement in waits(conversion):
+        draft.before(statement, f"{conversion.access.name(statement)}.wait_for_everyone()")
 
 
 def _is_kept(conversion: Conversion, load: ast.Call) -> bool:
@@ -107,15 +108,6 @@ def _onto_the_device(conversion: Conversion, draft: Draft) -> None:
             goes = given.body.func if isinstance(given.body, ast.Call) else None
             if isinstance(goes, ast.Attribute) and goes.attr == "cuda" and has_accelerator(conversion, use.node):
                 draft.rewrite(given, f"{conversion.access.name(use.node)}.device")
-
-
-def _wait_for_the_file(conversion: Conversion, draft: Draft) -> None:
-    """A file that the program has written itself is there when the main process is done."""
-    for statement in rereads(conversion):
-        block = conversion.facts.tree(statement).block(statement)
-        above = block[: next(i for i, other in enumerate(block) if other is statement)]
-        if not above or not is_barrier(above[-1]):  # where the program has not seen to it itself
-            draft.before(statement, f"{conversion.access.name(statement)}.wait_for_everyone()")
 
 
 def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:

@@ -34,6 +34,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.shares.joins import apart
 from migrate.programs.shares.left_over import left_over
 from migrate.programs.training.comparisons import Comparisons
@@ -67,33 +68,38 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
         _gather(conversion, draft, shared)
     for whole in conversion.in_full:
         draft.note(whole.loop.node, f"every process runs this evaluation in full: {whole.why}")
+    for loop in unnamed_evaluations(conversion):
+        draft.note(loop.node, "every process runs this evaluation in full: its loader is made apart from the training")
     _say_losses(conversion, draft)
     for loop in conversion.program.training:
         for part, why in folded_by_hand(conversion.facts, loop):
             draft.note(part, why)
         if loop.loaders & conversion.loader_origins:
-            for part in Comparisons(conversion.facts, loop, conversion.program.model_origins).each():
-                draft.note(part, _OF_OWN_ROWS)
-            averaged = conversion.loops.averaged(loop)
-            accumulated = conversion.loops.accumulated(loop)
-            found = tuple(each for each in accumulated if each.name not in averaged.names)
-            shown = [accumulator.name for accumulator in found if accumulator.read_inside]
-            joined = conversion.loops.joined(loop)
-            shown += [join.target for join in joined if join.shown_inside]
-            shown += [name for name in apart(conversion.facts, loop, joined) if name not in averaged.names]
-            if shown:
-                verb = "shows" if len(shown) == 1 else "show"
-                draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
-            for name in left_over(conversion.facts, loop, found, joined, averaged):
-                draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
-            turn = _turn(conversion, loop)
-            if turn is not None:
-                _join_where_training(conversion, draft, turn, found, joined)
-                continue
-            for accumulator in found:
-                _join(conversion, draft, accumulator)
-            for after in dict.fromkeys(join.after for join in joined):
-                _join_meters(conversion, draft, after, [join for join in joined if join.after is after])
+            _join_shares(conversion, draft, loop)
+
+
+def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
+    """What a training loop adds up or collects is of all processes after it; say what is not."""
+    facts, loops = conversion.facts, conversion.loops
+    for part in Comparisons(facts, loop, conversion.program.model_origins).each():
+        draft.note(part, _OF_OWN_ROWS)
+    averaged, joined = loops.averaged(loop), loops.joined(loop)
+    found = tuple(each for each in loops.accumulated(loop) if each.name not in averaged.names)
+    shown = [accumulator.name for accumulator in found if accumulator.read_inside]
+    shown += [join.target for join in joined if join.shown_inside]
+    shown += [name for name in apart(facts, loop, joined) if name not in averaged.names]
+    if shown:
+        verb = "shows" if len(shown) == 1 else "show"
+        draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
+    for name in left_over(facts, loop, found, joined, averaged):
+        draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
+    if (turn := _turn(conversion, loop)) is not None:
+        _join_where_training(conversion, draft, turn, found, joined)
+        return
+    for accumulator in found:
+        _join(conversion, draft, accumulator)
+    for after in dict.fromkeys(join.after for join in joined):
+        _join_meters(conversion, draft, after, [join for join in joined if join.after is after])
 
 
 def _say_losses(conversion: Conversion, draft: Draft) -> None:

@@ -41,6 +41,9 @@ WRITES = frozenset(
     tensorboard_logger.configure tensorboard_logger.log_value tensorboard_logger.log_images
     tensorboard_logger.log_histogram""".split()
 )
+#: Those whose first argument is not there afterwards, and the method of a path after which it is not.
+REMOVES = frozenset({"os.remove", "os.unlink", "os.rename", "os.replace", "shutil.move", "shutil.rmtree"})
+REMOVES_ITSELF = "unlink"
 WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")
 #: Functions of plotting libraries that let a figure out of the process; all others only change it.
 SHOWS = frozenset(f"{library}.{name}" for library in ("matplotlib.pyplot", "pylab") for name in ("savefig", "show"))

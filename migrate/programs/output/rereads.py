@@ -41,7 +41,7 @@ _DRAWS = frozenset({"matplotlib.pyplot.savefig", "torchvision.utils.save_image"}
 
 def rereads(conversion: Conversion) -> list[ast.stmt]:
     """The statements before which all processes wait for what the main process writes."""
-    written = dict(_written(conversion))
+    written = dict(written_paths(conversion))
     if written:
         speech(conversion)  # which functions are handed the accelerator is settled there
     drawn = [call for writes in written.values() for call, _ in writes if conversion.facts.called(call) & _DRAWS]
@@ -52,7 +52,7 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
     made = [(_tails(conversion, write[0]), write) for write in every]
     found: dict[ast.stmt, None] = {}
     for use in uses_reached(conversion.facts, conversion.speaking_uses):
-        path = _read(conversion, use.node)
+        path = read_path(conversion, use.node)
         if path is None or use.node in kept:
             continue
         writes = written.get(ast.unparse(path), ())
@@ -72,7 +72,8 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
     return _needed(conversion, followed, writing)
 
 
-def _written(conversion: Conversion) -> Iterator[tuple[str, list[Write]]]:
+def written_paths(conversion: Conversion) -> Iterator[tuple[str, list[Write]]]:
+    """The files that the project writes, by the text of their paths, with the calls that do."""
     found: dict[str, list[Write]] = {}
     outputs = conversion.facts.once(Outputs)
     for use in conversion.facts.calls:
@@ -101,7 +102,8 @@ def _path(conversion: Conversion, outputs: Outputs, call: ast.Call) -> ast.expr 
     return next((call.args[position] for position in positions if position < len(call.args)), None)
 
 
-def _read(conversion: Conversion, call: ast.Call) -> ast.expr | None:
+def read_path(conversion: Conversion, call: ast.Call) -> ast.expr | None:
+    """The path of a file that a call reads; None where it reads none, or from memory."""
     if _is_pretrained(call):
         return call.args[0]
     names = conversion.facts.called(call)

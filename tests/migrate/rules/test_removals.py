@@ -1,0 +1,118 @@
+"""Files that all processes read before the main process alone removes, renames or overwrites them."""
+
+import pytest
+
+PROGRAM = """
+import json
+import os
+import shutil
+import torch
+from pathlib import Path
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def average(epochs, keep=False):
+    total = torch.load("epoch-0.pt")
+    for epoch in range(1, epochs):
+        path = f"epoch-{{epoch}}.pt"
+        {read}
+        for key in total:
+            total[key] = total[key] + state[key]
+        {taken}
+    return {{key: value / epochs for key, value in total.items()}}
+
+
+def main():
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    loader = DataLoader(TensorDataset(torch.randn(64, 2), torch.randn(64, 1)), batch_size=4, shuffle=True)
+    model = nn.Linear(2, 1).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for x, y in loader:
+            x, y = x.to(device), y.to(device)
+            loss = nn.functional.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        torch.save(model.state_dict(), f"epoch-{{epoch}}.pt")
+    model.load_state_dict(average(3))
+
+
+main()
+"""
+READ = "state = torch.load(path)"
+TAKEN = {
+    "removed": "os.remove(path)",
+    "removed by choice": "if not keep:\n            os.remove(path)",
+    "unlinked": "Path(path).unlink()",
+    "renamed": "os.rename(path, path + '.old')",
+    "moved": "shutil.move(path, 'old')",
+    "overwritten": "torch.save(total, path)",
+}
+
+
+def convert(convert_text, taken, read=READ):
+    _, result = convert_text(PROGRAM.format(read=read, taken=taken))
+    return result
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_all_have_read_what_goes_away(convert_text, name):
+    read = "path = Path(path)\n        state = torch.load(path)" if name == "unlinked" else READ
+    taken = "path.unlink()" if name == "unlinked" else TAKEN[name]
+
+    result = convert(convert_text, taken, read)
+
+    waited = "total[key] + state[key]\n        accelerator.wait_for_everyone()\n        "
+    assert waited + ("accelerator.save(" if name == "overwritten" else "if ") in result
+
+
+KEPT = {
+    "another file": "os.remove('epoch-0.json')",
+    "nothing": "print(path)",
+    "a text": "print(path.replace('epoch', 'step'))",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_nobody_waits_where_nothing_goes_away(convert_text, name):
+    result = convert(convert_text, KEPT[name])
+
+    assert "state[key]\n        accelerator.wait_for_everyone()" not in result
+
+
+RECORD = """
+import json
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+loader = DataLoader(TensorDataset(torch.randn(64, 2), torch.randn(64, 1)), batch_size=4, shuffle=True)
+model = nn.Linear(2, 1).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model.load_state_dict(torch.load("last.pt"))
+for x, y in loader:
+    x, y = x.to(device), y.to(device)
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+torch.save(model.state_dict(), "last.pt")
+"""
+
+
+def test_training_between_reading_and_writing_is_a_wait(convert_text):
+    _, result = convert_text(RECORD)
+
+    assert "torch.save" in result or "accelerator.save" in result
+    assert "wait_for_everyone" not in result
+
+
+def test_the_way_from_reading_to_writing_waits_without_training(convert_text):
+    again = 'torch.save({"runs": 1}, "last.pt")\nfor x, y in loader:'
+
+    _, result = convert_text(RECORD.replace("for x, y in loader:", again))
+
+    assert result.index("torch.load(") < result.index("accelerator.wait_for_everyone()") < result.index('{"runs": 1}')
