@@ -101,7 +101,8 @@ def _in_stages(project: Project, facts: Facts, found: Sequence[Stage], options: 
             if stage.otherwise is not None and (again := stage.otherwise()) is not None:
                 kept.append(again)
             elif (why := reason(stage, project, now, conversion)) is not None:
-                kept.append(replace(stage, contents={}, refusals=(why,)))
+                refused = replace(stage, contents={}, refusals=(why,))
+                kept.append(refused if stage.is_apart else replace(stage, is_apart=True))
             else:
                 left.append((stage, retold(conversion, [stage], project)))
         found = kept

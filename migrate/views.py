@@ -13,12 +13,13 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from migrate import workers
+from migrate.analysis.entrances import entered_from
 from migrate.analysis.syntax import first_line, last_line, line_of
 from migrate.edits import Plan
 from migrate.edits.edit import AddImport, DropAlias
 from migrate.programs.along import ALONE, Along
 from migrate.programs.loops import Loops
-from migrate.programs.prepare.scripts import Script, may_run, sharing
+from migrate.programs.prepare.scripts import Script, asking_for_several, may_run, sharing
 from migrate.programs.prepare.visitors import visitor
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules.converting import convert, convert_script
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.known import Tables
+    from migrate.analysis.syntax import Loop
     from migrate.analysis.units import Module
     from migrate.edits.edit import Edit
     from migrate.options import Options
@@ -72,7 +74,9 @@ def converted(
     loops = Loops(facts)
     places = {(f.path, f.line) for f in outcome.findings if f.kind is Kind.LOOP and not f.converts}
     left = {loop.node for loop in loops.training if (facts.file(loop.node).path, loop.node.lineno) in places}
-    groups = [group for group in sharing(facts, loops, left) if any(script.loops & left for script in group)]
+    asking = asking_for_several(facts, {path for each in ready if each.is_apart for path in each.paths})
+    left |= _entered(facts, loops, asking.values())
+    groups = [group for group in sharing(facts, loops, left, asking) if any(script.loops & left for script in group)]
     together = outcome, plan
     if not groups or facts.broken:
         return together
@@ -155,6 +159,12 @@ def _outcomes(sight: _Sight, plan: Plan) -> Sequence[Outcome]:
     for view in views:
         plan.absorb(view.plan)
     return [view.outcome for view in views]
+
+
+def _entered(facts: Facts, loops: Loops, modules: Iterable[frozenset[Module]]) -> set[Loop]:
+    """The training loops that are entered from some modules."""
+    scripts = {module for each in modules for module in each}
+    return {loop.node for loop in loops.training if scripts.intersection(entered_from(facts, loop.unit))}
 
 
 def _left(first: Script, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:

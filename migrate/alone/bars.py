@@ -6,7 +6,7 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
-from migrate.alone.world import RANKS
+from migrate.alone.quantities import RANKS
 from migrate.analysis.known.output import PRINT
 from migrate.analysis.known.progress import BARS, RANGE_BARS
 from migrate.analysis.syntax import same, walk

@@ -29,7 +29,7 @@ SUMS = _names("all_reduce")
 REDUCTIONS = _names("all_reduce reduce")
 BARRIERS = _names("barrier monitored_barrier")
 BROADCAST = _names("broadcast")
-GATHERS = _names("all_gather")
+GATHERS = _names("all_gather all_gather_object")
 #: What an environment variable is set for, before a group is joined.
 _VARIABLES = frozenset(("MASTER_ADDR", "MASTER_PORT", *distributed.ENVIRONMENT))
 #: How the variables begin that say how a group's processes talk.

@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.leftovers import prints, tails
-from migrate.alone.presence import bound, imports_apex
+from migrate.alone.presence import STARRED, bound, imports_apex, is_known_star
 from migrate.alone.pure import is_pure, stripped
 from migrate.alone.uses import Uses, scopes
 from migrate.analysis.syntax import walk
@@ -319,12 +319,21 @@ class Clearing:
             for node in walk(root):
                 if not isinstance(node, (ast.Import, ast.ImportFrom)) or path.endswith("__init__.py"):
                     continue
+                if self._is_idle_star(path, node):
+                    self._pen.remove(node)
+                    found = True
+                    continue
                 for alias in node.names:
                     bound = alias.asname or alias.name
                     if self._is_unused(path, node, alias) and not self._now.is_mentioned(bound, besides=path):
                         self._pen.drop_import(node, alias.asname or alias.name)
                         found = True
         return found
+
+    def _is_idle_star(self, path: str, node: ast.Import | ast.ImportFrom) -> bool:
+        """`from apex.fp16_utils import *`, of which nothing is read."""
+        read = self._now.names(path)
+        return is_known_star(node) and not any(read.get(n) or self._now.is_mentioned(n, path) for n in STARRED)
 
     def _is_unused(self, path: str, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
         bound = alias.asname or alias.name

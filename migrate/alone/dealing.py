@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.alone.quantities import RANKS
 from migrate.alone.strides import Strides
 from migrate.alone.tests import asks_only_for_several
-from migrate.alone.world import RANKS
 from migrate.analysis.known.distributed import SAMPLERS
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import argument_at, arguments

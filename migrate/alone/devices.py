@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.alone.world import RANKS
+from migrate.alone.quantities import RANKS
 from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.roles import Role, roles
 from migrate.edits.parts import RECEIVER

@@ -11,12 +11,22 @@ from migrate.alone.pen import CODE
 from migrate.report.model import Edit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from migrate.report.map import Place
     from migrate.report.model import Finding, Summary
 
 _NUMBERS = re.compile(r"\b(lines? )(\d+(?:(?:, | and )\d+)*)")
+
+
+def _likest(old: Sequence[bytes], places: Sequence[int], line: bytes, otherwise: int) -> int:
+    """The nearest line of some that begins as a line does, with its indentation and its first word."""
+    alike = [place for place in places if _beginning(old[place]) == _beginning(line)]
+    return min(alike, key=lambda place: abs(place - otherwise), default=otherwise)
+
+
+def _beginning(line: bytes) -> tuple[int, bytes]:
+    return len(line) - len(line.lstrip()), line.split(maxsplit=1)[0] if line.strip() else b""
 
 
 class Lines:
@@ -27,7 +37,8 @@ class Lines:
         self._of: dict[int, int] = {}
         for _, start, stop, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             for number in range(first, last):
-                self._of[number + 1] = min(start + number - first, max(stop - 1, start)) + 1
+                place = min(start + number - first, max(stop - 1, start))
+                self._of[number + 1] = _likest(old, range(start, stop), new[number], place) + 1
 
     def of(self, line: int) -> int:
         """The original's line."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.bars import is_only_shown
 from migrate.alone.calls import BROADCAST, GATHERS, REDUCTIONS, SAME
-from migrate.alone.world import RANKS
+from migrate.alone.quantities import RANKS
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.alone.dealing import Dealing
+    from migrate.alone.gatherings import Gatherings
     from migrate.alone.sums import Sums
     from migrate.alone.world import World
     from migrate.analysis.facts import Facts
@@ -28,7 +29,7 @@ _OWN_WAYS = frozenset(
     f"{module}.{name}"
     for module in _MODULES
     for name in """new_group send recv isend irecv batch_isend_irecv scatter gather all_to_all all_to_all_single
-    reduce_scatter reduce_scatter_tensor broadcast_object_list all_gather_object gather_object scatter_object_list
+    reduce_scatter reduce_scatter_tensor broadcast_object_list gather_object scatter_object_list
     all_gather_into_tensor""".split()
 )
 _STATE = ("parameters", "buffers", "named_parameters", "named_buffers", "state_dict")
@@ -40,7 +41,7 @@ _OTHERS = {
 }
 
 
-def obstacles(world: World, sums: Sums, dealing: Dealing) -> Iterator[Refusal]:
+def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings) -> Iterator[Refusal]:
     """Why the modules cannot be made ready."""
     yield from _shares(world, dealing)
     if not sums.has_loaders:
@@ -69,8 +70,8 @@ def obstacles(world: World, sums: Sums, dealing: Dealing) -> Iterator[Refusal]:
             yield _talks(use.node, f"what {name} gives back is kept")
         elif names & BROADCAST and not _is_state(world, use.node):
             yield _talks(use.node, "what one process computes is sent to the others (broadcast)")
-        elif names & GATHERS and id(use.node) not in world.dead:
-            yield _talks(use.node, "tensors of all processes are gathered (all_gather)")
+        elif names & GATHERS and not gatherings.holds(use.node):
+            yield _talks(use.node, f"what all processes have is gathered ({name})")
 
 
 def _with_gradients(world: World) -> Iterator[Refusal]:

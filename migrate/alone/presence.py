@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Module
 
 #: What `from apex.fp16_utils import *` gives.
-_STARRED = """BN_convert_float network_to_half prep_param_lists model_grads_to_master_grads tofp16 to_python_float
+STARRED = """BN_convert_float network_to_half prep_param_lists model_grads_to_master_grads tofp16 to_python_float
     master_params_to_model_params clip_grad_norm convert_module convert_network FP16Model FP16_Optimizer LossScaler
     DynamicLossScaler""".split()
 _ASKING = (ast.BoolOp, ast.UnaryOp, ast.Compare)
@@ -133,8 +133,16 @@ def bound(node: ast.Try) -> Iterator[str]:
     for statement in (*node.body, *node.orelse, *(s for handler in node.handlers for s in handler.body)):
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             for alias in statement.names:
-                yield from _STARRED if alias.name == "*" else [(alias.asname or alias.name).partition(".")[0]]
+                yield from STARRED if alias.name == "*" else [(alias.asname or alias.name).partition(".")[0]]
         yield from writes(statement)
+
+
+def is_known_star(statement: ast.stmt) -> bool:
+    """`from apex.fp16_utils import *`."""
+    return isinstance(statement, ast.ImportFrom) and (statement.module, statement.names[0].name) == (
+        "apex.fp16_utils",
+        "*",
+    )
 
 
 def is_import(statement: ast.stmt) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from migrate.alone.dealing import Dealing
+    from migrate.alone.gatherings import Gatherings
     from migrate.alone.pen import Pen
     from migrate.alone.setup import Setups
     from migrate.alone.sums import Sums
@@ -37,7 +38,14 @@ class Rewriting:
     """One walk over the statements of the modules."""
 
     def __init__(
-        self, world: World, pen: Pen, setups: Setups, sums: Sums, dealing: Dealing, done: Collection[int]
+        self,
+        world: World,
+        pen: Pen,
+        setups: Setups,
+        sums: Sums,
+        dealing: Dealing,
+        gatherings: Gatherings,
+        done: Collection[int],
     ) -> None:
         self._world = world
         self._pen = pen
@@ -46,6 +54,7 @@ class Rewriting:
         self._samplers = samplers.Samplers(world, dealing)
         self._dealing = dealing
         self._sums = sums
+        self._gatherings = gatherings
         self._scales = Scales(world, sums)
 
     def run(self) -> None:
@@ -94,7 +103,7 @@ class Rewriting:
             return
         if isinstance(statement, _NESTED) and self._setups.is_gone(statement):
             self._pen.remove(statement)
-        elif (text := self._sums.instead(statement)) is not None:
+        elif (text := self._sums.instead(statement) or self._gatherings.instead(statement)) is not None:
             self._pen.replace(statement, text)
         elif isinstance(statement, (ast.If, ast.Assert)):
             self._asking(statement)
@@ -149,6 +158,7 @@ class Rewriting:
             or numbers.divides_by_size(self._world, self._scales, statement)
             or numbers.defines_place(self._world, statement)
             or self._samplers.is_made(statement)
+            or self._gatherings.is_made(statement)
             or self._sums.joining.is_idle(statement)
         )
 

@@ -11,7 +11,7 @@ from migrate.alone.handed import entrances
 from migrate.alone.numbers import SHOWING
 from migrate.alone.scales import BATCHED, LOADERS
 from migrate.analysis.known.distributed import SAMPLERS
-from migrate.analysis.syntax import argument_at, keyword_of
+from migrate.analysis.syntax import argument_at, is_none, keyword_of
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.program import Refusal
 
@@ -255,7 +255,7 @@ class Samplers:
         if isinstance(sampler, ast.Attribute) and sampler.attr == "sampler":
             made = facts.loaders(facts.values(sampler.value))
             return ast.unparse(sampler.value) if made & self._sources_of_loaders() else None
-        calls = {e for e in self._behind(sampler, 4) if id(e) not in self._world.dead}
+        calls = {e for e in self._behind(sampler, 4) if id(e) not in self._world.dead and not is_none(e)}
         wanted = {loader for loader, order in self._orders.items() if {order.call} == calls}
         function = facts.tree(sampler).function(sampler)
         for node in ast.walk(function):

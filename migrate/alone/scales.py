@@ -12,9 +12,9 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 from migrate.alone.calls import GATHERS, SAME
+from migrate.alone.quantities import RANKS
 from migrate.alone.told import alike, told
 from migrate.alone.ways import certain
-from migrate.alone.world import RANKS
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import argument_at, walk
 from migrate.analysis.units import Function

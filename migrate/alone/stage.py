@@ -11,7 +11,9 @@ from migrate.alone import apex, losses
 from migrate.alone.bystanders import Bystanders, bystanders
 from migrate.alone.clearing import Clearing
 from migrate.alone.dealing import Dealing
+from migrate.alone.divisors import unknown_divisors
 from migrate.alone.foreign import foreign
+from migrate.alone.gatherings import Gatherings
 from migrate.alone.groups import near_to
 from migrate.alone.half import Half
 from migrate.alone.handed import Said, entrances, handed, merged
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from migrate.alone.foreign import Written
+    from migrate.alone.homonyms import Homonyms
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Module
     from migrate.report.model import Finding
@@ -61,6 +64,7 @@ class Stage:
     said: tuple[str, ...] = ()  # of what becomes of apex
     notes: tuple[Finding, ...] = ()  # in the lines of the original
     refusals: tuple[Refusal, ...] = ()  # why nothing became of it
+    is_apart: bool = False  # scripts that share what asks the accelerator are converted one by one
     otherwise: Callable[[], Stage | None] | None = None  # the same without what may keep its programs from converting
 
     def handed_to(self, entrances: frozenset[str]) -> Handed | None:
@@ -81,11 +85,11 @@ def stage(
         return None
     world = World(facts, modules, beside)
     dealing = Dealing(world)
-    sums, setups = Sums(world, joining=joining), Setups(world)
+    sums, setups, gatherings = Sums(world, joining=joining), Setups(world), Gatherings(world)
     paths = frozenset(module.file.path for module in modules)
     told = tuple(dict.fromkeys(Said(Handed(), entrances(facts, use.unit)) for use in starting))
     half = Half(apex.Apex(world, modules, world.dead if has_processes else (), Presence(facts, modules)))
-    if found := (*(_in_the_way(world, sums, setups, dealing) if has_processes else ()), *half.obstacles()):
+    if found := (*(_in_the_way(world, sums, setups, dealing, gatherings) if has_processes else ()), *half.obstacles()):
         if beside is None and (left := bystanders(facts, modules, found)) is not None:
             rest = tuple(module for module in modules if module not in left.modules)
             return stage(facts, rest, left, joining=joining)
@@ -98,7 +102,7 @@ def stage(
     plain.run(Pen(plan))
     scalers.run(Pen(plan))
     if has_processes:
-        rewriting = Rewriting(world, Pen(plan), setups, sums, dealing, half.gone)
+        rewriting = Rewriting(world, Pen(plan), setups, sums, dealing, gatherings, half.gone)
         rewriting.run()
         told += tuple(handed(world, rewriting.samplers, rewriting.scales))
     notes = tuple(lost_sums(world, sums)) if has_processes else ()
@@ -117,11 +121,21 @@ def stage(
     return Stage(paths, made.contents, made.comments, told, half.said, notes, otherwise=without)
 
 
-def _in_the_way(world: World, sums: Sums, setups: Setups, dealing: Dealing) -> tuple[Refusal, ...]:
-    found = tuple(obstacles(world, sums, dealing))
+def _in_the_way(
+    world: World, sums: Sums, setups: Setups, dealing: Dealing, gatherings: Gatherings
+) -> tuple[Refusal, ...]:
+    found = tuple(obstacles(world, sums, dealing, gatherings))
     if world.beside is not None:
         found += tuple(world.beside.obstacles(world.facts, setups.idle))
-    return found or (*Samplers(world, dealing).obstacles(), *Scales(world, sums).obstacles(), *sums.obstacles())
+    if found:
+        return found
+    scales = Scales(world, sums)
+    return (
+        *Samplers(world, dealing).obstacles(),
+        *scales.obstacles(),
+        *unknown_divisors(world, scales),
+        *sums.obstacles(),
+    )
 
 
 def _around(facts: Facts, group: set[Module]) -> Iterator[Module]:
@@ -164,7 +178,7 @@ class _Passes:
         self._files = {file.path: file for file in files}
         self._others = others
         self._foreign = foreign
-        self._before = self._uses()
+        self._before = self._uses(None)
         self.comments: dict[str, tuple[str, ...]] = {}
 
     @property
@@ -175,12 +189,12 @@ class _Passes:
     def next_plan(self) -> Plan:
         """What the next round takes away."""
         plan = _plan(list(self._files.values()))
-        Clearing(self._before, self._uses(), Pen(plan)).run()
+        Clearing(self._before, self._uses(self._before.homonyms), Pen(plan)).run()
         return plan
 
     def orphans(self) -> Iterator[Refusal]:
         """What is still read, of what went away."""
-        now = self._uses()
+        now = self._uses(self._before.homonyms)
         for path, _, scope, read in now.orphans(self._before):
             node = self._before.read_of(path, scope, read.id, now.around(path, read))
             if node is not None:
@@ -188,8 +202,8 @@ class _Passes:
                 yield Refusal(node, "MIG113", why, "take this out, then run migrate again")
                 return
 
-    def _uses(self) -> Uses:
-        return Uses({file.path: file.tree for file in self._files.values()}, self._others, self._foreign)
+    def _uses(self, known: Homonyms | None) -> Uses:
+        return Uses({file.path: file.tree for file in self._files.values()}, self._others, self._foreign, known)
 
     def apply(self, plan: Plan) -> None:
         """Carry a plan out.

@@ -6,7 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.alone.world import RANKS
+from migrate.alone.quantities import RANKS
 from migrate.programs.values.place import Quantity
 
 if TYPE_CHECKING:

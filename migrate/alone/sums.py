@@ -16,9 +16,9 @@ from migrate.alone.calls import SUMS
 from migrate.alone.in_steps import InSteps
 from migrate.alone.inside import Insides, summed
 from migrate.alone.joining import Joining
+from migrate.alone.quantities import RANKS
 from migrate.alone.tests import asks_only_for_several
 from migrate.alone.told import above
-from migrate.alone.world import RANKS
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import FUNCTIONS, argument_at
 from migrate.programs.marker import ACCELERATOR

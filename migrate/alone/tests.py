@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.numbers import is_written_out
+from migrate.alone.quantities import RANKS
 from migrate.alone.ways import certain
-from migrate.alone.world import RANKS
 from migrate.analysis.syntax import is_main_guard
 from migrate.edits.parts import BODY, ORELSE
 from migrate.programs.marker import ACCELERATOR

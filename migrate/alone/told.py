@@ -6,7 +6,7 @@ import ast
 import copy
 from typing import TYPE_CHECKING
 
-from migrate.alone.world import RANKS
+from migrate.alone.quantities import RANKS
 from migrate.programs.values.place import Quantity, number
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.alone.foreign import Foreign
+from migrate.alone.homonyms import homonyms, is_file
 from migrate.analysis.syntax import Tree, children, walk
 from migrate.programs.marker import is_marked
 from migrate.source.address import blocks
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from migrate.alone.foreign import Written
+    from migrate.alone.homonyms import Homonyms
 
 _Def: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -41,7 +43,8 @@ def _inner(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.AST]]:
 class Uses:
     """The uses in some trees, by path.
 
-    A call is one of the function of that name, but for those that call something else (`alone/foreign.py`).
+    A call is one of the function of that name, but for those that call something else (`alone/foreign.py`). Where
+    several files have a function of one name, each has a name of its own here (`alone/homonyms.py`).
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Uses:
         trees: Mapping[str, ast.Module],
         others: Mapping[str, ast.Module],
         foreign: frozenset[Written] = frozenset(),
+        known: Homonyms | None = None,
     ) -> None:
         self.trees = trees  # that may be edited
         self._names: dict[str, dict[str, int]] = {}
@@ -57,6 +61,7 @@ class Uses:
         self._scopes: dict[str, dict[str, ast.AST]] = {}
         self._trees = {path: Tree(root) for path, root in {**others, **trees}.items()}
         self._foreign = Foreign(foreign, self._trees)
+        self.homonyms = homonyms(self._trees) if known is None else known
 
     def editable(self) -> Iterator[ast.AST]:
         """Every node of the files that may be edited."""
@@ -203,7 +208,7 @@ class Uses:
                 continue
             for node in tree.nodes:
                 if isinstance(node, ast.ImportFrom) and any(a.name in (name, "*") for a in node.names):
-                    if _is_file(node.module, besides):
+                    if is_file(node.module, besides):
                         return True
                 if isinstance(node, ast.Attribute) and node.attr == name and not is_marked(node.value):
                     return True
@@ -214,7 +219,7 @@ class Uses:
         return [
             statement
             for path, tree in self._trees.items()
-            if _is_file(module, path)
+            if is_file(module, path)
             for statement in tree.nodes
             if isinstance(statement, ast.stmt) and name in _bound(statement)
         ]
@@ -276,7 +281,7 @@ class Uses:
             if isinstance(node, _DEFS):
                 parent = self.parent(path, node)
                 name = parent.name if node.name == "__init__" and isinstance(parent, ast.ClassDef) else node.name
-                found.setdefault(name, []).append(node)
+                found.setdefault(self._whose(path, name), []).append(node)
         return found
 
     def definitions(self) -> Iterator[tuple[str, _Def]]:
@@ -302,7 +307,7 @@ class Uses:
         found: dict[str, list[ast.Call]] = {}
         for path, node in self.nodes():
             if isinstance(node, ast.Call) and not self._foreign.is_called(path, node.func):
-                found.setdefault(_called(node), []).append(node)
+                found.setdefault(self._called(path, node), []).append(node)
         return found
 
     def mentions(self, name: str) -> int:
@@ -314,13 +319,14 @@ class Uses:
         found: Counter[str] = Counter()
         for path, node in self.nodes():
             if isinstance(node, ast.Name):
-                found[node.id] += 1
+                found[self._whose(path, node.id)] += 1
             elif isinstance(node, ast.Attribute):
                 found[node.attr] += not is_marked(node.value)
             elif isinstance(node, ast.ImportFrom):
-                found.update({name for a in node.names for name in (a.name, a.asname) if name is not None})
+                named = {name for a in node.names for name in (a.name, a.asname) if name is not None}
+                found.update(self._whose(path, name) for name in named)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found[node.value] += self._is_exported(path, node)
+                found[self._whose(path, node.value)] += self._is_exported(path, node)
         return found
 
     def calls_of(self, name: str) -> list[ast.Call] | None:
@@ -333,8 +339,8 @@ class Uses:
         """The names and attributes that are more than called."""
         called = {id(node.func) for _, node in self.nodes() if isinstance(node, ast.Call)}
         return frozenset(
-            node.id if isinstance(node, ast.Name) else node.attr
-            for _, node in self.nodes()
+            self._whose(path, node.id) if isinstance(node, ast.Name) else node.attr
+            for path, node in self.nodes()
             if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called
         )
 
@@ -353,6 +359,15 @@ class Uses:
                 return parent if isinstance(parent, ast.stmt) else None
         return None
 
+    def _called(self, path: str, call: ast.Call) -> str:
+        if isinstance(call.func, ast.Attribute):
+            return call.func.attr
+        return self._whose(path, call.func.id) if isinstance(call.func, ast.Name) else ""
+
+    def _whose(self, path: str, name: str) -> str:
+        """The name that a function is known by here, of what a file calls so."""
+        return self.homonyms.get((path, name), name)
+
     def parent(self, path: str, node: ast.AST) -> ast.AST | None:
         """What a node stands in."""
         return self._trees[path].parents.get(node)
@@ -365,20 +380,6 @@ def _bound(statement: ast.stmt) -> set[str]:
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
     return {n.id for n in walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-
-
-def _is_file(module: str | None, path: str) -> bool:
-    """Whether an import may be from a file, by the last part of its name."""
-    parts = path.removesuffix(".py").split("/")
-    if parts[-1] == "__init__":
-        parts.pop()
-    return module is None or not parts or module.rpartition(".")[2] == parts[-1]
-
-
-def _called(call: ast.Call) -> str:
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def _own(tree: ast.AST) -> Iterator[ast.AST]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.given import asks_for_none, numbering
 from migrate.alone.missing import Attributes
+from migrate.alone.quantities import RANKS, SIZES, Quantities
 from migrate.alone.questions import Questions
 from migrate.alone.ways import certain, ends, joined
 from migrate.analysis.known import distributed
@@ -43,8 +44,6 @@ VALUES = {
     Quantity.LOCAL_RANK: f"{ACCELERATOR}.local_process_index",
     Quantity.WORLD_SIZE: f"{ACCELERATOR}.num_processes",
 }
-RANKS = frozenset({Quantity.RANK, Quantity.LOCAL_RANK})
-_SIZES = frozenset({Quantity.WORLD_SIZE, Quantity.DEVICES})
 _STARTING = distributed.PROCESS_GROUPS | distributed.LAUNCHERS
 WRAPPERS = distributed.DISTRIBUTED_DATA_PARALLEL
 
@@ -59,6 +58,7 @@ class World:
         self.sources = facts.once(Sources)
         self._branches = facts.once(Branches)
         self.places = Places(facts, self.sources)
+        self._quantities = Quantities(facts, modules, self.places, self.sources)
         self._asked_of: list[Function] = []
         self._flags: dict[str, bool] = {}
         self._attributes = Attributes(self)
@@ -257,13 +257,7 @@ class World:
 
     def quantity(self, node: ast.expr) -> Quantity | None:
         """Which number of the place an expression is: a rank, or how many processes there are."""
-        if isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
-            return None
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and self.quantity(node.left) in RANKS:
-            return Quantity.LOCAL_RANK
-        if (found := self.places.quantity(node)) is not None:
-            return found
-        return self._of_attributes.get(node.attr) if isinstance(node, ast.Attribute) else None
+        return self._quantities.of(node)
 
     def is_given_by_launcher(self, node: ast.expr) -> bool:
         """Whether an expression is read from the environment, or from the group, as a number of the place."""
@@ -271,11 +265,15 @@ class World:
 
     def is_size(self, node: ast.expr) -> bool:
         """Whether an expression is the number of processes, or of the GPUs that each get one."""
-        return self.quantity(node) in _SIZES
+        return self.quantity(node) in SIZES
 
     def gives_place(self, attribute: str) -> bool:
         """Whether attributes of this name hold a number of the place."""
-        return attribute in self._of_attributes
+        return attribute in self._quantities.of_attributes
+
+    def assigned_attributes(self) -> Iterator[tuple[ast.Attribute, ast.expr | None]]:
+        """Every attribute that is given something, and what, where that is one expression."""
+        return self._quantities.assigned_attributes()
 
     def is_flag(self, target: ast.Attribute) -> bool:
         """Whether an attribute says whether there are several processes."""
@@ -289,73 +287,6 @@ class World:
     def is_handed(self, node: ast.expr) -> bool:
         """Whether a name is only handed to a function, whose parameter says more."""
         return isinstance(self.facts.tree(node).parents[node], (ast.Call, ast.keyword))
-
-    @cached_property
-    def _of_attributes(self) -> dict[str, Quantity]:
-        """`args.rank`: attributes that are given a number of the place wherever they are given anything."""
-        given: dict[str, list[ast.expr | None]] = {}
-        for target, value in self.assigned_attributes():
-            given.setdefault(target.attr, []).append(value)
-        found: dict[str, Quantity] = {}
-        for attribute, values in given.items():
-            is_added = attribute in self._added
-            kinds = {self._given(v, attribute) for v in values if not (is_added and self._is_first_rank(v))}
-            kinds |= {Quantity.RANK} if is_added else set()
-            if len(kinds - {"alone"}) == 1 and isinstance(kind := next(iter(kinds - {"alone"})), Quantity):
-                found[attribute] = kind
-        return found
-
-    @cached_property
-    def _added(self) -> frozenset[str]:
-        """`args.rank += gpu`: attributes in which the first rank of a machine becomes that of the process."""
-        return frozenset(
-            node.target.attr
-            for module in self.modules
-            for node in self.facts.tree(module.tree).nodes
-            if isinstance(node, ast.AugAssign)
-            and isinstance(node.op, ast.Add)
-            and isinstance(node.target, ast.Attribute)
-            and self.places.quantity(node.value) in RANKS
-        )
-
-    def _is_first_rank(self, value: ast.expr | None) -> bool:
-        """`int(os.environ["NODE"]) * gpus_per_node`: the rank of the first process of a machine."""
-        sides = (value.left, value.right) if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) else ()
-        return any(self.is_size(side) for side in sides)
-
-    def _given(self, value: ast.expr | None, attribute: str) -> Quantity | str | None:
-        """What one assignment gives: a quantity, what says "alone", or something else."""
-        if value is None:
-            return None
-        if number(value) in (0, 1, -1) or (isinstance(value, ast.Constant) and value.value is None):
-            return "alone"
-        if isinstance(value, ast.BinOp):
-            if isinstance(value.op, ast.Mod):
-                left = value.left
-                is_own = isinstance(left, ast.Attribute) and "rank" in left.attr
-                return Quantity.LOCAL_RANK if is_own or self.places.quantity(left) in RANKS else None
-            sides = (value.left, value.right)
-            if any(isinstance(n, ast.Attribute) and n.attr == attribute for s in sides for n in ast.walk(s)):
-                return "alone"  # args.rank * n + gpu: made out of what it was
-        found = self.places.quantity(value)
-        return found if found is not Quantity.DEVICES else Quantity.WORLD_SIZE
-
-    def assigned_attributes(self) -> Iterator[tuple[ast.Attribute, ast.expr | None]]:
-        """Every attribute that is given something, and what, where that is one expression."""
-        for module in self.modules:
-            for node in self.facts.tree(module.tree).nodes:
-                if not isinstance(node, ast.Assign):
-                    continue
-                for target in node.targets:
-                    if isinstance(target, ast.Attribute):
-                        yield target, node.value
-                    elif isinstance(target, ast.Tuple):
-                        values: list[ast.expr | None] = [None] * len(target.elts)
-                        if isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(target.elts):
-                            values = [*node.value.elts]
-                        for element, value in zip(target.elts, values, strict=True):
-                            if isinstance(element, ast.Attribute):
-                                yield element, value
 
     # --- code that goes away ----------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ def rank_guards(conversion: Conversion, draft: Draft) -> None:
             gone |= _dissolve(conversion, draft, guard)
         elif leaves(conversion, guard):
             raise _refused(guard, "some processes leave here, and miss what all of them must enter")
-    mine = {*conversion.units, *asked_by(conversion.facts, conversion.units)}
+    mine = {*conversion.units, *conversion.access.around, *asked_by(conversion.facts, conversion.units)}
     for module in asking(conversion.facts).modules:
         for mark in list(marks(module.tree)):
             if id(mark) not in gone and conversion.facts.unit(mark) in mine:
@@ -54,7 +54,8 @@ def _dissolve(conversion: Conversion, draft: Draft, node: ast.If) -> set[int]:
         draft.join(node.test, " and ", {f"part{number}": value for number, value in enumerate(rest)})
     else:
         draft.fold(node, keep="body")
-    if not has_accelerator(conversion, node) and not is_joint(conversion, node):
+    is_told = conversion.facts.unit(node) in conversion.access.around  # of each print, by `output`
+    if not has_accelerator(conversion, node) and not is_joint(conversion, node) and not is_told:
         draft.note(node, "every process does this: it runs before the accelerator exists")
     return {id(mark) for mark in marks(node.test) if not any(mark in ast.walk(value) for value in rest)}
 

@@ -17,6 +17,8 @@ from migrate.programs.values.outputs import is_repeatable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from migrate.analysis.units import Unit
+
 
 def is_asked(statement: ast.stmt) -> bool:
     """Whether a statement is such a branch."""
@@ -28,8 +30,13 @@ def guards(conversion: Conversion) -> Iterator[ast.If]:
     facts = conversion.facts
     for module in conversion.modules:
         for node in facts.tree(module.tree).nodes:
-            if isinstance(node, ast.If) and is_marked(node.test) and facts.unit(node.test) in conversion.units:
+            if isinstance(node, ast.If) and is_marked(node.test) and is_inside(conversion, facts.unit(node.test)):
                 yield node
+
+
+def is_inside(conversion: Conversion, unit: Unit) -> bool:
+    """Whether a unit is one of the program's, or stands around the object that makes its accelerator."""
+    return unit in conversion.units or unit in conversion.access.around
 
 
 def keeps(conversion: Conversion, statement: ast.If) -> bool:
@@ -168,6 +175,8 @@ def _needs_all(conversion: Conversion, node: ast.stmt) -> bool:
 def has_accelerator(conversion: Conversion, node: ast.AST) -> bool:
     """Whether the accelerator exists where a node runs, and can be brought there."""
     facts, spot = conversion.facts, conversion.placement.accelerator
+    if (holder := conversion.access.around.get(facts.unit(node))) is not None:
+        return holder.is_there(facts, node)
     if facts.unit(node) is facts.unit(spot.statement):
         line = line_of(node)
         if spot.where == "after":

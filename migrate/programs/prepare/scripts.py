@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from migrate.analysis.entrances import entered_from
 from migrate.analysis.units import Function, Module
+from migrate.programs.marker import marks
 from migrate.programs.prepare.visitors import may_visit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable
+    from collections.abc import Collection, Container, Iterable, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
+
+NOTHING: Mapping[Function, frozenset[Module]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,22 @@ def _by_name(facts: Facts, unit: Function) -> bool:
     return any(not facts.targets(use.node) and not facts.receiver(use.node) for use in facts.method_calls(unit.name))
 
 
-def sharing(facts: Facts, loops: Loops, left: Container[ast.AST]) -> list[tuple[Script, ...]]:
+def asking_for_several(facts: Facts, paths: Container[str]) -> dict[Function, frozenset[Module]]:
+    """The functions of some files that ask the accelerator, with the modules that they are entered from, where several.
+
+    A program that has one may hand it to them, if there is no other program.
+    """
+    units = {facts.unit(mark) for m in facts.editable if m.file.path in paths for mark in marks(m.tree)}
+    entered = {unit: frozenset(entered_from(facts, unit)) for unit in units if isinstance(unit, Function)}
+    return {unit: modules for unit, modules in entered.items() if len(modules) > 1}
+
+
+def sharing(
+    facts: Facts, loops: Loops, left: Container[ast.AST], asking: Mapping[Function, frozenset[Module]] = NOTHING
+) -> list[tuple[Script, ...]]:
     """Scripts that come to the same training loops, backward calls, or what makes their objects, group by group.
+
+    So do those that share what is `asking` the accelerator for something.
 
     None of them is imported by other code, but for a module that only runs it (`import train; train.main(args)`), and
     their visitors. What one function makes for each of them, such as `model.configure_optimizers()`, binds them
@@ -83,6 +101,7 @@ def sharing(facts: Facts, loops: Loops, left: Container[ast.AST]) -> list[tuple[
         scripts = modules - guests or modules
         makers = {facts.source(origin) for loop in together for origin in loops.trained_by(loop)}
         bonds = calls | makers if all(loop.node in left for loop in together) else calls
+        bonds |= {unit.node for unit, entered in asking.items() if entered & scripts}
         touching = [group for group in found if group.scripts & scripts or group.bonds & bonds]
         is_shared = len(modules) > 1 or any(group.is_shared or group.bonds & bonds for group in touching)
         merged = _Group(scripts, modules - scripts, bonds, is_shared)

@@ -17,6 +17,7 @@ from migrate.analysis.known.table import Makes
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import argument_at
 from migrate.analysis.units import Function
+from migrate.programs.values.sources import by_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,8 +142,9 @@ class Places:
                 return _ASKED[node.attr]
         if isinstance(node, ast.Attribute) and self.is_of_job(node):
             return _OF_JOB[node.attr]
-        if self._sources.option(node) is not None and isinstance(node, ast.Attribute) and node.attr in _OPTIONS:
-            return _OPTIONS[node.attr]
+        if isinstance(node, ast.Attribute) and (option := self._sources.option(node)) is not None:
+            if (kind := self._of_options.get(option, _OPTIONS.get(node.attr))) is not None:
+                return kind
         if not isinstance(node, (ast.Name, ast.Attribute)):
             return None
         key = (id(self._facts.unit(node)), ast.unparse(node))
@@ -168,16 +170,28 @@ class Places:
         return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
 
     @cached_property
+    def _of_options(self) -> dict[ast.Call, Quantity]:
+        """`init_process_group(world_size=args.world_size)`: options of the command line that nothing else gives."""
+        assigned = by_attribute(self._facts)
+        return {
+            option: kind
+            for node, kind in self._told_to_group()
+            if isinstance(node, ast.Attribute) and node.attr not in assigned
+            if (option := self._sources.option(node)) is not None
+        }
+
+    def _told_to_group(self) -> Iterator[tuple[ast.expr, Quantity]]:
+        for use in self._facts.calls_anywhere:
+            if self._facts.called(use.node) & distributed.PROCESS_GROUPS:
+                for keyword in use.node.keywords:
+                    if keyword.arg in _JOINED:
+                        yield keyword.value, _JOINED[keyword.arg]
+
+    @cached_property
     def _joined(self) -> dict[tuple[int, str], Quantity]:
         """`init_process_group(rank=x, world_size=y)`: what x and y are in that unit, and where it is given y."""
         found: dict[tuple[int, str], Quantity] = {}
-        waiting = [
-            (keyword.value, _JOINED[keyword.arg])
-            for use in self._facts.calls_anywhere
-            if self._facts.called(use.node) & distributed.PROCESS_GROUPS
-            for keyword in use.node.keywords
-            if keyword.arg in _JOINED
-        ]
+        waiting = [*self._told_to_group()]
         while waiting:
             node, kind = waiting.pop()
             unit = self._facts.unit(node)
