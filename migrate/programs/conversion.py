@@ -43,6 +43,7 @@ from migrate.programs.prepare.irregular import averages_after_backward, out_of_s
 from migrate.programs.prepare.later import after_the_first
 from migrate.programs.prepare.placement import Placement
 from migrate.programs.prepare.several import several, something_else
+from migrate.programs.prepare.wrapped_before import wrapped_before
 from migrate.programs.processes.agreement import Agreement, agreements
 from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.program import Program, Refusal
@@ -261,7 +262,9 @@ def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list
 
     Around a part of a model, or another one, it does so as well, unless that never runs in it.
     """
+    gone = wrapped_before(facts, program, units)
     kept = [use for use in facts.calls_anywhere if use.unit not in units and facts.called(use.node) & DATA_PARALLEL]
+    kept = [use for use in kept if use.node not in gone]
     met = reached(facts, units) if kept else ()
     kept = [use for use in kept if not is_of_another_script(facts, program, use.node)]
     wholes = {use: origins(facts.values(use.node), Role.MODEL) & program.model_origins for use in kept}

@@ -17,6 +17,7 @@ from migrate.programs.device.devices import device_argument
 from migrate.programs.device.lambdas import mapped
 from migrate.programs.device.moves import Fate, Move
 from migrate.programs.device.tensor_types import cast, casts_to_gpu
+from migrate.programs.prepare.wrapped_before import wrapped_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -87,13 +88,14 @@ def dropped_arguments(conversion: Conversion) -> set[int]:
 
 def wrappers(conversion: Conversion) -> list[ast.Call]:
     """DataParallel around a trained model."""
-    return [
+    mine = [
         use.node
         for use in conversion.facts.calls_to(DATA_PARALLEL)
         if use.unit in conversion.units
         and len(use.node.args) >= 1
         and not any(keyword.arg in ("dim", None) for keyword in use.node.keywords)
     ]
+    return mine + wrapped_before(conversion.facts, conversion.program, conversion.units)
 
 
 def variables(conversion: Conversion) -> list[ast.Call]:
