@@ -22,7 +22,7 @@ from migrate.programs.shares.balances import balances
 from migrate.programs.shares.ground import Ground
 from migrate.programs.shares.joins import Join, joins
 from migrate.programs.shares.left_over import averages, decisions
-from migrate.programs.training.gradients_off import without_gradients
+from migrate.programs.training.gradients_off import goes_on_with_gradients, without_gradients
 from migrate.programs.training.in_step import in_step
 from migrate.programs.training.updates import How, Updates
 from migrate.programs.values.accumulators import Accumulator, accumulators
@@ -226,7 +226,7 @@ class Loops:
         trained = {
             n: found
             for n, found in self.takes(loop).items()
-            if not without_gradients(self._facts, n) and not self._is_kept(n, found, loop)
+            if not self._is_evaluated(n) and not self._is_kept(n, found, loop)
         }
         always = {o for node, found in trained.items() if not self._is_conditional(node, loop) for o in found}
         return always or {origin for found in trained.values() for origin in found}
@@ -248,6 +248,10 @@ class Loops:
                 waiting += [unit.node for unit in self.updates.functions(root)]
                 waiting += [unit.node for node in walk(root) for unit in nexts(self._facts, node)]
         return list(found)
+
+    def _is_evaluated(self, node: ast.AST) -> bool:
+        """Whether gradients are off where a batch is taken, and where it is read."""
+        return without_gradients(self._facts, node) and not goes_on_with_gradients(self._facts, node)
 
     def _is_kept(self, call: ast.Call, loaders: set[ast.AST], loop: Loop) -> bool:
         """Whether a function that does not train runs a model on what it takes, and gives nothing of it away."""

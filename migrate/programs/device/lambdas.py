@@ -21,7 +21,7 @@ def hidden_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
     """A lambda that moves, and does not see the accelerator, or takes the batches of a loader."""
     for module in {loop.unit.module for loop in program.training}:
         for node in facts.tree_of(module).nodes:
-            if isinstance(node, ast.Lambda) and _moves(node) and not _keeps_its_moves(facts, program, node):
+            if isinstance(node, ast.Lambda) and _moves(facts, node) and not _keeps_its_moves(facts, program, node):
                 yield Refusal(
                     node,
                     "MIG120",
@@ -31,9 +31,12 @@ def hidden_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
                 return
 
 
-def _moves(node: ast.Lambda) -> bool:
+def _moves(facts: Facts, node: ast.Lambda) -> bool:
     return any(
-        isinstance(inner, ast.Attribute) and inner.attr in tensors.MOVES and inner.attr != "cpu"
+        isinstance(inner, ast.Attribute)
+        and inner.attr in tensors.MOVES
+        and inner.attr != "cpu"
+        and "torch.cuda" not in facts.names(inner)  # of which something else is asked: `torch.cuda.synchronize()`
         for inner in ast.walk(node)
     )
 

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import NO_GRAD
-from migrate.analysis.syntax import FUNCTIONS, arguments
+from migrate.analysis.syntax import FUNCTIONS, arguments, binds, walk
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -16,13 +16,40 @@ if TYPE_CHECKING:
 def without_gradients(facts: Facts, node: ast.AST) -> bool:
     """Whether a node stands under `with torch.no_grad()`, or in a function that is decorated with it."""
     for above in facts.tree(node).up(node):
-        if isinstance(above, (ast.With, ast.AsyncWith)):
-            given = (item.context_expr for item in above.items)
-            if any(isinstance(context, ast.Call) and facts.called(context) & NO_GRAD for context in given):
-                return True
+        if _turns_off(facts, above):
+            return True
         if isinstance(above, FUNCTIONS) and is_decorated_without(facts, above):
             return True
     return False
+
+
+def _turns_off(facts: Facts, node: ast.AST) -> bool:
+    """`with torch.no_grad():`, perhaps among other contexts."""
+    if not isinstance(node, (ast.With, ast.AsyncWith)):
+        return False
+    given = (item.context_expr for item in node.items)
+    return any(isinstance(context, ast.Call) and facts.called(context) & NO_GRAD for context in given)
+
+
+def goes_on_with_gradients(facts: Facts, node: ast.AST) -> bool:
+    """`with torch.no_grad(): x, y = next(batches)`: whether what a statement binds there is read behind the block.
+
+    Not where a pass over a loader begins there: the accelerator takes that for an evaluation.
+    """
+    tree = facts.tree(node)
+    block = next((above for above in tree.up(node) if _turns_off(facts, above)), None)
+    if not isinstance(block, (ast.With, ast.AsyncWith)):
+        return False
+    if any(isinstance(inner, ast.Call) and "builtins.iter" in facts.called(inner) for inner in walk(block)):
+        return False
+    last = block.end_lineno or block.lineno
+    names = {name for statement in block.body for name in binds(statement)}
+    later = sorted(
+        (n for n in walk(tree.function(node)) if isinstance(n, ast.Name) and n.id in names and n.lineno > last),
+        key=lambda name: (name.lineno, name.col_offset),
+    )
+    first = {name.id: name for name in reversed(later)}
+    return any(isinstance(name.ctx, ast.Load) for name in first.values())
 
 
 def is_decorated_without(facts: Facts, node: FunctionNode) -> bool:
