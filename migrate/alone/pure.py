@@ -21,6 +21,8 @@ _HARMLESS = frozenset(
     torch.distributed.get_rank torch.distributed.get_world_size dist.is_available dist.is_initialized
     torch.distributed.is_available torch.distributed.is_initialized""".split()
 )
+#: Contexts that do nothing around nothing, by their last name.
+_GRADIENTS = frozenset({"no_grad", "inference_mode", "enable_grad"})
 
 
 def is_pure(node: ast.AST) -> bool:
@@ -40,4 +42,11 @@ def stripped(body: Sequence[ast.stmt]) -> list[ast.stmt]:
         if not is_docstring(s)
         and not isinstance(s, (ast.Pass, ast.Global, ast.Nonlocal))
         and not (isinstance(s, ast.Return) and (s.value is None or ast.unparse(s.value) == "None"))
+        and not (isinstance(s, ast.With) and all(map(_is_quiet, s.items)) and not stripped(s.body))
     ]
+
+
+def _is_quiet(item: ast.withitem) -> bool:
+    """`torch.no_grad()`, around nothing."""
+    call = item.context_expr
+    return isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in _GRADIENTS

@@ -154,7 +154,8 @@ class Samplers:
                 yield _refused(use.node, "what becomes of this sampler is not known")
             elif facts.called(use.node) & LOADERS and use.node not in self._orders and self._beside(use.unit):
                 shuffle = argument_at(use.node, _LOADER_SHUFFLE, "shuffle")
-                if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
+                is_drawn = shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value)
+                if is_drawn and not self._is_idle(use.node):
                     yield _refused(use.node, "this loader draws its order in another way than a DistributedSampler")
         for loader in dict.fromkeys(self._repeated_beside()):
             yield _refused(loader, "nobody tells the sampler of this loader the epoch, in code that others share")
@@ -162,6 +163,14 @@ class Samplers:
             if len({seed, *self._beside(facts.unit(loader))}) > 1:
                 yield _refused(loader, "the samplers have different seeds")
                 return
+
+    def _is_idle(self, loader: ast.Call) -> bool:
+        """Whether the name that a loader is given is never read."""
+        tree = self._world.facts.tree(loader)
+        statement = tree.parents[loader]
+        names = {ast.unparse(target) for target in statement.targets} if isinstance(statement, ast.Assign) else set()
+        reads = (n for n in tree.nodes if isinstance(n, ast.expr) and isinstance(getattr(n, "ctx", None), ast.Load))
+        return bool(names) and not any(ast.unparse(node) in names for node in reads)
 
     def _beside(self, unit: Unit) -> set[str]:
         """The seeds of the loaders in programs that a unit belongs to."""

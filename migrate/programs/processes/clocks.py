@@ -119,7 +119,7 @@ def decided(node: ast.AST) -> tuple[str, str]:
         return "how often this loop runs is decided", ast.unparse(node.iter)
     if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("alarm", "setitimer")):
         return "the training is stopped", ast.unparse(node)
-    if isinstance(node, ast.Call):
+    if isinstance(node, ast.Call) and node.args:
         return "the learning rate is set here", ", ".join(map(ast.unparse, node.args))
     if isinstance(node, (ast.Assign, ast.AugAssign)):
         return "the learning rate is set here", ast.unparse(node.value)

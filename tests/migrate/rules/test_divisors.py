@@ -109,3 +109,32 @@ def test_what_may_be_that_number_is_asked_for(refused_text, name):
     holes, at, said = REFUSED[name]
 
     refused_text(program(**holes), "MIG113", at, (said, "is not seen"))
+
+
+TELLING = """\
+def tell(rt, n):
+    with torch.no_grad():
+        dist.reduce(rt, dst=0)
+        if dist.get_rank() == 0:
+            rt /= n
+
+
+def evaluated("""
+
+
+def test_a_function_that_only_told_the_others_goes(convert_text):
+    told = "optimizer.step()\n            tell(loss, args.world_size)"
+
+    _, after = convert_text(program().replace("def evaluated(", TELLING).replace("optimizer.step()", told))
+
+    assert "tell(" not in after
+    assert "world_size" not in after
+
+
+def test_a_loader_that_nobody_reads_is_no_other_order(convert_text):
+    idle = "idle = DataLoader(rows, shuffle=True)\n    for epoch in range(2):"
+
+    report, after = convert_text(program().replace("for epoch in range(2):", idle))
+
+    assert all(finding.converts for finding in report.findings if finding.converts is not None)
+    assert "accelerator.backward(loss)" in after
