@@ -58,9 +58,12 @@ class Clearing:
     # --- blocks -----------------------------------------------------------------------------------------------------
 
     def _dead_ends(self) -> bool:
-        """Loops in which nothing is left."""
+        """Loops, and questions to the accelerator, in which nothing is left."""
         found = False
         for node in self._now.editable():
+            if isinstance(node, ast.If) and _asks(node.test) and not stripped([*node.body, *node.orelse]):
+                self._pen.remove(node)
+                found = True
             if isinstance(node, ast.For) and all(isinstance(s, ast.Pass) for s in node.body) and not node.orelse:
                 call = node.iter
                 if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _PASSIVE:
