@@ -9,7 +9,7 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from migrate.alone import calls, devices, jobs, numbers, samplers, tests
+from migrate.alone import calls, devices, jobs, numbers, samplers, sharded_states, tests
 from migrate.alone.kinds import is_affirmed
 from migrate.alone.prefixes import strips
 from migrate.alone.scales import Scales
@@ -154,6 +154,7 @@ class Rewriting:
         return (
             self._setups.is_call(statement)
             or calls.is_idle(self._world, statement)
+            or sharded_states.is_idle(self._world, statement)
             or devices.sets_device(self._world, statement)
             or numbers.divides_by_size(self._world, self._scales, statement)
             or numbers.defines_place(self._world, statement)
@@ -200,6 +201,7 @@ class Rewriting:
             self._dealing.rewrite,
             self._samplers.rewrite,
             partial(calls.rewrite, self._world),
+            partial(sharded_states.rewrite, self._world),
             partial(devices.rewrite, self._world),
             self._setups.rewrite,
             partial(numbers.rewrite, self._world, self._scales),
