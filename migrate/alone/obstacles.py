@@ -9,7 +9,7 @@ from migrate.alone.bars import is_only_shown
 from migrate.alone.calls import BROADCAST, GATHERS, REDUCTIONS, SAME
 from migrate.alone.quantities import RANKS
 from migrate.analysis.known import distributed
-from migrate.analysis.roles import Role, roles
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
 from migrate.programs.reach.callees import reached
@@ -123,10 +123,17 @@ def _shares(world: World, dealing: Dealing) -> Iterator[Refusal]:
             names = world.facts.called(call) if isinstance(call, ast.Call) else set()
             made = roles(world.facts.values(call)) if isinstance(call, ast.Call) else set()
             by_hand = isinstance(parent, (ast.Slice, ast.Subscript)) or bool(made & {Role.DATASET, Role.SAMPLER})
-            by_hand = by_hand and not names & distributed.SAMPLERS
+            by_hand = by_hand and not names & distributed.SAMPLERS and not _gives_distributed(world, call)
             if (by_hand or _is_data(world, node)) and not is_only_shown(world, node):
                 why = "the program shares its data out over the processes by hand, by rank"
                 yield Refusal(node, "MIG113", why, "let every process make all of the data, then run migrate again")
+
+
+def _gives_distributed(world: World, call: ast.AST | None) -> bool:
+    """Whether a function of the project makes a DistributedSampler of what it is handed."""
+    made = origins(world.facts.values(call), Role.SAMPLER) if isinstance(call, ast.Call) else set()
+    samplers = [origin for origin in made if isinstance(origin, ast.Call)]
+    return bool(made) and all(world.facts.called(each) & distributed.SAMPLERS for each in samplers)
 
 
 def _lost_shares(world: World) -> Iterator[Refusal]:

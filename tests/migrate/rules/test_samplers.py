@@ -378,3 +378,16 @@ def test_what_asks_for_the_kind_of_a_sampler_before_it_tells_it_the_epoch_goes(c
     assert "for epoch in range(2):\n    loader.set_epoch(epoch)\n    for x, y in loader:\n" in result
     assert "isinstance" not in result
     assert "hasattr" not in result
+
+
+def test_a_function_that_makes_a_sampler_is_named_and_not_its_rank(convert_text):
+    makes = "def make(data, rank):\n    return DistributedSampler(data, rank=rank)\n\n\nsampler, held_out_sampler = make("
+    rank = "torch.distributed.get_rank()"
+    text = EVALUATED.format(given=f", {rank}").replace("sampler, held_out_sampler = DistributedSampler(", makes)
+    text = text.replace("make(data), DistributedSampler(", f"make(data, {rank}), make(")
+
+    report, result = convert_text(text)
+
+    assert "Accelerator" not in result
+    assert "what becomes of this sampler is not known" in str(report.findings)
+    assert "shares its data out" not in str(report.findings)
