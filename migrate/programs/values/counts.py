@@ -16,6 +16,7 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function
 from migrate.programs.reach.frequency import Frequency, Rate
+from migrate.programs.values.elements import elements, gone_through
 from migrate.programs.values.lengths import Moments, lengths
 from migrate.programs.values.sources import Sources
 
@@ -159,7 +160,7 @@ class Counts:
             return self._taken(node)
         if isinstance(node, (ast.List, ast.Tuple)):
             return self._joined(*[self.of(element) for element in node.elts])
-        if isinstance(node, ast.ListComp):
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             return self.of(node.elt)
         return _NOTHING
 
@@ -169,7 +170,7 @@ class Counts:
         if any(self._counts_batches(binding, node) for binding in self._bindings(node)):
             return Measure(Count.STEPS, (node,))
         changes = [b.statement.value for b in self._bindings(node) if isinstance(b.statement, ast.AugAssign)]
-        found = []
+        found = [self.of(each) for each in (gone_through(self.facts, node) if isinstance(node, ast.Name) else ())]
         for expression in (*self._sources.given(node).expressions, *changes):
             found.append(self.of(expression))
             self.tests(expression)
@@ -360,12 +361,12 @@ class Counts:
         return self.of(expression)
 
     def _taken(self, node: ast.Subscript) -> Measure:
-        """`schedule[step]`: the list is as long as the counts that it was made with say."""
+        """`schedule[step]`: the list is as long as the counts that it was made with say; `edges[0]`: what stands there."""
         if isinstance(node.slice, ast.Slice):
             return _NOTHING
         index = self.of(node.slice)
         if index.count is not Count.STEPS:
-            return _NOTHING
+            return self._joined(*[self.of(each) for each in elements(self.facts, node.value, node.slice)])
         made = self._made_with(node.value)
         self._meet(Met.STEPS if made.count is Count.STEPS else Met.NUMBER, node, index, made)
         return _NOTHING

@@ -111,6 +111,14 @@ SCALED = {
             f"done = epoch * len(loader) + i\nlr = 0.1\nif done * {N} < 10:\n    lr *= done * {N} / 10\n{SET}",
         ),
     },
+    "edges that are numbers of batches": {
+        **NUMBERED,
+        "made": "edges = (10, 20)",
+        "batch": (
+            f"lr = 0.1 ** sum(epoch * len(loader) + i >= edge for edge in edges)\n{SET}",
+            f"lr = 0.1 ** sum((epoch * len(loader) + i) * {N} >= edge for edge in edges)\n{SET}",
+        ),
+    },
     "a part of an epoch, measured before prepare": {
         **NUMBERED,
         "imports": RESTARTS,
@@ -136,7 +144,26 @@ def test_a_schedule_that_is_only_drawn_counts_what_it_counts(changed):
     )
 
 
+#: Edges that are measured after prepare, and how a rate goes by the first of them.
+EDGES = "edges = [len(loader) * each for each in (1, 2)]"
+BY_EDGES = {
+    "a loop": "lr = 0.001\nfor edge in edges:\n    if done < edge:\n        lr = 0.1",
+    "pairs": "lr = 0.001\nfor edge, rate in zip(edges, (0.1, 0.01)):\n    if done < edge:\n        lr = rate",
+    "numbered": "lr = 0.001\nfor turn, edge in enumerate(edges):\n    if done < edge:\n        lr = 0.1",
+    "a comprehension": "lr = 0.01\nif any([done < edge for edge in edges]):\n    lr = 0.1",
+    "a sum": "lr = 0.1 ** sum(done >= edge for edge in sorted(edges))",
+    "one of them": "lr = 0.1 if done < edges[0] else 0.01",
+}
+
 RIGHT_AS_IT_IS = {
+    **{
+        f"edges after prepare, by {name}": {
+            **NUMBERED,
+            "ready": EDGES,
+            "batch": f"done = epoch * len(loader) + i\n{by}\n{SET}",
+        }
+        for name, by in BY_EDGES.items()
+    },
     "a part of an epoch": {
         **NUMBERED,
         "imports": RESTARTS,
