@@ -79,7 +79,11 @@ def _comes_from_host(facts: Facts, node: ast.expr) -> bool:
             if isinstance(inner, ast.Call) and any(only_cpu(facts, argument) for argument in inner.args):
                 return True  # x.to("cpu")
             inner = inner.func if isinstance(inner, ast.Call) else inner.value
-        if isinstance(inner, ast.Name) and inner not in seen:
+        if isinstance(inner, ast.BinOp):  # one part on the CPU, and all of it is
+            waiting += [inner.left, inner.right]
+        elif isinstance(inner, ast.UnaryOp):
+            waiting.append(inner.operand)
+        elif isinstance(inner, ast.Name) and inner not in seen:
             seen.add(inner)
             waiting += _given_above(facts, inner)
     return False

@@ -361,7 +361,7 @@ class Counts:
         return self.of(expression)
 
     def _taken(self, node: ast.Subscript) -> Measure:
-        """`schedule[step]`: the list is as long as the counts that it was made with say; `edges[0]`: what stands there."""
+        """`schedule[step]`: the list is as long as the counts that it was made with say; `edges[0]`: its element."""
         if isinstance(node.slice, ast.Slice):
             return _NOTHING
         index = self.of(node.slice)

@@ -25,7 +25,7 @@ _ALIKE = frozenset(
 
 
 def elements(facts: Facts, held: ast.expr, at: ast.expr | None = None) -> list[ast.expr]:
-    """The expressions that stand in a list, here or where its name was given it; `at`: the index of the one asked for."""
+    """The expressions that stand in a list, here or where its name was given it; `at`: the index of one."""
     sources = facts.once(Sources)
     found: list[ast.expr] = []
     seen: set[ast.expr] = set()

@@ -72,6 +72,13 @@ def test_what_is_brought_to_the_host_stays(unchanged, move):
     unchanged(step=f"rows = output{move}\nshown = rows.detach().numpy()")
 
 
+@pytest.mark.parametrize("given", ["rows[:, 0] ** 2 + rows[:, 1] ** 2", "-rows", "2 * rows[0]"])
+def test_what_is_computed_of_what_is_on_the_host(changed, given):
+    shown = "rows = model(torch.zeros(4, 2{})).cpu().detach().numpy()\nlength = np.sqrt({})"
+    step = (shown.format("", given), shown.format(", device=accelerator.device", given))
+    changed(imports="import numpy as np", step=step)
+
+
 def test_the_cpu_by_name_beside_the_device(changed):
     device = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
     changed(
