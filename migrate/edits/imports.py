@@ -48,8 +48,8 @@ def place(
 ) -> list[Placed | Joined]:
     """Where the imports go that are not there yet; in alphabetical order, names of one module in one statement.
 
-    `local` has the names of the project's own modules. What is wanted counts as third party. The imports go among those
-    down to the line `used`, where one of them is needed.
+    `local` has the names of the project's own modules. What is wanted is Python's own, or counts as third party. The
+    imports go among those down to the line `used`, where one of them is needed.
     """
     found: list[Placed | Joined] = []
     by_module: dict[str, set[str]] = {}
@@ -130,12 +130,14 @@ def _new(
     serves: tuple[Wanted, ...],
 ) -> Placed:
     runs = list(_runs(zone))
-    third = [run for run in runs if any(_section(stmt, local) is Section.THIRD_PARTY for stmt in run)]
-    if third:
-        anchor, before = _in_run(third[-1], local, module, is_from=is_from)
+    mine = Section.STANDARD if module.partition(".")[0] in sys.stdlib_module_names else Section.THIRD_PARTY
+    own = [[stmt for stmt in run if _section(stmt, local) is mine] for run in runs]
+    if any(own):
+        run, peers = next(pair for pair in reversed([*zip(runs, own, strict=True)]) if pair[1])
+        anchor, before = _in_run(run, peers, module, is_from=is_from)
         return Placed(code, anchor, before=before, spaced=False, serves=serves)
-    earlier = [stmt for run in runs for stmt in run if _section(stmt, local) < Section.THIRD_PARTY]
-    later = [stmt for run in runs for stmt in run if _section(stmt, local) is Section.LOCAL]
+    earlier = [stmt for run in runs for stmt in run if _section(stmt, local) < mine]
+    later = [stmt for run in runs for stmt in run if _section(stmt, local) > mine]
     if earlier:
         return Placed(code, _line_end(zone, earlier[-1]), before=False, spaced=True, serves=serves)
     if later:
@@ -160,10 +162,9 @@ def _runs(zone: list[ast.stmt]) -> Iterator[list[ast.Import | ast.ImportFrom]]:
 
 
 def _in_run(
-    run: list[ast.Import | ast.ImportFrom], local: Collection[str], module: str, *, is_from: bool
+    run: list[ast.Import | ast.ImportFrom], peers: list[ast.Import | ast.ImportFrom], module: str, *, is_from: bool
 ) -> tuple[ast.stmt, bool]:
-    """The statement that the new one stands next to, and whether before it."""
-    peers = [stmt for stmt in run if _section(stmt, local) is Section.THIRD_PARTY]
+    """The statement that the new one stands next to among its peers of a run, and whether before it."""
     mixed = _is_sorted([_key(stmt) for stmt in peers]) and not _is_sorted([_style(stmt) for stmt in peers])
     if not mixed:  # plain imports first, or no order that could be kept: among those of the same style
         same = [stmt for stmt in peers if isinstance(stmt, ast.ImportFrom) is is_from]

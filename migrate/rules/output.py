@@ -228,9 +228,9 @@ def _silence(conversion: Conversion, draft: Draft) -> None:
     draft.add_import(spot.statement, "logging")
     code = f"if not {conversion.access.of(home)}.is_main_process:\n    logging.disable(logging.INFO)"
     if spot.where == "before":
-        draft.before(spot.statement, code, late=True)
+        draft.before(spot.statement, code, spaced=spot.spaced, late=True)
     else:
-        draft.after(spot.statement, code, late=True)
+        draft.after(spot.statement, code, spaced=spot.spaced, late=True)
 
 
 def _guard(conversion: Conversion, draft: Draft, run: list[ast.stmt]) -> None:

@@ -17,6 +17,7 @@ from migrate.programs.output.voice import Voice
 from migrate.programs.output.writers import Form, made_by
 from migrate.programs.processes.films import put_around, told_files
 from migrate.programs.values.asides import done
+from migrate.programs.values.logs import logs
 from migrate.programs.values.names import is_made_up
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def speech(conversion: Conversion) -> Speech:
     for around in surroundings(conversion, voice):
         said.folders += around.folders
         said.outside += [around] if around.written else []
-    said.logs = [use.node for use in conversion.speaking_uses if _logs(conversion, use.node)]
+    said.logs = [use.node for use in conversion.speaking_uses if logs(conversion.facts, use.node)]
     for statement in put_around(conversion.facts, conversion.program):
         if conversion.access.can_reach(statement):
             said.guarded.append([statement])
@@ -107,21 +108,6 @@ def _beside(conversion: Conversion) -> set[Function]:
     calls = (use.node for use in conversion.facts.calls if use.unit in near)
     found = {unit for call in calls for unit in conversion.facts.targets(call) if unit not in conversion.units}
     return {unit for unit in found - near.keys() if conversion.facts.is_editable(unit)}
-
-
-_LEVELS = frozenset("debug info warning error critical exception log".split())
-
-
-def _logs(conversion: Conversion, node: ast.Call) -> bool:
-    """`logging.info(...)`, or the same on what logging.getLogger gave."""
-    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _LEVELS:
-        return False
-    if any(name.startswith("logging.") for name in conversion.facts.called(node)):
-        return True
-    return any(
-        isinstance(value.origin, ast.Call) and "logging.getLogger" in conversion.facts.called(value.origin)
-        for value in conversion.facts.receiver(node)
-    )
 
 
 def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:

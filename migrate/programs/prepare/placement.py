@@ -26,6 +26,7 @@ from migrate.programs.reach.callees import reached
 from migrate.programs.stages import NoPlace, Spot, Stages, staged, tree_of
 from migrate.programs.values.conditions import as_handed, first_named, flag, needs, negated, same_name
 from migrate.programs.values.fetches import is_download
+from migrate.programs.values.logs import logs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable
@@ -360,13 +361,9 @@ def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:
     """Whether the accelerator must be there before a statement runs: it speaks, draws what all must have, or makes
     a loader that is prepared where it is made, or a model that keeps the accelerator.
     """
-    if (
-        _speaks(facts, statement)
-        or _lets_write(facts, statement)
-        or _leads_to(facts, statement, {named.unit for named in program.loaders})
-    ):
+    if _speaks(facts, statement) or _lets_write(facts, statement):
         return True
-    if _leads_to(facts, statement, makers(facts)):
+    if any(_leads_to(facts, statement, to) for to in ({each.unit for each in program.loaders}, makers(facts))):
         return True
     return program.one_seed is not None and Draws(facts, program).inside(statement)
 
@@ -395,6 +392,7 @@ def _speaks(facts: Facts, statement: ast.stmt) -> bool:
         and (
             any(name == output.PRINT or name in output.WRITES for name in facts.called(node))
             or is_download(facts, node)
+            or logs(facts, node)
         )
         for node in ast.walk(statement)
     )

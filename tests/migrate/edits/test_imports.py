@@ -104,6 +104,23 @@ def test_a_second_run_adds_nothing(edit, name):
     assert e.plan.touched == ()
 
 
+OWN = {
+    "among Python's own": ("import argparse\nimport os\n\nimport torch\n\nfrom model import Net\n\nx\n", "argparse\n"),
+    "above all others": ("import torch\nfrom torch import nn\n\nx\n", ""),
+    "in a block of all": ("import os\nimport torch\nfrom torch import nn\n\nx\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_module_of_python_itself(edit, name):
+    source, above = OWN[name]
+    e = edit(source)
+    e.do("add_import", "train.py", "logging")
+    first = f"import {above}" if above else ""
+    gap = "\n" if "import os" not in source else ""
+    assert e.text() == f"{first}import logging\n{gap}{source.removeprefix(first)}"
+
+
 def test_what_is_put_beside_it_stands_below_it(edit):
     e = edit("import torch\nx = 1\n")
     e.do("insert_after", e.stmt("import torch"), "accelerator = Accelerator()")

@@ -496,8 +496,32 @@ def test_logs_where_logging_is_not_imported(programs, convert_text):
     }
     _, result = convert_text(programs(holes)[0])
 
-    assert result.startswith("import logging\n")
+    assert "\nimport logging\nfrom logging import getLogger\n" in result
     assert SILENT in result
+
+
+def test_logs_under_the_name_of_print(changed):
+    changed(
+        imports="import logging",
+        accelerator=f"accelerator = Accelerator()\n{SILENT}",
+        setup="print = logging.getLogger().info",
+        epoch='print("epoch done")',
+    )
+
+
+def test_logs_above_the_choice_of_the_device(programs, convert_text):
+    chosen = 'log = logging.getLogger()\nlog.info("start")\ndevice = torch.device("cuda")'
+    _, result = convert_text(programs({"imports": "import logging", "setup": chosen})[0])
+
+    assert result.index("logging.disable") < result.index('log.info("start")')
+
+
+def test_what_silences_the_logs_stands_apart_from_what_follows(programs, convert_text):
+    setup = 'def start():\n    logging.getLogger().addHandler(logging.FileHandler("log"))\n\n\nstart()'
+    holes = {"imports": "import logging", "setup": setup, "epoch": 'logging.info("on")'}
+    _, result = convert_text(programs(holes)[0])
+
+    assert f"{SILENT}\n\ndef start" in result
 
 
 ASKED = {
