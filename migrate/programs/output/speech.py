@@ -87,13 +87,13 @@ def speech(conversion: Conversion) -> Speech:
     for around in surroundings(conversion, voice):
         said.folders += around.folders
         said.outside += [around] if around.written else []
-    said.logs = [use.node for use in conversion.speaking_uses if logs(conversion.facts, use.node)]
     for statement in put_around(conversion.facts, conversion.program):
         if conversion.access.can_reach(statement):
             said.guarded.append([statement])
         else:
             said.films.append(statement)
     said.told = told_files(conversion.facts, conversion.program)
+    _find_logs(conversion, said)
     _find_single(conversion, voice, said)
     _find_prints(conversion, voice, said)
     _find_written(conversion, voice, said)
@@ -108,6 +108,17 @@ def _beside(conversion: Conversion) -> set[Function]:
     calls = (use.node for use in conversion.facts.calls if use.unit in near)
     found = {unit for call in calls for unit in conversion.facts.targets(call) if unit not in conversion.units}
     return {unit for unit in found - near.keys() if conversion.facts.is_editable(unit)}
+
+
+def _find_logs(conversion: Conversion, said: Speech) -> None:
+    """What is logged: below the accelerator only one process says it, above it each."""
+    facts, start = conversion.facts, conversion.program.start
+    for use in conversion.speaking_uses:
+        if logs(facts, use.node):
+            said.logs.append(use.node)
+            statement = facts.tree(use.node).statement(use.node)
+            if use.unit in (start, facts.module(statement)) and not conversion.has_accelerator_at(statement):
+                said.early.append(statement)
 
 
 def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:

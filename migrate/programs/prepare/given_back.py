@@ -1,4 +1,4 @@
-"""Statements that give a name the object which it has: `model = model.to("cuda:0")`, `optimizer = decay(optimizer, n)`.
+"""Statements that give a name the object which it has: `model = model.to("cuda:0")`, `model = restore(model, path)`.
 
 A function that returns what it was handed, and gives its parameter nothing else, makes no other object and wraps none.
 """
@@ -20,13 +20,17 @@ def is_the_same(facts: Facts, statement: ast.stmt, target: str) -> bool:
     """Whether a statement gives a name what it holds already, where it may be, or set otherwise inside."""
     if not isinstance(statement, ast.Assign) or [ast.unparse(each) for each in statement.targets] != [target]:
         return False
-    call = statement.value
-    if not isinstance(call, ast.Call):
+    return _is_still(facts, statement.value, target)
+
+
+def _is_still(facts: Facts, node: ast.expr, target: str) -> bool:
+    """Whether an expression is the object under a name: moved, or given back by a function, if by nothing else."""
+    if not isinstance(node, ast.Call):
         return False
-    if is_move(facts, call) and isinstance(call.func, ast.Attribute):
-        return ast.unparse(call.func.value) == target
-    units = facts.targets(call)
-    return len(units) == len(facts.values(call.func)) > 0 and all(_gives_back(facts, u, call, target) for u in units)
+    if is_move(facts, node) and isinstance(node.func, ast.Attribute):
+        return ast.unparse(node.func.value) == target or _is_still(facts, node.func.value, target)
+    units = facts.targets(node)
+    return len(units) == len(facts.values(node.func)) > 0 and all(_gives_back(facts, u, node, target) for u in units)
 
 
 def _gives_back(facts: Facts, unit: Function, call: ast.Call, target: str) -> bool:

@@ -24,6 +24,7 @@ def score(net):
 """
 MAKE = "net = nn.Linear(1, 1)\nopt = optim.SGD(net.parameters(), lr=0.1)\n"
 FIT = "fit(net, opt)\n"
+RESTORE = "def restore(net):\n    net.load_state_dict(torch.load('best'))\n    return net\n\n"
 
 
 def stages(conversion):
@@ -51,6 +52,7 @@ def stages(conversion):
         ),
         (MAKE + "net = net.cuda()\n" + FIT, [["loader", "net", "opt"]]),
         (MAKE + FIT + "net = net.to('cuda:0')\n" + FIT, [["loader", "net", "opt"]]),
+        (RESTORE + MAKE + FIT + "net = restore(net).to('cuda:0')\n" + FIT, [["loader", "net", "opt"]]),
     ],
     ids=[
         "one",
@@ -62,6 +64,7 @@ def stages(conversion):
         "either",
         "moved",
         "moved once more",
+        "given back and moved",
     ],
 )
 def test_what_is_made_after_a_use_is_prepared_by_itself(decide, body, expected):
