@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.leftovers import prints, tails
+from migrate.alone.listed import listed_until
 from migrate.alone.presence import STARRED, bound, imports_apex, is_known_star
 from migrate.alone.pure import is_pure, stripped
 from migrate.alone.uses import Uses, scopes
@@ -175,6 +176,7 @@ class Clearing:
     def _names(self) -> bool:
         found = False
         for path, scope, tree in self._scopes():
+            listed = listed_until(tree) if isinstance(tree, ast.Module) else 0
             for name in self._now.assigned(tree):
                 if self._now.reads(tree, name):
                     continue
@@ -182,7 +184,8 @@ class Clearing:
                 if isinstance(tree, ast.Module) and self._now.is_mentioned(name, besides=path):
                     continue
                 for statement in self._now.statements(tree, name):
-                    if is_pure(statement.value) and (was_read or is_marked(statement.value)):
+                    is_idle = was_read and statement.lineno > listed
+                    if is_pure(statement.value) and (is_idle or is_marked(statement.value)):
                         self._pen.remove(statement)
                         found = True
         return self._unpacked() or found

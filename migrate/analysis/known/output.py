@@ -44,6 +44,8 @@ WRITES = frozenset(
 #: Those whose first argument is not there afterwards, and the method of a path after which it is not.
 REMOVES = frozenset({"os.remove", "os.unlink", "os.rename", "os.replace", "shutil.move", "shutil.rmtree"})
 REMOVES_ITSELF = "unlink"
+#: What only hastens what was written; nothing, where nothing was.
+FLUSHES = frozenset({"sys.stdout.flush", "sys.stderr.flush"})
 WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")
 #: Functions of plotting libraries that let a figure out of the process; all others only change it.
 SHOWS = frozenset(f"{library}.{name}" for library in ("matplotlib.pyplot", "pylab") for name in ("savefig", "show"))

@@ -330,7 +330,7 @@ def _close(voice: Voice, said: Speech, run: list[ast.stmt], before: Iterable[ast
     """End a run of neighbours; the figures that only they use are made under the same guard."""
     if run and all(voice.is_save(statement) for statement in run):
         said.saves += [statement.value for statement in run]  # type: ignore[attr-defined]
-    elif run:
+    elif not all(map(voice.outputs.flushes, run)):
         whole = list(run)
         for statement in reversed(list(before)):
             if not voice.outputs.makes_figure(statement) or not voice.is_private(statement, whole):

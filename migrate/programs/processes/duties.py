@@ -6,6 +6,7 @@ import ast
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.same import EXITS
 from migrate.analysis.syntax import FUNCTIONS, LOOPS, TRIES
 
 if TYPE_CHECKING:
@@ -55,10 +56,19 @@ def leaves(facts: Facts, loops: Loops, node: ast.AST) -> bool:
     """Whether a statement leaves what all processes do together, and not only a loop in between."""
     if isinstance(node, (ast.Raise, ast.Assert)):
         return _is_caught(facts, loops, node)
-    if isinstance(node, ast.Return):
+    if isinstance(node, ast.Return) or _ends_well(facts, node):
         return True
     left = next(facts.tree(node).loops(node), None) if isinstance(node, (ast.Break, ast.Continue)) else None
     return left is not None and loops.trains(left)
+
+
+def _ends_well(facts: Facts, node: ast.AST) -> bool:
+    """`sys.exit()`: the others are not ended by it, as they are by a status that tells of trouble."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not facts.called(call) & EXITS:
+        return False
+    status = call.args[0] if call.args else None
+    return not (isinstance(status, ast.Constant) and status.value)
 
 
 def _is_caught(facts: Facts, loops: Loops, node: ast.Raise | ast.Assert) -> bool:

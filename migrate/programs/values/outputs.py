@@ -53,6 +53,11 @@ class Outputs:
             return any(self.opens(argument) for argument in arguments(call))
         return self._writes_by_method(call, call.func, receiver)
 
+    def flushes(self, statement: ast.stmt) -> bool:
+        """`sys.stdout.flush()`, which says nothing where nothing was said."""
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        return isinstance(call, ast.Call) and bool(self._facts.called(call) & output.FLUSHES)
+
     def is_in_memory(self, call: ast.Call) -> bool:
         """`torch.save(state, buffer)` with `buffer = io.BytesIO()`: nothing leaves the process."""
         given = (self._facts.values(a) for a in arguments(call))
@@ -77,14 +82,15 @@ class Outputs:
     def _is_saved(self, value: Value, depth: int = 4) -> bool:
         """Whether an object has a `save` that writes a file; arrays and tensors have none, pictures made of them do.
 
-        What methods of a picture give are pictures: `Image.fromarray(rows).convert("P")`.
+        What methods of a picture give are pictures, and so is what a transform gives: `ToPILImage()(rows).convert("P")`.
         """
         if value.name.startswith(output.SAVED_BY_METHOD) or value.role in FROM_LOADER:
             return True
         made = value.origin
         if value.role is not Role.UNKNOWN or depth == 0 or not isinstance(made, ast.Call) or self._facts.called(made):
             return False
-        return any(self._is_saved(each, depth - 1) for each in self._facts.receiver(made) if each.role is Role.UNKNOWN)
+        of = self._facts.receiver(made) | self._facts.values(made.func)
+        return any(self._is_saved(each, depth - 1) for each in of if each.role is Role.UNKNOWN)
 
     def _is_on_writer(self, func: ast.expr) -> bool:
         """`run.log(...)`, `run.config.update(...)`, `board.text(...)` of a class that hands it on to a writer."""

@@ -22,6 +22,16 @@ AGREED = {
             "if any(accelerator.gather_for_metrics([loss.item() > 100])):\n    break",
         )
     },
+    **{
+        f"the end of the program, {end}": {
+            "imports": "import sys",
+            "step": (
+                f"if loss.item() > 100:\n    {end}",
+                f"if any(accelerator.gather_for_metrics([loss.item() > 100])):\n    {end}",
+            ),
+        }
+        for end in ("sys.exit()", "exit(0)", "quit()", "sys.exit(int(x[0, 0]))")
+    },
     "not": {
         "imports": "import math",
         "step": (
@@ -331,6 +341,7 @@ LEFT_ALONE = {
     "as many rounds as a batch has columns": "for i in range(x.size(1)):\n    optimizer.step()",
     "each row": "for row in x:\n    optimizer.step()",
     "an exception that ends the program": "if loss.item() > 9:\n    raise ValueError",
+    "an end of the program that tells of trouble": "if loss.item() > 9:\n    exit(1)",
     "what is only looked at": "if loss.item() > 9:\n    kept = optimizer.defaults",
     "what is said by a clock": "import time\nif time.time() > 9:\n    worst = epoch",
 }

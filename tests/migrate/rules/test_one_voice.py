@@ -387,6 +387,7 @@ WRITTEN = {
     "a file that is opened for one line": "open('log.txt', 'w').write('done')",
     "a picture of a picture": "Image.fromarray(rows).convert('L').save('rows.png')",
     "a picture that was read": "Image.open('first.png').resize((2, 2)).save('second.png')",
+    "what a transform made a picture": "T.Compose([T.ToPILImage()])(rows).save('rows.png')",
 }
 
 
@@ -394,7 +395,7 @@ WRITTEN = {
 def test_a_file_that_a_chain_of_calls_writes(changed, name):
     text = WRITTEN[name]
     changed(
-        imports="import numpy as np\nfrom PIL import Image",
+        imports="import numpy as np\nfrom PIL import Image\nfrom torchvision import transforms as T",
         setup="rows = np.zeros((2, 2))",
         end=(text, f"if accelerator.is_main_process:\n    {text}"),
     )

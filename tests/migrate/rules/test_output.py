@@ -11,6 +11,7 @@ UNCHANGED = {
     "nothing is said": {"epoch": "best = loss.item()"},
     "a file that is read": {"setup": 'with open("rows.txt") as file:\n    rows = file.read()'},
     "the name alone": {"end": "say = print"},
+    "what only hastens what was said": {"imports": "import sys", "epoch": "sys.stdout.flush()"},
     "a print of the project's own": {
         "setup": "class Screen:\n    def print(self, text):\n        self.text = text\n\nscreen = Screen()",
         "end": 'screen.print("done")',
