@@ -33,9 +33,9 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
 def _line(node: ast.AST) -> float:
     if isinstance(node, FUNCTIONS):
         return float("inf") if any(_called(inner) == "globals" for inner in walk(node)) else 0
-    is_listed = isinstance(node, ast.Call) and (
-        _called(node) == "exec" or (_called(node) in _LISTING and not node.args)
-    )
+    if not isinstance(node, ast.Call):
+        return 0
+    is_listed = _called(node) == "exec" or (_called(node) in _LISTING and not node.args)
     return node.lineno if is_listed else 0
 
 

@@ -1,4 +1,4 @@
-"""Training that goes around the forward of the prepared model: `model.log_prob(x)`, `x @ model.weight.T`.
+"""Training around the forward of the prepared model: `model.log_prob(x)`, `x @ model.weight.T`, `odeint(model, x, t)`.
 
 A wrapper that counts on its own forward does not see such gradients. The program asks for `find_unused_parameters`,
 with which the runtime averages after each backward, whatever took part in it (see `irregular.py`).
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.operations import LOOKING
 from migrate.analysis.known.training import GIVES_ITSELF, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.analysis.syntax import arguments
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
+#: What is made of a model and no part of a loss.
+_WITH_MODELS = frozenset({Role.OPTIMIZER, Role.STATE, Role.WRITER, Role.ACCELERATOR})
 #: What a model has that gives no part of a loss.
 _COMPUTES_NOTHING = THROUGH_WRAPPER | GIVES_ITSELF | {"module", "named_parameters", "state_dict", "load_state_dict"}
 
@@ -32,7 +35,8 @@ _COMPUTES_NOTHING = THROUGH_WRAPPER | GIVES_ITSELF | {"module", "named_parameter
 def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.expr]:
     """What a trained model holds, as it is called with a batch while gradients flow, and backward in its own methods.
 
-    Of a model that the training does not run at all also what is read of it: `F.linear(x, model.weight)`.
+    So is what runs the model that it is handed, which is the one inside the wrapper. Of a model that the training does
+    not run at all also what is read of it: `F.linear(x, model.weight)`.
     """
     if not program.models:
         return  # gradients are each process's own affair
@@ -50,7 +54,9 @@ def _calls(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Call]:
     computing = reached(facts, starts) if differs(facts, loops, program) else set()
     for unit in units_of(facts, program):
         for call in facts.own(unit):
-            if not isinstance(call, ast.Call) or not _is_of_trained(facts, program, call.func):
+            if not isinstance(call, ast.Call):
+                continue
+            if not _is_of_trained(facts, program, call.func) and not _runs_handed(facts, program, call):
                 continue
             given = arguments(call)
             if unit not in computing and not any(roles(facts.values(argument)) & ROWS for argument in given):
@@ -90,6 +96,21 @@ def _is_of_trained(facts: Facts, program: Program, func: ast.expr) -> bool:
     if not isinstance(func, ast.Attribute) or func.attr in _COMPUTES_NOTHING:
         return False
     return bool(origins(facts.values(func.value), Role.MODEL) & program.model_origins)
+
+
+def _runs_handed(facts: Facts, program: Program, call: ast.Call) -> bool:
+    """Whether a library makes something of a trained model by running it, or a function by building it into another."""
+    mine = program.model_origins
+    if not any(origins(facts.values(given), Role.MODEL) & mine for given in arguments(call)):
+        return False
+    if entered := facts.targets(call):
+        calls = (node for unit in reached(facts, entered) for node in facts.own(unit) if isinstance(node, ast.Call))
+        made = (origin for node in calls for origin in origins(facts.values(node), Role.MODEL) - mine)
+        return any(facts.parts([origin]) & mine for origin in made)
+    names, gives = facts.called(call), roles(facts.values(call))
+    is_library = bool(names) and not any(name.startswith(LOOKING) for name in names)
+    is_kept = not isinstance(facts.tree(call).parents[call], ast.Expr)
+    return is_library and is_kept and not gives & {Role.MODEL, Role.CLASS, *_WITH_MODELS}
 
 
 def _without_gradients(facts: Facts, call: ast.Call) -> bool:

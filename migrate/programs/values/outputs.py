@@ -82,7 +82,7 @@ class Outputs:
     def _is_saved(self, value: Value, depth: int = 4) -> bool:
         """Whether an object has a `save` that writes a file; arrays and tensors have none, pictures made of them do.
 
-        What methods of a picture give are pictures, and so is what a transform gives: `ToPILImage()(rows).convert("P")`.
+        What methods of a picture give are pictures, and what a transform gives: `ToPILImage()(rows).convert("P")`.
         """
         if value.name.startswith(output.SAVED_BY_METHOD) or value.role in FROM_LOADER:
             return True

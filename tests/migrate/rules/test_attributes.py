@@ -193,6 +193,36 @@ def test_accelerate_averages_in_forward(programs, convert_text, name):
     assert "forward" in finding.hint
 
 
+SOLVED = {"imports": "from torchdiffeq import odeint"}
+HANDED = {
+    "a library": SOLVED | {"forward": ("odeint(model, x, 3)", f"odeint({INNER}, x, 3)")},
+    "a library, of which a part is taken": SOLVED
+    | {"forward": ("odeint(model, x, 3)[-1]", f"odeint({INNER}, x, 3)[-1]")},
+}
+
+
+@pytest.mark.parametrize("name", HANDED)
+def test_what_runs_the_model_that_it_is_handed_averages_after_backward(programs, convert_text, name):
+    _, result = convert_text(programs(HANDED[name])[0])
+
+    assert "find_unused_parameters=True" in result
+
+
+LOOKS_AT = {
+    "that is shown": {"step": "print(model)"},
+    "that is copied": {"imports": "import copy", "step": "kept = copy.deepcopy(model)"},
+    "whose gradients rest": {**SOLVED, "step": "with torch.no_grad():\n    shown = odeint(model, x, 3)"},
+    "that is only told": {"imports": "import wandb", "start": "wandb.watch(model)"},
+}
+
+
+@pytest.mark.parametrize("name", LOOKS_AT)
+def test_a_model_that_is_handed_over(programs, convert_text, name):
+    _, result = convert_text(programs(LOOKS_AT[name])[0])
+
+    assert "accelerator = Accelerator()" in result
+
+
 def test_in_a_function(changed):
     report = "def describe(net, rows):\n    return net.decode(rows)"
     changed(
