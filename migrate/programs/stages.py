@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, blocks, line_of
 from migrate.analysis.units import Function, Module, Unit
+from migrate.programs.chance.initial import draws_weights
 from migrate.programs.device.choices import choices
 from migrate.programs.device.devices import is_move
 from migrate.programs.home.places import Unplaced, placed
@@ -121,7 +122,7 @@ def staged(
     if walk.refused:
         raise NoPlace(walk.refused[0])
     return Stages(
-        tuple(Stage(program.home, _spot(facts, loops, program, group), tuple(group)) for group in walk.groups),
+        tuple(Stage(program.home, _spot(walk, group), tuple(group)) for group in walk.groups),
         _elsewhere(facts, program, [named for named in prepared if named.unit is not None]),
         walk.used,
     )
@@ -232,6 +233,7 @@ class _Walk:
     groups: list[list[Named]] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     making: dict[ast.stmt, list[Named]] = field(default_factory=dict)
+    drawing: dict[ast.stmt, list[Named]] = field(default_factory=dict)  # what draws weights before they are prepared
     used: int = 0  # the line of the first statement that trains or evaluates
 
     def run(self) -> None:
@@ -263,6 +265,8 @@ class _Walk:
                 loaders = [named for named in pending if named.role is Role.LOADER]
                 self._end(loaders)
                 pending = [named for named in pending if named not in loaders]
+            if not is_used:
+                self.drawing[statement] = [named for named in pending if self._is_drawn(statement, named)]
             new = self._new(statement, made, pending)
             if not new:
                 continue
@@ -274,6 +278,10 @@ class _Walk:
                 self._inner(tree, statement, made, pending)
                 pending = []
         return pending
+
+    def _is_drawn(self, statement: ast.stmt, named: Named) -> bool:
+        """Whether a statement draws an object's weights anew: once they are prepared, processes would have others."""
+        return named.role is Role.MODEL and draws_weights(self.facts, statement, named.origins)
 
     def _is_measured(self, tree: Tree, statement: ast.stmt, block: Sequence[ast.stmt]) -> bool:
         return any(tree.in_block(length, block) is statement for length in self.measured)
@@ -323,14 +331,16 @@ def _making(loops: Loops, named: Named) -> list[ast.stmt]:
     return [*made, *named.filled]
 
 
-def _spot(facts: Facts, loops: Loops, program: Program, objects: Sequence[Named]) -> Spot:
-    """After the last statement that makes one of the objects, and what only moves them."""
-    assert program.home is not None
-    tree = tree_of(facts, program.home)
-    statements = [statement for named in objects for statement in _making(loops, named)]
+def _spot(walk: _Walk, objects: Sequence[Named]) -> Spot:
+    """After the last statement that makes one of the objects or draws its weights, and what only moves them."""
+    assert walk.program.home is not None
+    tree = tree_of(walk.facts, walk.program.home)
+    statements = [statement for named in objects for statement in _making(walk.loops, named)]
     block = tree.common_block(statements)
     position = max(index for index, held in enumerate(block) for s in statements if tree.in_block(s, block) is held)
-    while position + 1 < len(block) and _is_placing(facts, program, block[position + 1]):
+    drawn = (i for i, held in enumerate(block) if any(named in objects for named in walk.drawing.get(held, ())))
+    position = max([position, *drawn])
+    while position + 1 < len(block) and _is_placing(walk.facts, walk.program, block[position + 1]):
         position += 1
     return Spot(_past_branches(tree, block[position]), "after", spaced=True)
 

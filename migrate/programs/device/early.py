@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments, own_nodes
 from migrate.analysis.units import Function
+from migrate.programs.chance.initial import draws_in, draws_inside, is_init
 from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
@@ -72,14 +73,9 @@ def only_before(conversion: Conversion, unit: Unit, made: set[ast.AST], seen: fr
 _COPIES = frozenset({"clone", "detach", "deepcopy", "copy"})
 
 
-#: What sets weights, and those that draw nothing for that.
-_SETS = "torch.nn.init."
-_FIXED = tuple(_SETS + name for name in ("calculate_gain", "constant_", "dirac_", "eye_", "ones_", "zeros_"))
-
-
 def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
     """Whether a call copies one of the models, runs it or draws weights, itself or in a function of the project."""
-    if _draws(facts, call):
+    if is_init(facts, call) or draws_in(facts, call, mine, depth):
         return True
     if origins(facts.values(call.func), Role.MODEL) & mine:
         return True
@@ -97,7 +93,7 @@ def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
     if _is_foreign(facts, call):
         return True
     handed = {value.unit for argument in call.args for value in facts.values(argument)}  # `net.head.apply(draw)`
-    if any(isinstance(unit, Function) and _draws_inside(facts, unit, depth) for unit in handed):
+    if any(isinstance(unit, Function) and draws_inside(facts, unit, depth) for unit in handed):
         return True
     return depth > 0 and any(_enters(facts, target, mine, depth - 1) for target in facts.targets(call))
 
@@ -118,17 +114,6 @@ def _is_foreign(facts: Facts, call: ast.Call) -> bool:
     if not names or facts.targets(call) or not roles(facts.values(call)) <= {Role.UNKNOWN}:
         return False
     return all("." in name and not name.startswith(_HARMLESS) for name in names)
-
-
-def _draws(facts: Facts, call: ast.Call) -> bool:
-    return any(name.startswith(_SETS) and not name.startswith(_FIXED) for name in facts.called(call))
-
-
-def _draws_inside(facts: Facts, unit: Function, depth: int) -> bool:
-    calls = [node for node in own_nodes(unit.node) if isinstance(node, ast.Call)]
-    return any(_draws(facts, call) for call in calls) or (
-        depth > 0 and any(_draws_inside(facts, t, depth - 1) for call in calls for t in facts.targets(call))
-    )
 
 
 def _with_wholes(node: ast.expr) -> list[ast.expr]:

@@ -9,6 +9,8 @@ from migrate.analysis.known import data, same
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function
+from migrate.programs.chance.initial import draws_in
+from migrate.programs.processes.replicas import chance
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.reach.repeats import may_follow
@@ -35,6 +37,7 @@ def after_the_first(
     yield from _untrained(facts, loops, program, stages)
     yield from _trained_before(facts, loops, program, stages)
     yield from _replaced(facts, program, units, stages)
+    yield from _drawn_anew(facts, loops, program, units, stages)
     used = max(stages.first.end, stages.used)
 
     def is_late(node: ast.AST) -> bool:
@@ -141,6 +144,29 @@ def _owner(facts: Facts, program: Program, node: ast.expr) -> ast.expr:
 
 def _trained(facts: Facts, program: Program, node: ast.expr) -> set[ast.AST]:
     return origins(facts.values(node), Role.MODEL) & program.model_origins
+
+
+def _drawn_anew(
+    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], stages: Stages
+) -> Iterator[Refusal]:
+    """Weights that are drawn once the model is prepared: nobody gives those of one process to the others."""
+    if program.one_seed is not None or "torch" not in chance(facts, loops, program):
+        return
+    for node in (node for unit in units if not is_inside_model(facts, unit) for node in facts.own(unit)):
+        if not isinstance(node, ast.Call) or any(is_inside_model(facts, unit) for unit in facts.targets(node)):
+            continue
+        for named in program.models:
+            end = stages.of(named.origins).end
+            if draws_in(facts, node, named.origins) and True in is_after(facts, program, node, end):
+                if not _is_seeded(facts, program, node, end):
+                    yield Refusal(
+                        node,
+                        "MIG104",
+                        f"weights of {named.target} are drawn anew here, after that was prepared: each process would "
+                        "draw others",
+                        "make a new model here, or call torch.manual_seed() at the beginning of the program",
+                    )
+                    return
 
 
 def _drawn(

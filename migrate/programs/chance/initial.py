@@ -1,0 +1,85 @@
+"""What draws the weights of a model that is there already: `model.apply(init)`, `nn.init.normal_(model.fc.weight)`.
+
+Every process draws others then, unless all of them are seeded alike.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import FUNCTIONS, arguments, own_nodes, root_name
+from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from migrate.analysis.facts import Facts
+
+_SETS = "torch.nn.init."
+#: What sets weights and draws nothing for that.
+_FIXED = tuple(_SETS + name for name in ("calculate_gain", "constant_", "dirac_", "eye_", "ones_", "zeros_"))
+#: Methods of a tensor that fill it with what they draw, and that of a layer.
+_FILLS = frozenset(
+    """bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ trunc_normal_ uniform_
+    reset_parameters""".split()
+)
+_DEEPEST = 4  # calls inside calls
+
+
+def draws_weights(facts: Facts, statement: ast.stmt, mine: Collection[ast.AST], depth: int = _DEEPEST) -> bool:
+    """Whether a statement draws weights of some models, itself or in a function of the project."""
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return False
+    nodes = (statement, *own_nodes(statement))
+    return any(isinstance(node, ast.Call) and draws_in(facts, node, mine, depth) for node in nodes)
+
+
+def draws_in(facts: Facts, call: ast.Call, mine: Collection[ast.AST], depth: int = _DEEPEST) -> bool:
+    """Whether a call draws weights of some models: `nn.init.normal_(p)` in a loop over the parameters, too."""
+    given = [*arguments(call), *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+    entered = [unit for unit in facts.targets(call) if unit.name != "__init__"]
+    parts = set(_names_of_parts(facts, call, mine))
+    if any(root_name(node) in parts or _is_part(facts, node, mine) for node in given):
+        handed = {value.unit for argument in call.args for value in facts.values(argument)}  # `net.apply(draw)`
+        units = [*entered, *(unit for unit in handed if isinstance(unit, Function))]
+        return is_draw(facts, call) or any(draws_inside(facts, unit, depth) for unit in units)
+    return depth > 0 and any(draws_weights(facts, each, mine, depth - 1) for unit in entered for each in unit.body)
+
+
+def is_draw(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call draws a weight: `nn.init.normal_(p)`, `p.data.normal_()`, `layer.reset_parameters()`."""
+    return is_init(facts, call) or (isinstance(call.func, ast.Attribute) and call.func.attr in _FILLS)
+
+
+def is_init(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call is of one of the functions that PyTorch has for drawing weights."""
+    return any(name.startswith(_SETS) and not name.startswith(_FIXED) for name in facts.called(call))
+
+
+def draws_inside(facts: Facts, unit: Function, depth: int) -> bool:
+    """Whether a function draws weights of what it is given, itself or in what it calls."""
+    calls = [node for node in own_nodes(unit.node) if isinstance(node, ast.Call)]
+    return any(is_draw(facts, call) for call in calls) or (
+        depth > 0 and any(draws_inside(facts, target, depth - 1) for call in calls for target in facts.targets(call))
+    )
+
+
+def _names_of_parts(facts: Facts, call: ast.Call, mine: Collection[ast.AST]) -> Iterator[str]:
+    """The names that loops around a call give to parts of the models: `for p in model.parameters():`."""
+    for above in facts.tree(call).up(call):
+        for loop in getattr(above, "generators", (above,)):
+            if isinstance(loop, (ast.For, ast.comprehension)):
+                inside = [node for node in ast.walk(loop.iter) if isinstance(node, ast.expr)]
+                if any(_is_part(facts, node, mine) for node in inside):
+                    yield from (node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name))
+
+
+def _is_part(facts: Facts, node: ast.expr, mine: Collection[ast.AST]) -> bool:
+    """Whether something is one of the models, or lies in one: `net.head[0].weight`."""
+    while origins(facts.values(node), Role.MODEL).isdisjoint(mine):
+        if not isinstance(node, (ast.Attribute, ast.Subscript)):
+            return False
+        node = node.value
+    return True
