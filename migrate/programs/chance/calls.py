@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known import data
+from migrate.analysis.known import data, same
 from migrate.analysis.units import Function
+from migrate.programs.chance.environments import is_game
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -48,3 +49,9 @@ def draws_samples(facts: Facts, cls: Class) -> bool:
 def is_draw(facts: Facts, call: ast.Call) -> bool:
     """Whether a call of a library draws random numbers."""
     return any(name.startswith(data.RANDOM_PREFIXES) and name not in data.RANDOM_SEEDS for name in facts.called(call))
+
+
+def asks_chance(facts: Facts, call: ast.Call) -> bool:
+    """Whether something of which nothing is known is asked for what chance decides: `distribution.sample()`, a game."""
+    is_draw = isinstance(call.func, ast.Attribute) and call.func.attr in same.DRAWING_METHODS
+    return is_draw or is_game(facts, call)

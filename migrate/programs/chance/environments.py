@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, walk
 from migrate.analysis.units import Function, Module
 
@@ -42,13 +43,23 @@ _DESCRIBING = tuple(f"{library}.{part}" for library in ("gym", "gymnasium") for 
 
 
 def plays(facts: Facts, modules: set[Module], uses: list[Use]) -> bool:
-    """Whether a program plays with a library of environments, and does not only import it."""
+    """Whether a program plays with a library of environments, and does not only import it, or with what it is given."""
+    if any(is_game(facts, use.node) for use in uses):
+        return True
     libraries = _libraries(facts, modules)
     if not libraries <= _MADE_BY_NAME:
         return True
     called = {name for use in uses for name in facts.called(use.node)} if libraries else set()
     played = {name.partition(".")[0] for name in called if not name.startswith(_DESCRIBING)}
     return bool(played & libraries) or (bool(libraries) and _has_own(facts, modules))
+
+
+def is_game(facts: Facts, call: ast.Call) -> bool:
+    """`state, reward, done, info = env.step(action)`: whether a call plays with something of which nothing is known."""
+    is_step = isinstance(call.func, ast.Attribute) and call.func.attr == "step"
+    if not is_step or facts.targets(call) or not roles(facts.receiver(call)) <= {Role.UNKNOWN}:
+        return False
+    return next(_shown(facts, call), None) is not None
 
 
 def _libraries(facts: Facts, modules: Iterable[Module]) -> set[str]:
@@ -192,18 +203,18 @@ def _is_played_before(facts: Facts, start: Unit, made: ast.stmt, name: str) -> b
 
 def _is_new(facts: Facts, modules: set[Module], uses: list[Use]) -> bool | None:
     """Whether `reset` takes the seed, as the program uses its environments; None where that does not show."""
-    found = {is_new for use in uses for is_new in _shown(facts, use)}
+    found = {is_new for use in uses for is_new in _shown(facts, use.node)}
     if not found and "gymnasium" in _libraries(facts, modules):
         return True
     return found.pop() if len(found) == 1 else None
 
 
-def _shown(facts: Facts, use: Use) -> Iterator[bool]:
+def _shown(facts: Facts, call: ast.Call) -> Iterator[bool]:
     """What a call of `step` or `reset` shows of the version that the program is written for."""
-    called = use.node.func
+    called = call.func
     if not isinstance(called, ast.Attribute) or called.attr not in ("step", "reset"):
         return
-    above = next(facts.tree(use.node).up(use.node), None)
+    above = next(facts.tree(call).up(call), None)
     if not isinstance(above, ast.Assign) or not isinstance(above.targets[0], ast.Tuple):
         return
     count = len(above.targets[0].elts)

@@ -15,6 +15,7 @@ from migrate.analysis.known import same as known
 from migrate.analysis.roles import FROM_LOADER, PLACE, Role, origins, roles
 from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, arguments
 from migrate.analysis.units import Class, Function, Module
+from migrate.programs.chance.calls import asks_chance
 from migrate.programs.chance.seeds import forward_draws
 from migrate.programs.marker import asks_accelerator, is_of_all
 from migrate.programs.processes.answers import Answers
@@ -103,10 +104,9 @@ class Sameness:
             return given and all(self.gives_same(target) for target in targets)
         if self._evaluates(node):
             return given
-        values = self._facts.receiver(node)
-        if not isinstance(node.func, ast.Attribute) or roles(values) & {Role.MODEL, Role.INSTANCE}:
+        if not isinstance(node.func, ast.Attribute) or roles(self._facts.receiver(node)) & {Role.MODEL, Role.INSTANCE}:
             return False
-        return given and self.same(node.func.value)
+        return given and self.same(node.func.value) and not asks_chance(self._facts, node)
 
     def _is_own(self, node: ast.expr, names: frozenset[str]) -> bool:
         """Whether a clock or the system gives each process something of its own; it is kept, for people to read."""

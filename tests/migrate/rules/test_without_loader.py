@@ -841,3 +841,42 @@ def test_layers_that_make_their_optimizers_must_be_the_same_on_all(convert_text)
 
     assert result == source.lstrip("\n")
     assert "models that make their own optimizers are not prepared" in kept(report)[0][1]
+
+
+PLAYER = """
+import torch
+from torch import nn, optim
+{imports}
+
+class Player:
+    def __init__(self, env):
+        self.env = env
+        self.model = Net()
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+
+    def train(self):
+        for episode in range(9):
+            state, total, done = self.env.reset(), 0, False
+            while not done:
+                odds = self.model(torch.as_tensor(state))
+                state, reward, done, _ = self.env.step({action})
+                total += reward
+            loss = odds.sum()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            if total > 100:
+                break
+"""
+NET = "class Net(nn.Module):\n    def forward(self, x):\n        return {}(logits=x)\n"
+
+
+@pytest.mark.parametrize("action", ["odds.sample().item()", "0"])
+def test_a_game_that_is_handed_in_is_not_seeded(convert_text, action):
+    net = NET.format("torch.distributions.Categorical") if "sample" in action else NET.format("dict")
+    source = PLAYER.format(imports=net, action=action).lstrip("\n")
+    report, result = convert_text(source)
+
+    assert result == source
+    (left,) = {message for code, message in kept(report) if code == "MIG122"}
+    assert "by total > 100, which may differ between processes (torch and the environment not seeded)" in left
