@@ -36,6 +36,8 @@ PYTHON_2 = (
     ("a ur'' string", rb"""(?<!\w)[uU][rR]["']"""),
     ("a parameter that unpacks a tuple", rb"^\s*def\s+\w+\s*\((?:[^)=]*,)?\s*\("),
 )
+# What a notebook that was saved as a script still holds: `%matplotlib inline`, `!pip install torch`.
+IPYTHON = rb"\s*(?P<name>(?:%{1,2}|!)[A-Za-z]\w*)"
 # What PyTorch took until Python 3.7 made a keyword of it: `x.cuda(async=True)`.
 ASYNC = rb"(?<![\w.])async\s*=(?!=)"
 
@@ -133,10 +135,13 @@ def _binary(content: bytes, path: str) -> SourceError:
 
 
 def _unparsable(error: SyntaxError, content: bytes, path: str) -> SourceError:
-    """Which of the four: an unknown or wrong encoding, Python 2, or a plain syntax error."""
+    """Which of these: an unknown or wrong encoding, IPython, Python 2, or a plain syntax error."""
     if undecodable := _undecodable(content, path):
         return undecodable
     line = error.lineno or 1
+    if command := re.match(IPYTHON, _line(content, line)):
+        what = f"syntax error: {command['name'].decode()} is a command of IPython"
+        return SourceError(what, "Take the line out, or name the notebook itself.", path=path, line=line)
     if sign := _python_2(content, line):
         what = f"looks like Python 2 ({sign} at line {line})"
         return SourceError(what, "Convert it with 2to3 first.", path=path, line=line)
@@ -178,5 +183,9 @@ def _python_2(content: bytes, line: int) -> str:
 
 
 def _without_strings(content: bytes, line: int) -> bytes:
+    return re.sub(STRINGS, rb"\1\1", _line(content, line))
+
+
+def _line(content: bytes, number: int) -> bytes:
     lines = content.splitlines()
-    return re.sub(STRINGS, rb"\1\1", lines[line - 1]) if line <= len(lines) else b""
+    return lines[number - 1] if number <= len(lines) else b""

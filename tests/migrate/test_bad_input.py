@@ -91,6 +91,8 @@ REFUSED = {
         4,
         PYTHON_2 + "(a parameter that unpacks a tuple at line 4)",
     ),
+    "magic": (LOOP + b"%matplotlib inline\n", 4, "%matplotlib is a command of IPython. Take the line out, or name the"),
+    "shell": (LOOP + b"if x:\n    !unzip `ls`\n", 5, "!unzip is a command of IPython. Take the line out"),
     "async": (LOOP + b"x.cuda(async=True)\n", 4, "Python 3.7. PyTorch's argument is called non_blocking now."),
     "nul": (LOOP + b"x = '\0'\n", 4, "there is a NUL byte, so this is not Python source"),
     "utf-16": ("import torch\n".encode("utf-16"), 1, "this is UTF-16"),
