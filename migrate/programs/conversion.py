@@ -16,7 +16,7 @@ from migrate.analysis.syntax import line_of, own_nodes
 from migrate.analysis.units import Function
 from migrate.programs.argument import Argument
 from migrate.programs.device.defaults import made_before
-from migrate.programs.device.early import only_before
+from migrate.programs.device.early import is_new_there, only_before
 from migrate.programs.device.host import Whereabouts, left_on_cpu, whereabouts
 from migrate.programs.device.moved_early import too_early
 from migrate.programs.device.moves import Move, moves
@@ -156,7 +156,8 @@ class Conversion:
         stage = self.placement.stages.of(made)
         if unit is not stage.unit:
             is_given = unit is self.program.start and bool(self.program.given & made)
-            return not is_given and not only_before(self, unit, made)
+            is_new = isinstance(node, ast.expr) and is_new_there(self, node, made)
+            return not is_given and not is_new and not only_before(self, unit, made)
         return line_of(node) > stage.end or stage.is_of_last_round(self.facts.tree(node), node)
 
 

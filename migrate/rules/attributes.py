@@ -153,16 +153,22 @@ def _is_global(conversion: Conversion, node: ast.AST, unit: Unit) -> bool:
 
 
 def _given_back(conversion: Conversion) -> Iterator[ast.expr]:
-    """`return net` to code that has no accelerator: what that goes on with, or saves, is the model itself."""
-    home = conversion.program.home
-    calls = conversion.facts.callers(home) if isinstance(home, Function) else ()
-    outside = (call for call in calls if call.caller.original not in {*conversion.units, *conversion.access.around})
-    if not any(_is_kept(conversion.facts, call.node) for call in outside):
+    """`return net` to code that has no accelerator, or goes on with what it has given as it was before prepare.
+
+    What that goes on with, or saves, is the model itself.
+    """
+    facts, program = conversion.facts, conversion.program
+    calls = facts.callers(program.home) if isinstance(program.home, Function) else ()
+    callers = {call.caller.original for call in calls if _is_kept(facts, call.node)}
+    is_outside = not callers <= {*conversion.units, *conversion.access.around}
+    if not is_outside and program.start not in callers:
         return
-    for node in conversion.facts.own(home) if home is not None else ():
+    for node in facts.own(program.home) if program.home is not None else ():
         if isinstance(node, ast.Return) and node.value is not None:
-            given = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-            yield from (each for each in given if _is_prepared_model(conversion, each))
+            for each in node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]:
+                is_given = bool(origins(facts.values(each), Role.MODEL) & program.given)
+                if (is_outside or is_given) and _is_prepared_model(conversion, each):
+                    yield each
 
 
 def _is_kept(facts: Facts, call: ast.Call) -> bool:

@@ -10,10 +10,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import arguments, own_nodes
+from migrate.analysis.syntax import arguments, line_of, own_nodes, root_name
 from migrate.analysis.units import Function
 from migrate.programs.chance.initial import draws_in, draws_inside, is_init
 from migrate.programs.reach.callees import reached
+from migrate.programs.values.fillings import shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +50,19 @@ def _between(facts: Facts, unit: Unit, home: Unit, prepare: ast.stmt) -> Iterato
     for use in facts.calls:
         if (use.unit is home and use.node.lineno <= end) or use.unit is unit is not home:
             yield use
+
+
+def is_new_there(conversion: Conversion, node: ast.expr, made: set[ast.AST]) -> bool:
+    """Whether a function has just made models by a name of its own, and leads to no place where they are prepared."""
+    facts, unit, name = conversion.facts, conversion.facts.unit(node), root_name(node)
+    if not isinstance(unit, Function) or name in unit.parameter_names or shares(unit, name or ""):
+        return False
+    places = [facts.source(origin) for origin in made]
+    if not any(binding.target == name for binding in facts.bindings_in(unit)):
+        return False
+    if any(facts.unit(place) is not unit or line_of(place) >= line_of(node) for place in places):
+        return False
+    return conversion.placement.stages.of(made).unit not in reached(facts, [unit])
 
 
 def only_before(conversion: Conversion, unit: Unit, made: set[ast.AST], seen: frozenset[int] = frozenset()) -> bool:
