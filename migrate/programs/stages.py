@@ -267,7 +267,7 @@ class _Walk:
                 pending = [named for named in pending if named not in loaders]
             if not is_used:
                 self.drawing[statement] = [named for named in pending if self._is_drawn(statement, named)]
-            new = self._new(statement, made, pending)
+            new = self._new(made, pending)
             if not new:
                 continue
             if not is_used:
@@ -309,14 +309,15 @@ class _Walk:
                 self._end(self._block(tree, block, pending))
                 pending = []
 
-    def _new(self, statement: ast.stmt, made: list[ast.stmt], pending: list[Named]) -> list[Named]:
-        """The objects that a statement begins to make."""
+    def _new(self, made: list[ast.stmt], pending: list[Named]) -> list[Named]:
+        """The objects that some statements begin to make."""
         new: list[Named] = []
-        for named in (named for making in made for named in self.making[making]):
-            if any(named is other for group in self.groups for other in group):
-                self.refused.append(_made_anew(statement, named))
-            elif not any(named is other for other in (*pending, *new)):
-                new.append(named)
+        for statement in made:
+            for named in self.making[statement]:
+                if any(named is other for group in self.groups for other in group):
+                    self.refused.append(_made_anew(statement, named))
+                elif not any(named is other for other in (*pending, *new)):
+                    new.append(named)
         return new
 
     def _end(self, pending: list[Named]) -> None:

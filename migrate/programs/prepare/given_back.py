@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.programs.device.devices import is_move
 from migrate.programs.values.sources import passed
 
@@ -28,9 +29,17 @@ def _is_still(facts: Facts, node: ast.expr, target: str) -> bool:
     if not isinstance(node, ast.Call):
         return False
     if is_move(facts, node) and isinstance(node.func, ast.Attribute):
-        return ast.unparse(node.func.value) == target or _is_still(facts, node.func.value, target)
+        inner = _before_modes(node.func.value)
+        return ast.unparse(inner) == target or _is_still(facts, inner, target)
     units = facts.targets(node)
     return len(units) == len(facts.values(node.func)) > 0 and all(_gives_back(facts, u, node, target) for u in units)
+
+
+def _before_modes(node: ast.expr) -> ast.expr:
+    """`model` of `model.eval()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GIVES_ITSELF:
+        node = node.func.value
+    return node
 
 
 def _gives_back(facts: Facts, unit: Function, call: ast.Call, target: str) -> bool:

@@ -91,7 +91,7 @@ def place(
     accelerator, takes_choice = _accelerator_spot(
         facts, program, tree, top, choice, arguments, program.entry or prepare
     )
-    _check_before(accelerator, prepare if program.start is program.home else program.entry, asked)
+    _check_before(accelerator, prepare if program.start is program.home else program.entry, arguments)
     return Placement(accelerator, arguments, choice, stages, takes_choice)
 
 
@@ -242,10 +242,10 @@ def _accelerator_spot(
     return Spot(top[earliest], "before", spaced=is_apart), False
 
 
-def _check_before(accelerator: Spot, needing: ast.AST | None, asked: tuple[Argument, ...]) -> None:
+def _check_before(accelerator: Spot, needing: ast.AST | None, arguments: tuple[Argument, ...]) -> None:
     """The accelerator is made before prepare is called."""
-    if asked and needing is not None and accelerator.statement.lineno > line_of(needing):
-        needed = ", ".join(sorted({name for argument in asked for name in argument.needs if "." not in name}))
+    if arguments and needing is not None and accelerator.statement.lineno > line_of(needing):
+        needed = ", ".join(sorted({name for argument in arguments for name in argument.needs if "." not in name}))
         raise NoPlace(
             Refusal(
                 accelerator.statement,

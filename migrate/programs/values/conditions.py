@@ -44,7 +44,7 @@ def flag(facts: Facts, test: ast.expr, within: frozenset[str] = frozenset()) -> 
     if isinstance(test, ast.BoolOp):
         rests = [flag(facts, value, within) for value in test.values]
         return None if None in rests else test
-    if isinstance(test, ast.IfExp) and _is_yes_or_no(test):  # `True if torch.cuda.is_available() else False`
+    if isinstance(test, ast.IfExp) and _is_yes_or_no(test):  # `"cuda" if torch.cuda.is_available() else ""`
         return flag(facts, test.test, within)
     if isinstance(test, (ast.Name, ast.Attribute)):
         return None if _only_availability(facts, test, within) else test
@@ -94,8 +94,8 @@ _DATA = ROWS | {Role.TENSOR, Role.STATISTIC, Role.MODEL, Role.CRITERION}
 
 
 def _is_yes_or_no(node: ast.IfExp) -> bool:
-    values = [each.value for each in (node.body, node.orelse) if isinstance(each, ast.Constant)]
-    return values in ([True, False], [1, 0])
+    values = [bool(each.value) for each in (node.body, node.orelse) if isinstance(each, ast.Constant)]
+    return values == [True, False]
 
 
 def _asks_torch(facts: Facts, test: ast.Call) -> bool:
