@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import TRIES
 from migrate.programs.program import Refusal
 from migrate.programs.values.lengths import Moments, measured
-from migrate.programs.values.sources import Sources
+from migrate.programs.values.rounds import lengths, rounds
 from migrate.programs.values.takes import asked, taken
 
 if TYPE_CHECKING:
@@ -46,8 +46,10 @@ def counted(conversion: Conversion) -> Iterator[Counted]:
         found = _counted(facts, use.node)
         if found is None or found.number in seen:
             continue
-        lengths = list(_lengths(facts, found.number))
-        if lengths and not all(measured(facts, each) and conversion.is_prepared_at(each, loaders) for each in lengths):
+        counted_from = list(lengths(facts, found.number))
+        if counted_from and not all(
+            measured(facts, each) and conversion.is_prepared_at(each, loaders) for each in counted_from
+        ):
             seen.add(found.number)
             yield found
 
@@ -64,8 +66,8 @@ def renewed_too_late(
         if len(use.node.args) > 1 or _is_caught(facts, use.node, loop):
             continue
         for branch in _renewing(facts, taking, loop):
-            lengths = list(_lengths(facts, branch.test))
-            if not all(measured(facts, each) and False not in moments.after(each) for each in lengths):
+            counted_from = list(lengths(facts, branch.test))
+            if not all(measured(facts, each) and False not in moments.after(each) for each in counted_from):
                 yield Refusal(
                     branch,
                     "MIG104",
@@ -90,20 +92,8 @@ def _counted(facts: Facts, call: ast.Call) -> Counted | None:
     loop = next(tree.loops(call), None)
     if not isinstance(loop, ast.For) or taking is None or _is_caught(facts, call, loop):
         return None
-    number, loader = _number(facts, loop.iter), _iterated(facts, taking, loop)
+    number, loader = rounds(facts, loop.iter), _iterated(facts, taking, loop)
     return Counted(number, loader) if number is not None and loader is not None else None
-
-
-def _number(facts: Facts, over: ast.expr) -> ast.expr | None:
-    """`steps` of `range(steps)`, `range(0, steps)`, `tqdm(range(steps))`."""
-    if not isinstance(over, ast.Call) or not over.args:
-        return None
-    if "builtins.range" not in facts.called(over):
-        return _number(facts, over.args[0])
-    match over.args:
-        case [number] | [ast.Constant(0), number]:
-            return number
-    return None
 
 
 def _iterated(facts: Facts, taking: ast.expr, loop: ast.For) -> ast.expr | None:
@@ -127,11 +117,3 @@ def _is_caught(facts: Facts, call: ast.Call, loop: ast.AST) -> bool:
     """Whether the loop goes on, or ends, by itself where there is no further batch."""
     above = takewhile(lambda node: node is not loop, facts.tree(call).up(call))
     return any(isinstance(node, TRIES) and node.handlers for node in above)
-
-
-def _lengths(facts: Facts, number: ast.expr) -> Iterator[ast.Call]:
-    """What a number was counted from: `len(data)`, `len(loader)`."""
-    for node in facts.once(Sources).behind([number]):
-        for inner in ast.walk(node) if isinstance(node, ast.expr) else ():
-            if isinstance(inner, ast.Call) and "builtins.len" in facts.called(inner):
-                yield inner

@@ -1,9 +1,9 @@
 """Numbers that a training loop adds up or collects and that are read after it: each process has its share of them.
 
 `loss_sum += loss.item()` … `print(loss_sum / len(data_set))`. After the loop the shares are joined: by their sum, or by
-their mean where the number is divided by how many batches *this process* saw. `losses.append(loss.item())` …
-`print(np.mean(losses))`: the list of all processes. What is read inside the loop (progress bars) stays that of one
-process, which the report says.
+their mean where the number is divided by how many batches *this process* saw, or each process takes as many as one.
+`losses.append(loss.item())` … `print(np.mean(losses))`: the list of all processes. What is read inside the loop
+(progress bars) stays that of one process, which the report says.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from migrate.analysis.units import Function
 from migrate.programs.values.kept import divisors_of, is_place, is_read, sets
 from migrate.programs.values.lengths import measured
 from migrate.programs.values.numbers import is_foreign, is_number, is_text
+from migrate.programs.values.rounds import are_alike
 from migrate.programs.values.scalars import Scalars
 from migrate.programs.values.together import together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
@@ -127,7 +128,7 @@ def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
                 yield replace(kept, grows=_grow(facts, loop, additions))
         elif anchor is not None:  # else it begins in each step, or elsewhere
             number = numbers.pop() if len(numbers) == 1 else None
-            joined = _joined(facts, loop, name, statements_after(facts, anchor), additions)
+            joined = _joined(facts, loop, name, anchor, additions)
             inside, grows = _is_read_inside(anchor, name), _grow(facts, loop, additions)
             is_numeric = _begins_as_number(facts, loop, name) and not any(map(partial(is_foreign, facts), additions))
             yield Accumulator(name, loop, anchor, number, joined, inside, grows, is_numeric)
@@ -158,7 +159,7 @@ def _kept(
     if any(id(node) not in within and is_read(parents, node, name) for node in (later if "[" in name else around)):
         divided = [*divisors_of(later if "[" in name else around, name), *_by_callers(facts, loop, name)]
         divided += _divided_already(additions)
-        how = Joined.MEAN if any(_counts_own_batches(facts, loop, d) for d in divided) else Joined.SUM
+        how = _by_mean(facts, loop, anchor, divided)
         inside = any(id(node) in within and is_read(parents, node, name) for node in around)
         yield Accumulator(name, loop, anchor, numbers.pop(), how, inside)
 
@@ -287,12 +288,10 @@ def is_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
     return any(value.role in FROM_LOADER and value.origin in loop.loaders for value in values)
 
 
-def _joined(
-    facts: Facts, loop: LoopFact, name: str, later: Sequence[ast.stmt], additions: Sequence[ast.expr]
-) -> Joined | None:
+def _joined(facts: Facts, loop: LoopFact, name: str, anchor: ast.stmt, additions: Sequence[ast.expr]) -> Joined | None:
     divisors: list[ast.expr] = []
     is_read = False
-    for statement in later:
+    for statement in statements_after(facts, anchor):
         if name in reads(statement):
             is_read = True
             divisors += _divisors(statement, name)
@@ -301,7 +300,13 @@ def _joined(
     if not is_read:
         return None
     divisors += [*_by_callers(facts, loop, name), *_divided_already(additions)]
-    return Joined.MEAN if any(_counts_own_batches(facts, loop, d) for d in divisors) else Joined.SUM
+    return _by_mean(facts, loop, anchor, divisors)
+
+
+def _by_mean(facts: Facts, loop: LoopFact, anchor: ast.stmt, divisors: Iterable[ast.expr]) -> Joined:
+    """By the mean, where each process takes as many batches as one alone, or where it divides by how many it took."""
+    by_mean = are_alike(facts, loop.node, anchor) or any(_counts_own_batches(facts, loop, d) for d in divisors)
+    return Joined.MEAN if by_mean else Joined.SUM
 
 
 def _divided_already(additions: Sequence[ast.expr]) -> Iterator[ast.expr]:

@@ -22,8 +22,8 @@ for epoch in range(2):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-"""
-MADE = {"make": "batches = iter(loader)", "take": "x, y = next(batches)", "once": "", "over": "range(steps)"}
+END"""
+MADE = {"make": "batches = iter(loader)", "take": "x, y = next(batches)", "once": "", "over": "range(steps)", "end": ""}
 
 
 @pytest.fixture
@@ -123,3 +123,25 @@ CAUGHT_INSIDE = "try:\n        x, y = next(batches)\n    except StopIteration:\n
 )
 def test_one_that_is_made_anew_by_another_number_is_not(convert_text, source):
     assert "accelerator.backward(loss)" in convert_text(source)[1]
+
+
+SHOWN = {"steps": "total = 0", "once": "batches = iter(loader)", "make": "total = 0", "over": "range(3)"}
+SHOWN["take"] = """try:
+            x, y = next(batches)
+        except StopIteration:
+            batches = iter(loader)
+            x, y = next(batches)
+        ADDED"""
+OF_ONE = "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes"
+
+
+@pytest.mark.parametrize("shown", ["total", "total / 3"])
+@pytest.mark.parametrize("added", ["total += x.sum().item() / 3", "total += x.sum().item()", "total += len(x)"])
+def test_what_as_many_batches_on_each_process_add_up_to_is_averaged(converted, added, shown):
+    end = SHOWN | {"take": SHOWN["take"].replace("ADDED", added)}
+    assert OF_ONE in converted(**end, end=f"    print({shown})\n")
+
+
+def test_what_the_batches_of_a_share_add_up_to_is_summed(converted):
+    parts = SHOWN | {"take": SHOWN["take"].replace("ADDED", "total += x.sum().item()"), "over": "range(len(loader))"}
+    assert "total = sum(accelerator.gather_for_metrics([total]))\n" in converted(**parts, end="    print(total)\n")
