@@ -39,6 +39,11 @@ _OTHERS = {
     **dict.fromkeys(distributed.PIPELINES, "the program is pipeline parallel"),
     **dict.fromkeys(distributed.DEEPSPEED, "DeepSpeed runs the loop"),
 }
+#: What a function that stays must not do beside an accelerator, by the calls that do it.
+_BESIDE = {
+    "exchanges what the processes have computed": REDUCTIONS | GATHERS | _OWN_WAYS,
+    "joins the processes to a group": distributed.PROCESS_GROUPS,
+}
 
 
 def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings) -> Iterator[Refusal]:
@@ -86,25 +91,30 @@ def _with_gradients(world: World) -> Iterator[Refusal]:
 
 
 def _out_of_reach(world: World) -> Iterator[Refusal]:
-    """`utils.reduce_sum(loss)`, where utils was not named: it would go on adding up what is added up already."""
-    exchanging: dict[Function, bool] = {}
+    """`utils.reduce_sum(loss)`, where utils was not named: it would go on adding up what is added up already.
+
+    `utils.init_distributed(args)` would make a group of processes where the accelerator has made one.
+    """
+    found: dict[Function, str] = {}
     for use in world.facts.calls_anywhere:
         if use.unit.module not in world.modules or id(use.node) in world.dead or world.is_left(use.node):
             continue
         for unit in world.facts.targets(use.node):
             if world.facts.is_editable(unit):
                 continue
-            if unit not in exchanging:
-                exchanging[unit] = any(_exchanges(world.facts, each) for each in reached(world.facts, [unit]))
-            if exchanging[unit]:
+            if unit not in found:
+                found[unit] = _of_processes(world.facts, unit)
+            if found[unit]:
                 path = unit.module.path
-                why = f"{unit.name}() exchanges what the processes have computed, and {path} was not named"
+                why = f"{unit.name}() {found[unit]}, and {path} was not named"
                 yield Refusal(use.node, "MIG904", why, f"name {path} as well", (path,))
 
 
-def _exchanges(facts: Facts, unit: Unit) -> bool:
-    calls = (node for node in facts.own(unit) if isinstance(node, ast.Call))
-    return any(facts.called(call) & (REDUCTIONS | GATHERS | _OWN_WAYS) for call in calls)
+def _of_processes(facts: Facts, unit: Unit) -> str:
+    """What a function, or one that it calls, does with the processes that must not be done beside an accelerator."""
+    calls = (node for each in reached(facts, [unit]) for node in facts.own(each) if isinstance(node, ast.Call))
+    names = {name for call in calls for name in facts.called(call)}
+    return next((what for what, those in _BESIDE.items() if names & those), "")
 
 
 def _shares(world: World, dealing: Dealing) -> Iterator[Refusal]:

@@ -158,6 +158,14 @@ SHARED = {
         def wait():
             if dist.is_initialized():
                 dist.barrier()
+
+
+        def join(backend):
+            connect(backend)
+
+
+        def connect(backend):
+            dist.init_process_group(backend)
     """,
     "train.py": """
         import torch
@@ -168,7 +176,7 @@ SHARED = {
 
         import group
 
-        dist.init_process_group("gloo")
+        START
         data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
         loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data))
         model = DistributedDataParallel(nn.Linear(2, 1))
@@ -184,18 +192,29 @@ SHARED = {
 }
 
 
+OWN_START = 'dist.init_process_group("gloo")'
+
+
 @pytest.mark.parametrize(
-    ("use", "is_left"),
-    [("print(group.summed(loss.detach()).item() / group.world_size())", True), ("group.wait()", False)],
+    ("start", "use", "why"),
+    [
+        (
+            OWN_START,
+            "print(group.summed(loss.detach()).item() / group.world_size())",
+            "summed() exchanges what the processes have computed",
+        ),
+        ('group.join("gloo")', "pass", "join() joins the processes to a group"),
+        (OWN_START, "group.wait()", ""),
+    ],
 )
-def test_a_file_that_adds_up_over_the_processes_has_to_be_named(tmp_path, monkeypatch, use, is_left):
-    for path, text in SHARED.items():
-        (tmp_path / path).write_text(textwrap.dedent(text).lstrip().replace("USE", use), encoding="utf-8")
+def test_a_file_that_has_to_do_with_the_processes_has_to_be_named(tmp_path, monkeypatch, start, use, why):
+    for path, source in SHARED.items():
+        text = textwrap.dedent(source).lstrip().replace("START", start).replace("USE", use)
+        (tmp_path / path).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
 
     alone = migrate("train.py")
 
-    reason = "summed() exchanges what the processes have computed, and group.py was not named"
-    assert (reason in alone.output) is is_left
-    assert ("1 loop would be converted" in alone.output) is not is_left
+    assert (f"{why}, and group.py was not named" in alone.output) is bool(why)
+    assert ("1 loop would be converted" in alone.output) is (not why)
     assert "1 loop would be converted" in migrate("train.py", "group.py").output
