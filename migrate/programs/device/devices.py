@@ -260,6 +260,9 @@ def is_switched(facts: Facts, node: ast.Call) -> bool:
     return given.complete and said == {True, False}
 
 
+_PLAIN = (ast.Assign, ast.AnnAssign, ast.Expr)
+
+
 def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
     """The condition a device move stands under: `if use_cuda:` or `x.cuda() if use_cuda else x`."""
     if isinstance(node, ast.Call) and casts_to_gpu(facts, node):
@@ -276,7 +279,13 @@ def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
                 return above.test if any(below is statement for statement in above.body) else None
             below = above
             continue
-        if isinstance(above, ast.stmt) and not isinstance(above, (ast.Assign, ast.Expr, ast.AnnAssign)):
+        if isinstance(above, ast.stmt) and not (isinstance(above, _PLAIN) or _only_moves(facts, above)):
             return None
         below = above
     return None
+
+
+def _only_moves(facts: Facts, loop: ast.stmt) -> bool:
+    """`for loss in losses: loss = loss.cuda()`: a loop that has nothing else to do."""
+    made = (each.value if isinstance(each, _PLAIN) else None for each in getattr(loop, "body", ()))
+    return isinstance(loop, ast.For) and all(isinstance(each, ast.Call) and is_move(facts, each) for each in made)

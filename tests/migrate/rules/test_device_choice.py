@@ -582,6 +582,13 @@ def test_a_flag_with_two_names_goes_on_deciding(convert_text):
     assert "Accelerator(cpu=not args.cuda)" in result
 
 
+def test_a_flag_above_a_loop_that_only_moves_goes_on_deciding(convert_text):
+    moved = "losses = [nn.L1Loss()]\n    if args.cuda:\n        for loss in losses:\n            loss = loss.cuda()\n"
+    source = FLAGGED.format(flag="args.cuda").replace("optimizer = ", f"{moved}    optimizer = ")
+
+    assert "Accelerator(cpu=not args.cuda)" in convert_text(source)[1]
+
+
 def test_a_block_on_one_gpu_gives_way(changed):
     block = "with torch.cuda.device({}):\n    shown = model(x)"
     for gpu in ("0", "'cuda:0'"):
