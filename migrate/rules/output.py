@@ -10,7 +10,8 @@
 Files, directories, figures and writers are left to the main process; so are the project's own functions that do nothing
 but write, and the objects of its classes that do. A writer that is handed on is None on the others, a file that stays
 open is the null device there: `open(path if accelerator.is_main_process else os.devnull, "w")`. A folder that is made
-if it is not there gets `exist_ok=True`, so that nothing can come between asking and making. Statements that also run
+if it is not there gets `exist_ok=True`, so that nothing can come between asking and making; where the program leaves if
+it is there already, all processes have asked before one makes it. Statements that also run
 the model or a loop over a loader stay outside: all processes must enter those.
 Data sets that download themselves (`download=True`) are made `with accelerator.main_process_first():`, and so is what a
 program makes once and keeps in a file (`if os.path.exists(path):` load it, else make it and save it). A folder with
@@ -31,6 +32,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Module
+from migrate.programs.output.asked_before import asked_before
 from migrate.programs.output.caches import caches
 from migrate.programs.output.downloads import downloads
 from migrate.programs.output.guards import in_kept
@@ -75,8 +77,7 @@ def output(conversion: Conversion, draft: Draft) -> None:
     for context in said.contexts:
         draft.wrap(context, f"{{it}} if {conversion.access.name(context)}.is_main_process else nullcontext()")
         draft.add_import(context, "contextlib", "nullcontext")
-    for call in said.folders:
-        _make_any_time(draft, call)
+    _make(conversion, draft, said)
     for bar in said.bars:
         _hide(conversion, draft, bar)
     if said.logs:
@@ -212,6 +213,14 @@ def _switch_off(conversion: Conversion, draft: Draft, call: ast.Call) -> None:
         draft.wrap(given, f"{{it}} if {test} else {off}")
     else:
         draft.add_keyword(call, "mode", f"None if {test} else {off}")
+
+
+def _make(conversion: Conversion, draft: Draft, said: Speech) -> None:
+    """Folders that may be there already are made by all; the others when all know that there is none."""
+    for call in said.folders:
+        _make_any_time(draft, call)
+    for statement in dict.fromkeys(asked_before(conversion)):
+        draft.before(statement, f"{conversion.access.name(statement)}.wait_for_everyone()")
 
 
 def _make_any_time(draft: Draft, call: ast.Call) -> None:

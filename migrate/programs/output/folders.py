@@ -26,11 +26,10 @@ def if_missing(facts: Facts, node: ast.AST) -> ast.Call | None:
     """The call of `if not os.path.exists(path): os.makedirs(path)`."""
     if not isinstance(node, ast.If):
         return None
-    asked, body = _asked(node)
-    path = _path_asked(facts, asked)
+    path, _, missing = asked_for(facts, node)
     if path is None:
         return None
-    for statement in body:
+    for statement in missing:
         made = statement.value if isinstance(statement, ast.Expr) else None
         if isinstance(made, ast.Call) and _path_made(facts, made) == path:
             return made
@@ -51,15 +50,23 @@ def path_of(made: ast.Call) -> ast.expr:
     return made.func.value
 
 
-def _asked(node: ast.If) -> tuple[ast.expr, Sequence[ast.stmt]]:
-    """What a branch asks for, and what runs where that does not hold."""
-    test = node.test
+def asked_for(facts: Facts, node: ast.If) -> tuple[str | None, Sequence[ast.stmt], Sequence[ast.stmt]]:
+    """The path that a branch asks for, what runs where it is there, and what runs where it is not."""
+    test, there, missing = node.test, node.body, node.orelse
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return test.operand, node.body
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.Is)):
+        test, there, missing = test.operand, node.orelse, node.body
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.Is)):
         if isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is False:
-            return test.left, node.body
-    return test, node.orelse
+            test, there, missing = test.left, node.orelse, node.body
+    return _path_asked(facts, test), there, missing
+
+
+def made_under(facts: Facts, made: ast.Call) -> str | None:
+    """The path of the folder that a call makes, however it does it."""
+    is_path = isinstance(made.func, ast.Attribute) and made.func.attr == "mkdir" and not facts.targets(made)
+    if facts.called(made) & _MAKES:
+        return ast.unparse(made.args[0]) if made.args else None
+    return ast.unparse(made.func.value) if is_path and isinstance(made.func, ast.Attribute) else None
 
 
 def _path_asked(facts: Facts, asked: ast.expr) -> str | None:
