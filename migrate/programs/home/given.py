@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import arguments, is_main_guard
+from migrate.analysis.syntax import COMPREHENSIONS, arguments, is_main_guard, writes
 from migrate.analysis.units import Function, Module, module_of
 from migrate.programs.home.naming import is_local
 from migrate.programs.home.set_up import after_setting_up, raw_reads
@@ -157,9 +157,15 @@ def _is_raw(facts: Facts, program: Program, unit: Unit, node: ast.Name | ast.Att
     if text == named.target and (unit is program.home or "." in text):
         return False
     if isinstance(node, ast.Name):
-        return not is_local(unit, node.id)
+        return not is_local(unit, node.id) and not _is_of_comprehension(facts, node)
     inside = units_inside(facts, program)
     owners = [value for value in facts.values(node.value) if value.role is Role.INSTANCE and value.origin is not None]
     if node.attr == named.target.rpartition(".")[2] and all(owner.origin in named.holders for owner in owners):
         return False
     return any(isinstance(made := facts.unit(o.origin), Module) or made not in inside for o in owners if o.origin)
+
+
+def _is_of_comprehension(facts: Facts, name: ast.Name) -> bool:
+    """`net` in `[net(x) for net in (self.G, self.D)]`."""
+    around = (above for above in facts.tree(name).up(name) if isinstance(above, COMPREHENSIONS))
+    return any(name.id in writes(part.target) for above in around for part in above.generators)

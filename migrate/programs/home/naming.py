@@ -18,6 +18,7 @@ from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.home.aliases import is_aside, other_names
 from migrate.programs.home.certain import is_attribute_there, is_item_there, is_name_there
+from migrate.programs.home.passing import is_passing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -201,7 +202,7 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
             others = (
                 _with_their_own(facts, found, key) if role is Role.MODEL else ()
             )  # other loaders may be evaluated on
-            if not all(several) or not _is_alone(facts, found, [*holders, *others], key):
+            if not all(several) or not _is_alone(facts, unit, found, [*holders, *others], key):
                 continue
             if role is Role.LOADER and any(_is_begun(facts, held, found) for held in holding):
                 continue
@@ -229,7 +230,7 @@ def _items(facts: Facts, unit: Unit, role: Role, keys: Mapping[ast.AST, str]) ->
         held = {key: origins(inner, role) for key, inner in facts.holding(value.origin).items()}
         for key, mine in held.items():
             item = _item(facts, value, key)
-            if not mine or item is None or held.get(ELEMENT) or not _is_alone(facts, mine, [value.origin], key):
+            if not mine or item is None or held.get(ELEMENT) or not _is_alone(facts, unit, mine, [value.origin], key):
                 continue
             if is_item_there(facts, value.origin, key, role, mine):
                 yield Named(f"{owner}[{item}]", role, frozenset(mine), statements, module)
@@ -251,11 +252,11 @@ def _quoted(facts: Facts, node: ast.AST, key: str) -> str:
     return f"{quote}{key}{quote}" if quote not in key else repr(key)
 
 
-def _is_alone(facts: Facts, found: Iterable[ast.AST], holders: Iterable[ast.AST], key: str) -> bool:
+def _is_alone(facts: Facts, home: Unit, found: Iterable[ast.AST], holders: Iterable[ast.AST], key: str) -> bool:
     """Whether nothing else holds objects: it would go on with those that are not prepared."""
     known = {(holder, key) for holder in holders}
     others = (other for origin in found for other, _ in facts.singles.holders(origin) - known)
-    return all(_is_taken_apart(facts, other) for other in others)
+    return all(_is_taken_apart(facts, other) or is_passing(facts, home, other) for other in others)
 
 
 def _is_taken_apart(facts: Facts, holder: ast.AST) -> bool:

@@ -46,8 +46,7 @@ def made(convert_text):
             f"else:\n    {WAIT}\n    os.makedirs(out, exist_ok=True)",
         ),
         (
-            "if os.path.isdir(out):\n    print('there')\n    if input('go on? ') != 'y':\n        sys.exit()\n"
-            "os.makedirs(out, exist_ok=True)",
+            "if os.path.isdir(out):\n    if input() != 'y':\n        sys.exit()\nos.makedirs(out, exist_ok=True)",
             f"{WAIT}\nos.makedirs(out, exist_ok=True)",
         ),
         (

@@ -1,0 +1,87 @@
+"""A container that is only gone through holds nothing back: `for net in [self.G, self.D]:` in another method."""
+
+import pytest
+
+PROGRAM = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self, loader):
+        self.loader = loader
+        self.build()
+        KEPT
+
+    def build(self):
+        self.G = nn.Linear(4, 4)
+        self.D = nn.Linear(4, 1)
+
+    def train(self):
+        torch.manual_seed(0)
+        opt_g = torch.optim.Adam(self.G.parameters())
+        opt_d = torch.optim.Adam(self.D.parameters())
+        FIRST
+        for epoch in range(3):
+            BEGUN
+            for (x,) in self.loader:
+                opt_d.zero_grad()
+                self.D(x).mean().backward()
+                opt_d.step()
+                opt_g.zero_grad()
+                self.D(self.G(x)).mean().backward()
+                opt_g.step()
+        self.show(x)
+
+    def show(self, x):
+        SHOWN
+        print(x.sum().item())
+
+
+if __name__ == "__main__":
+    Trainer(DataLoader(TensorDataset(torch.ones(64, 4)), batch_size=8)).train()
+"""
+HOLES = dict.fromkeys(("KEPT", "FIRST", "BEGUN", "SHOWN"), "pass")
+
+
+def program(**parts):
+    text = PROGRAM
+    for hole, part in (HOLES | {name.upper(): value for name, value in parts.items()}).items():
+        text = text.replace(hole, part)
+    return text.lstrip()
+
+
+RUN = "for net in {}:\n            x = net(x)"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"shown": RUN.format("[self.G, self.D]")},
+        {"shown": f"nets = (self.G, self.D)\n        {RUN.format('nets')}"},
+        {"shown": f"nets = [self.G] * 2\n        {RUN.format('nets')}"},
+        {"shown": f"nets = {{'g': self.G, 'd': self.D}}\n        {RUN.format('nets.values()')}"},
+        {"shown": "for i, net in enumerate([self.G, self.D]):\n            x = net(x) + i"},
+        {"shown": "print([net(x).shape for net in (self.G,)])"},
+        {"begun": "for net in [self.G, self.D]:\n                net.train()"},
+        {"first": "for net in [self.G, self.D]:\n            net.train()"},
+    ],
+)
+def test_what_goes_through_models_holds_nothing_back(convert_text, parts):
+    result = convert_text(program(**parts))[1]
+    assert "self.loader, self.G, self.D, opt_g, opt_d = self.accelerator.prepare(" in result
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"kept": "self.nets = [self.G, self.D]", "shown": RUN.format("self.nets")},
+        {"kept": "self.first(self.loader)", "shown": "pass\n\n    def first(self, x):\n        self.nets = [self.G]"},
+        {"first": "nets = [self.G, self.D]", "begun": "nets[0].train()"},
+        {"first": "for net in [self.G, self.D]:\n            net.train()", "begun": "net.train()"},
+        {"shown": "for net in self.nets():\n            x = net(x)\n\n    def nets(self):\n        return [self.G]"},
+    ],
+)
+def test_what_may_keep_them_does(refused_text, parts):
+    refused_text(program(**parts), "MIG901", "for (x,) in self.loader:", ["optimizer"])
