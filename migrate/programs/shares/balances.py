@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import FUNCTIONS, TRIES, reads, targets_of, writes
 from migrate.analysis.units import Function
+from migrate.programs.values.afresh import is_afresh
 from migrate.programs.values.kept import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.syntax import Tree
     from migrate.programs.loops import LoopFact
     from migrate.programs.shares.averages import Average, Averaging
 
@@ -41,15 +43,17 @@ def balances(facts: Facts, loop: LoopFact, averaging: Averaging, *, draws: bool 
     """The balances of one training loop. `draws`: each process draws its batches itself, and any tensor is its own."""
     if not loop.loaders and not draws:
         return
+    step: ast.AST
+    body: Sequence[ast.stmt]
     for unit in dict.fromkeys(facts.unit(call) for call in loop.backwards):
         if unit is loop.unit:
-            body: Sequence[ast.stmt] = loop.node.body
+            step, body = loop.node, loop.node.body
         elif isinstance(unit, Function) and not isinstance(unit.node, ast.Lambda):
-            body = unit.body
+            step, body = unit.node, unit.body
         else:
             continue
         backwards = [call for call in loop.backwards if facts.unit(call) is unit]
-        made = _Body(body, backwards, averaging)
+        made = _Body(facts.tree(step), step, body, backwards, averaging)
         if not loop.loaders:
             made.drawn = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
         yield from made.balances(by_name=unit is loop.unit)
@@ -58,19 +62,40 @@ def balances(facts: Facts, loop: LoopFact, averaging: Averaging, *, draws: bool 
 class _Body:
     """The statements of one step, in their order."""
 
-    def __init__(self, body: Sequence[ast.stmt], backwards: Sequence[ast.Call], averaging: Averaging) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        step: ast.AST,
+        body: Sequence[ast.stmt],
+        backwards: Sequence[ast.Call],
+        averaging: Averaging,
+    ) -> None:
         nodes = list(_nodes(body))
+        self._tree, self._step = tree, step
         self.drawn: set[str] | None = None  # what counts the steps, where each process draws its batches itself
         self._tests = [n for n in nodes if isinstance(n, _BRANCHES)]
         self._backwards = backwards
         self._averaging = averaging
         self._given = [n for n in nodes if isinstance(n, _Given) and n.value is not None]
         self._given.sort(key=lambda s: (s.lineno, s.col_offset))
+        self._filled = self._of_filled(nodes)
         self._read: dict[str, int] = {}  # the first line that reads a place
         for node in nodes:
             if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
                 text = ast.unparse(node)
                 self._read[text] = min(node.lineno, self._read.get(text, node.lineno))
+
+    def _of_filled(self, nodes: Sequence[ast.AST]) -> set[str]:
+        """The tensors into which a batch is copied, and what is computed from them: `real.data.copy_(images)`."""
+        found: set[str] = set()
+        for call in (node for node in nodes if isinstance(node, ast.Call)):
+            if getattr(call.func, "attr", "") == "copy_" and any(map(self._averaging.is_of_batch, call.args)):
+                found |= {name for name in (_receiver(call),) if name}
+        for _ in range(_DEEPEST if found else 0):
+            for statement in self._given:
+                if statement.value is not None and _mentions(statement.value, found):
+                    found |= _places(statement)
+        return found
 
     def balances(self, *, by_name: bool) -> Iterator[Balance]:
         """`by_name`: names, too, live from one step to the next."""
@@ -95,6 +120,8 @@ class _Body:
                 if not isinstance(target, ast.Attribute) or target.attr != "data" or statement.value is None:
                     continue
                 place = ast.unparse(target.value)
+                if is_afresh(self._tree, statement, place, self._step):
+                    continue
                 if self._is_carried(place, statement) and self._averaging.is_of_batch(statement.value):
                     if self._weighs(place):
                         yield Balance(place, statement, None, of_batch=True)
@@ -137,7 +164,7 @@ class _Body:
     def _taken(self, node: ast.expr) -> Iterator[ast.expr]:
         """The outermost expressions that turn a tensor of a batch into a number."""
         if _takes(node):
-            is_own = self.drawn is not None or self._averaging.is_of_batch(node)
+            is_own = self.drawn is not None or self._averaging.is_of_batch(node) or _mentions(node, self._filled)
             if is_own and (_is_python(node) or isinstance(node, ast.Subscript) or self._averaging.is_one(node)):
                 yield node
             return
@@ -159,6 +186,15 @@ def _nodes(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             yield node
             waiting += ast.iter_child_nodes(node)
+
+
+def _receiver(call: ast.Call) -> str:
+    """The place of `real` in `real.data.resize_(size).copy_(images)`."""
+    node: ast.expr = call
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+        node = node.value if isinstance(node, ast.Attribute) and node.attr == "data" else node
+    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
 
 
 def _places(statement: _Given) -> set[str]:

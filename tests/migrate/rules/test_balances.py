@@ -71,6 +71,69 @@ def test_a_tensor_that_is_set_by_a_batch_is_refused(refused):
     )
 
 
+def test_a_balance_of_what_is_copied_into_a_tensor_goes_by_the_mean_of_all(convert_text, programs):
+    holes = {
+        "made": "k = 0.5\nreal = torch.zeros(4, 2)",
+        "batch": "real.data.resize_(x.size()).copy_(x)",
+        "forward": "model(real)",
+        "backward": "loss = loss - k * output.abs().mean()\nloss.backward()",
+        "step": "kept = (output - real).abs().mean()\nk = k + 0.01 * kept.item()",
+    }
+
+    assert "k = k + 0.01 * accelerator.reduce(kept.item(), reduction=" in convert_text(programs(holes)[0])[1]
+
+
+ATTACKED = """
+import argparse
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+args = argparse.ArgumentParser().parse_args()
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+BEFORE
+for step, (x, y) in enumerate(loader):
+    if TEST:
+        MADE
+        delta.requires_grad = True
+        nn.functional.mse_loss(model(x + delta), y).backward()
+        delta.data = torch.clamp(delta + torch.sign(delta.grad), -0.1, 0.1)
+        delta = delta.detach()
+    elif args.attack == 'none':
+        delta = torch.zeros_like(x)
+    loss = nn.functional.mse_loss(model(x + delta), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+FRESH = {"BEFORE": "", "TEST": "args.attack == 'fgsm'", "MADE": "delta = torch.zeros_like(x)"}
+
+
+def attacked(**parts):
+    text = ATTACKED
+    for hole, part in (FRESH | {name.upper(): value for name, value in parts.items()}).items():
+        text = text.replace(hole, part)
+    return text
+
+
+def test_what_each_step_makes_anew_is_carried_to_no_other(convert_text):
+    assert "accelerator.backward(loss)" in convert_text(attacked())[1]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"before": "delta = torch.zeros(4, 2)", "made": "pass"},
+        {"before": "delta = torch.zeros(4, 2)", "test": "step % 2 == 0"},
+        {"before": "delta = torch.zeros(4, 2)", "made": "delta = delta * 0.5"},
+    ],
+)
+def test_what_goes_on_into_the_next_step_is_refused(refused_text, parts):
+    refused_text(attacked(**parts), "MIG122", "delta.data =", ["delta weighs the loss"])
+
+
 DRAWN = """
 import torch
 from torch import nn

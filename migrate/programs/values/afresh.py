@@ -1,0 +1,75 @@
+"""Whether a name has an object of its own in each step: what an earlier step has put into it is not there any more.
+
+delta = torch.zeros_like(x)
+delta.data = clamp(delta + alpha * sign(grad))
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import reads, writes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.syntax import Tree
+
+
+def is_afresh(tree: Tree, statement: ast.stmt, name: str, step: ast.AST) -> bool:
+    """Whether each step of a loop that comes to a statement has given a name its value before anything reads it.
+
+    It has where the value is given above the statement, under tests that come out alike in each step at most.
+    """
+    made = next(_made_above(tree, statement, name, step), None)
+    if made is None:
+        return False
+    around = list(_up(tree, made, step))
+    if not all(isinstance(above, ast.If) and _is_alike(above.test, step) for above in around):
+        return False
+    others = {id(node) for above in around for other in _others(above, made) for node in ast.walk(other)}
+    return not any(
+        isinstance(node, ast.Name)
+        and node.id == name
+        and isinstance(node.ctx, ast.Load)
+        and node.lineno <= (made.end_lineno or made.lineno)
+        and id(node) not in others
+        for node in ast.walk(step)
+    )
+
+
+def _made_above(tree: Tree, statement: ast.stmt, name: str, step: ast.AST) -> Iterator[ast.stmt]:
+    """The statements above one, in its block or around it, that give a name its value."""
+    for inner in (statement, *_up(tree, statement, step)):
+        for above in tree.block(inner):
+            if above is inner:
+                break
+            targets = above.targets if isinstance(above, ast.Assign) else ()
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                yield above
+
+
+def _up(tree: Tree, statement: ast.stmt, step: ast.AST) -> Iterator[ast.stmt]:
+    """The statements around one, inside of the step."""
+    for above in tree.up(statement):
+        if above is step:
+            return
+        if isinstance(above, ast.stmt):
+            yield above
+
+
+def _is_alike(test: ast.expr, step: ast.AST) -> bool:
+    """Whether a test asks for nothing that a step changes."""
+    if any(isinstance(node, ast.Call) for node in ast.walk(test)):
+        return False
+    stored = {ast.unparse(n) for n in ast.walk(step) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    asked = {ast.unparse(n) for n in ast.walk(test) if isinstance(n, ast.Attribute)}
+    return not reads(test) & writes(step) and not asked & stored
+
+
+def _others(branch: ast.stmt, inside: ast.AST) -> list[ast.stmt]:
+    """The part of a branch that runs where the one that holds a node does not."""
+    assert isinstance(branch, ast.If)
+    is_in_body = any(node is inside for statement in branch.body for node in ast.walk(statement))
+    return branch.orelse if is_in_body else branch.body
