@@ -44,12 +44,13 @@ def closures(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
             continue
         units = _functions(facts, closure)
         returned = [value for unit in units for value in _returned(facts, unit)]
+        losses = {text for unit in units for text in _backward(facts, unit)}
         why = ""
         if not units or not returned:
             why = "a closure that is not seen"
         elif any(isinstance(unit.node, ast.Lambda) for unit in units):
             why = "a lambda"
-        elif any(is_number(facts, value) is True or isinstance(value, ast.Tuple) for value in returned):
+        elif any(_is_no_tensor(facts, value) for value in returned if ast.unparse(value) not in losses):
             why = "a closure that returns no tensor"
         if why:
             yield Refusal(
@@ -116,6 +117,17 @@ def _only_calls(unit: Function) -> bool:
 
 def _functions(facts: Facts, closure: ast.expr) -> list[Function]:
     return [value.unit for value in facts.values(closure) if isinstance(value.unit, Function)]
+
+
+def _is_no_tensor(facts: Facts, value: ast.expr) -> bool:
+    return is_number(facts, value) is True or isinstance(value, ast.Tuple)
+
+
+def _backward(facts: Facts, unit: Function) -> Iterator[str]:
+    """What a closure computes gradients of is a tensor, also where it began as a number: `total = 0.0`."""
+    for node in facts.own(unit):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+            yield ast.unparse(node.func.value)
 
 
 def _returned(facts: Facts, unit: Function) -> Iterator[ast.expr]:

@@ -411,6 +411,18 @@ def test_a_closure_gives_the_same_loss_to_all(convert_text):
     assert "accelerator.backward(loss)" in result
 
 
+def test_a_closure_that_adds_its_loss_up_from_a_number_gives_a_tensor(convert_text):
+    source = CLOSURE.format(optimizer="LBFGS", returned="loss")
+    once = next(line for line in source.splitlines() if line.strip().startswith("loss = "))
+    depth = once[: len(once) - len(once.lstrip())]
+    added = f"{depth}loss = 0.0\n{depth}for part in parts(model(x), y):\n{depth}    loss += part.mean()"
+    made = "def parts(output, y):\n    return [(output - y).pow(2), output.abs()]\n\n\n"
+    at = source.index("model = ")
+    _, result = convert_text(source[:at] + made + source[at:].replace(once, added))
+
+    assert "return accelerator.reduce(loss.detach(), reduction='mean')" in result
+
+
 def test_an_optimizer_that_does_not_look_at_the_loss(convert_text):
     _, result = convert_text(CLOSURE.format(optimizer="Adam", returned="loss"))
 
