@@ -32,13 +32,7 @@ def hidden_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
 
 
 def _moves(facts: Facts, node: ast.Lambda) -> bool:
-    return any(
-        isinstance(inner, ast.Attribute)
-        and inner.attr in tensors.MOVES
-        and inner.attr != "cpu"
-        and "torch.cuda" not in facts.names(inner)  # of which something else is asked: `torch.cuda.synchronize()`
-        for inner in ast.walk(node)
-    )
+    return any(True for _ in _moved(facts, node))
 
 
 def _keeps_its_moves(facts: Facts, program: Program, node: ast.Lambda) -> bool:
@@ -85,9 +79,29 @@ def mapped(facts: Facts, move: ast.Call) -> ast.Call | None:
 def _sees_accelerator(facts: Facts, program: Program, node: ast.Lambda) -> bool:
     """Whether a lambda stands at the top level of the module that makes the accelerator, or in its home.
 
-    What it gives is known to come from no prepared loader only where there is none.
+    What it is given is known to come from no prepared loader only where there is none; what it makes itself does not.
     """
     home = program.home
     above = next((a for a in facts.tree(node).up(node) if isinstance(a, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
     is_at_home = above is None and isinstance(home, Module) and home is facts.module(node)
-    return is_at_home and not program.training_loaders and not program.evaluation
+    has_loaders = bool(program.training_loaders) or bool(program.evaluation)
+    return is_at_home and (not has_loaders or all(_is_made_here(facts, move) for move in _moved(facts, node)))
+
+
+def _moved(facts: Facts, node: ast.Lambda) -> Iterator[ast.expr]:
+    """What the moves of a lambda take: `torch.zeros(n)` of `torch.zeros(n).cuda()`."""
+    return (
+        inner.value
+        for inner in ast.walk(node.body)
+        if isinstance(inner, ast.Attribute)
+        and inner.attr in tensors.MOVES
+        and inner.attr != "cpu"
+        and "torch.cuda" not in facts.names(inner)  # of which something else is asked: `torch.cuda.synchronize()`
+    )
+
+
+def _is_made_here(facts: Facts, node: ast.expr) -> bool:
+    """Whether a function of PyTorch makes a tensor, and no method of one that is there."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return "torch" in facts.names(node.func.value)

@@ -70,8 +70,16 @@ def _counts(facts: Facts, given: list[ast.expr]) -> Iterator[ast.Call]:
         if isinstance(node, ast.Call) and facts.called(node) & DEVICE_COUNTS:
             yield node
         if isinstance(node, (ast.Name, ast.Attribute, ast.Call)):
-            waiting += sources.given(node).expressions
+            waiting += [*sources.given(node).expressions, *_changed_by(facts, node)]
         waiting += children(node)
+
+
+def _changed_by(facts: Facts, node: ast.expr) -> Iterator[ast.expr]:
+    """What a name is changed by where it stands: `batch_size *= gpus`."""
+    for unit in dict.fromkeys((facts.unit(node), facts.module(node))):
+        for binding in facts.bindings_in(unit):
+            if isinstance(binding.statement, ast.AugAssign) and binding.target == ast.unparse(node):
+                yield binding.statement.value
 
 
 def _asks_for_any(node: ast.AST) -> bool:

@@ -47,6 +47,12 @@ def test_allowed(changed, name):
     changed(**holes)
 
 
+def test_a_lambda_that_moves_what_it_makes_names_the_accelerator(changed):
+    made = "hot = lambda rows: torch.zeros(rows.shape).{}"
+    moves = made.format("cuda()"), made.format("to(accelerator.device)")
+    changed(made=moves, step="shown = hot(output).sum()", accelerator="accelerator = Accelerator()")
+
+
 REFUSED = {
     "apex": (
         "MIG106",

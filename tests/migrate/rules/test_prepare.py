@@ -406,6 +406,14 @@ def test_a_batch_that_goes_by_the_gpus_unless_something_is_asked_for_is_told(con
     remark(report, source, "MIG104", "loader =", ["the batch goes by torch.cuda.device_count()"], Kind.NOTE)
 
 
+def test_a_batch_that_is_made_larger_where_it_stands_is_told(convert_text, remark):
+    source = COUNTED.lstrip().replace("loader = ", "size = 4\nsize *= gpus\nloader = ")
+    source = source.replace("batch_size=4", "batch_size=size")
+    report, _ = convert_text(source)
+
+    remark(report, source, "MIG104", "loader =", ["the batch goes by torch.cuda.device_count()"], Kind.NOTE)
+
+
 @pytest.mark.parametrize(
     "counted", ["4", "4, num_workers=2 if gpus > 0 else 0", "4, num_workers=2, drop_last=gpus > 1"]
 )
