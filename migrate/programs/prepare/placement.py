@@ -24,7 +24,7 @@ from migrate.programs.marker import is_marked
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
 from migrate.programs.stages import NoPlace, Spot, Stages, staged, tree_of
-from migrate.programs.values.conditions import as_handed, first_named, flag, needs, negated, same_name
+from migrate.programs.values.conditions import as_handed, first_named, flag, needs, negated, same_name, weakest
 from migrate.programs.values.fetches import is_download
 from migrate.programs.values.logs import logs
 
@@ -176,7 +176,7 @@ def _cpu(
             if rest is not None:
                 guards[ast.unparse(rest)] = rest
     if len(guards) > 1:  # `use_cuda = args.cuda`, and both are asked
-        guards = {ast.unparse(first): first for first in (first_named(facts, test) for test in guards.values())}
+        guards = {ast.unparse(one): one for one in weakest([first_named(facts, test) for test in guards.values()])}
     if len(guards) != 1:
         return None, frozenset()
     given = next(iter(guards.values()))

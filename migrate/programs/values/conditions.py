@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
@@ -11,7 +13,7 @@ from migrate.analysis.units import Function
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -76,6 +78,36 @@ def first_named(facts: Facts, test: ast.expr) -> ast.expr:
     return test
 
 
+def weakest(tests: Sequence[ast.expr]) -> list[ast.expr]:
+    """Of `gpus == 1`, `gpus > 1` and `gpus > 0`, which ask for one number, that which holds where any does, or all."""
+    told = [_numbers(test) for test in tests]
+    if len({number for number, _ in told}) != 1 or None in {number for number, _ in told}:
+        return list(tests)
+    every = frozenset().union(*(where for _, where in told))
+    return next(([test] for test, (_, where) in zip(tests, told, strict=True) if where == every), list(tests))
+
+
+def _numbers(test: ast.expr) -> tuple[str | None, frozenset[int]]:
+    """The number that a test asks for, and for which numbers up to those of a large machine it holds."""
+    if isinstance(test, (ast.Name, ast.Attribute)):
+        return ast.unparse(test), frozenset(_COUNTS) - {0}
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in _COMPARED:
+        other = test.comparators[0]
+        if isinstance(other, ast.Constant) and isinstance(other.value, int):
+            holds, limit = _COMPARED[type(test.ops[0])], other.value
+            return ast.unparse(test.left), frozenset(count for count in _COUNTS if holds(count, limit))
+    return None, frozenset()
+
+
+_COUNTS = range(65)
+_COMPARED: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 _DEEPEST = 4  # calls that hand a flag on, names that stand for one
 
 

@@ -582,6 +582,23 @@ def test_a_flag_with_two_names_goes_on_deciding(convert_text):
     assert "Accelerator(cpu=not args.cuda)" in result
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "cpu"),
+    [
+        ("args.gpus == 1", "args.gpus > 0", "cpu=not args.gpus > 0"),
+        ("args.gpus", "args.gpus > 1", "cpu=not args.gpus"),
+        ("args.gpus == 1", "args.gpus > 1", ""),
+        ("args.gpus > 0", "args.cuda > 0", ""),
+    ],
+)
+def test_of_several_questions_for_one_number_that_which_always_holds_decides(convert_text, first, second, cpu):
+    source = FLAGGED.format(flag="args.cuda").replace("    use_cuda = args.cuda\n", "")
+    source = source.replace("if use_cuda:", f"if {first}:").replace("if args.cuda:", f"if {second}:")
+    source = source.replace('"--half-cuda", action="store_true"', '"--gpus", type=int, default=1')
+
+    assert f"Accelerator({cpu})" in convert_text(source)[1]
+
+
 def test_a_flag_above_a_loop_that_only_moves_goes_on_deciding(convert_text):
     moved = "losses = [nn.L1Loss()]\n    if args.cuda:\n        for loss in losses:\n            loss = loss.cuda()\n"
     source = FLAGGED.format(flag="args.cuda").replace("optimizer = ", f"{moved}    optimizer = ")
