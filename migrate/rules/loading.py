@@ -33,7 +33,7 @@ from migrate.rules.placing import wrappers
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from migrate.analysis.facts import Facts, Use
     from migrate.programs.conversion import Conversion
@@ -121,7 +121,21 @@ def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:
         inside = sorted({path for origin, path in layers if origin in made})
         if use.unit not in conversion.units or not use.node.args or not (inside or made & wrapped):
             continue
+        if not inside and _is_below(facts, use, [c for c in calls if origins(facts.values(c), Role.MODEL) & made]):
+            continue
         _take_off(conversion, draft, use, inside, whole=bool(made & wrapped))
+
+
+def _is_below(facts: Facts, use: Use, calls: Sequence[ast.Call]) -> bool:
+    """Whether a model is wrapped below where it loads, and only there: what is loaded had plain keys all along."""
+    model = use.node.func.value if isinstance(use.node.func, ast.Attribute) else None
+    loops = set(facts.tree(use.node).loops(use.node))
+    return (
+        model is not None
+        and all(facts.unit(call) is use.unit and call.lineno > use.node.lineno for call in calls)
+        and not any(loops.intersection(facts.tree(call).loops(call)) for call in calls)
+        and _is_wrapped(facts, use.node, model) is False
+    )
 
 
 def _take_off(conversion: Conversion, draft: Draft, use: Use, inside: list[str], *, whole: bool) -> None:

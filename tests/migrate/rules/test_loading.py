@@ -93,6 +93,18 @@ def test_prefixes_of_data_parallel_are_taken_off(changed):
     )
 
 
+def test_what_is_loaded_before_the_model_is_wrapped_has_no_prefixes(changed):
+    loads = "state = {}\nmodel.load_state_dict(state)\n"
+    wraps = "model = nn.DataParallel(model)"
+    changed(made=(loads.format('torch.load("m.pt")') + wraps, loads.format(LOAD)))
+
+
+def test_what_each_round_wraps_and_loads_may_have_prefixes(convert_text, programs):
+    made = 'for _ in range(2):\n    model.load_state_dict(torch.load("m.pt"))\n    model = nn.DataParallel(model)'
+
+    assert "removeprefix" in convert_text(programs({"made": made})[0])[1]
+
+
 PLAIN = '{key.removeprefix("module."): value for key, value in %s.items()}'
 
 
