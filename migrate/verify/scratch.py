@@ -102,10 +102,17 @@ def snapshot(folder: Path) -> Snapshot:
 
 
 def written(folder: Path, before: Snapshot) -> dict[str, str]:
-    """The files that a run has made or changed, each with a digest of its content."""
+    """The files that a run has made or changed, each with a digest of its content, or the source that it is a copy of.
+
+    A program that keeps its own source beside its results keeps another one once it is converted.
+    """
     now = snapshot(folder)
-    changed = (path for path, state in now.items() if before.get(path) != state)
-    return {path: _digest(folder / path) for path in sorted(changed) if not (folder / path).is_symlink()}
+    changed = {path for path, state in now.items() if before.get(path) != state}
+    found = {path: _digest(folder / path) for path in sorted(changed) if not (folder / path).is_symlink()}
+    kept = [path for path in found if path.endswith(".py")]
+    sources = [path for path in sorted(before.keys() - changed) if kept and path.endswith(".py")]
+    copied = {_digest(folder / path): f"a copy of {path}" for path in sources if (folder / path).is_file()}
+    return found | {path: copied.get(found[path], found[path]) for path in kept}
 
 
 def _digest(path: Path) -> str:

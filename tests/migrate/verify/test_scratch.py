@@ -35,3 +35,20 @@ def test_what_may_not_be_read_stays_where_it_is(tmp_path, locked):
     assert not (copy / "train.py").is_symlink()
     assert (copy / "data" / "b.csv").read_text() == "data/b.csv"
     assert scratch.written(copy, before) == {}
+
+
+def test_a_source_that_a_program_keeps_beside_its_results_is_a_copy_of_it(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name, text in (("train.py", "print(1)"), ("data.csv", "1,2")):
+        (folder / name).write_text(text)
+    copy = tmp_path / "copy"
+    before = scratch.Scratch(folder, {}).make(copy, converted=False)
+    (copy / "runs").mkdir()
+    for name, text in (("train.py", "print(1)"), ("made.py", "print(2)"), ("data.csv", "1,2")):
+        (copy / "runs" / name).write_text(text)
+
+    found = scratch.written(copy, before)
+
+    assert found["runs/train.py"] == "a copy of train.py"
+    assert len(found["runs/made.py"]) == len(found["runs/data.csv"]) == 64
