@@ -381,9 +381,9 @@ def test_what_asks_for_the_kind_of_a_sampler_before_it_tells_it_the_epoch_goes(c
 
 
 def test_a_function_that_makes_a_sampler_is_named_and_not_its_rank(convert_text):
-    makes = "def make(data, rank):\n    return DistributedSampler(data, rank=rank)\n\n\nsampler, held_out_sampler = make("
-    rank = "torch.distributed.get_rank()"
-    text = EVALUATED.format(given=f", {rank}").replace("sampler, held_out_sampler = DistributedSampler(", makes)
+    made, rank = "sampler, held_out_sampler = ", "torch.distributed.get_rank()"
+    makes = f"def make(data, rank):\n    return DistributedSampler(data, rank=rank)\n\n\n{made}make("
+    text = EVALUATED.format(given=f", {rank}").replace(f"{made}DistributedSampler(", makes)
     text = text.replace("make(data), DistributedSampler(", f"make(data, {rank}), make(")
 
     report, result = convert_text(text)
