@@ -33,7 +33,7 @@ def homonyms(trees: Mapping[str, Tree]) -> Homonyms:
     meant = {(path, name): path for name in names for path in found[name]}
     for path, tree in trees.items():
         for name, module, is_star in _imported(tree, sorted(names)):
-            homes = [home for home in found[name] if is_file(module, home)]
+            homes = [home for home in found[name] if is_home(module, home)]
             if not homes and (is_star or (path, name) not in meant):
                 continue  # something of a library, in this file
             if len(homes) != 1 or meant.setdefault((path, name), homes[0]) != homes[0]:
@@ -62,7 +62,7 @@ def _imported(tree: Tree, names: Collection[str]) -> Iterator[tuple[str, str | N
                 yield from ((name, node.module, is_star) for name in names if is_star or alias.name == name)
 
 
-def is_file(module: str | None, path: str) -> bool:
+def is_home(module: str | None, path: str) -> bool:
     """Whether an import may be from a file, by the last part of its name."""
     parts = path.removesuffix(".py").split("/")
     if parts[-1] == "__init__":

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.alone.foreign import Foreign
-from migrate.alone.homonyms import homonyms, is_file
+from migrate.alone.homonyms import homonyms, is_home
 from migrate.analysis.syntax import Tree, children, walk
 from migrate.programs.marker import is_marked
 from migrate.source.address import blocks
@@ -208,7 +208,7 @@ class Uses:
                 continue
             for node in tree.nodes:
                 if isinstance(node, ast.ImportFrom) and any(a.name in (name, "*") for a in node.names):
-                    if is_file(node.module, besides):
+                    if is_home(node.module, besides):
                         return True
                 if isinstance(node, ast.Attribute) and node.attr == name and not is_marked(node.value):
                     return True
@@ -219,7 +219,7 @@ class Uses:
         return [
             statement
             for path, tree in self._trees.items()
-            if is_file(module, path)
+            if is_home(module, path)
             for statement in tree.nodes
             if isinstance(statement, ast.stmt) and name in _bound(statement)
         ]
