@@ -130,14 +130,22 @@ class Setups:
         )
 
     def _is_read(self, target: ast.Attribute) -> bool:
-        """Whether anything but the function itself, and what goes with it, reads an attribute of this name."""
+        """Whether anything but the function itself, and what goes with it, reads an attribute of this name.
+
+        What is known to be one of another object (`self.rank` of a sampler) is not meant.
+        """
         own = self._world.facts.unit(target)
         for module in self._world.facts.modules:
             for node in self._world.facts.tree(module.tree).nodes:
                 if isinstance(node, ast.Attribute) and node.attr == target.attr and isinstance(node.ctx, ast.Load):
-                    if self._world.facts.unit(node) is not own:
+                    if self._world.facts.unit(node) is not own and not self._are_apart(node.value, target.value):
                         return True
         return False
+
+    def _are_apart(self, one: ast.expr, other: ast.expr) -> bool:
+        """Whether two expressions are certain to be different objects."""
+        made = [{value.origin for value in self._world.facts.values(each)} for each in (one, other)]
+        return all(each and None not in each for each in made) and made[0].isdisjoint(made[1])
 
     def _is_known_call(self, call: ast.Call) -> bool:
         names = self._world.facts.called(call)

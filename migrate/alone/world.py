@@ -280,7 +280,7 @@ class World:
         for module in self.modules:
             for node in self.facts.tree(module.tree).nodes:
                 if isinstance(node, ast.Attribute) and node.attr == target.attr and isinstance(node.ctx, ast.Load):
-                    if not self.facts.names(node) and self.truth(node) is None:
+                    if not self.facts.names(node) and self.truth_alone(node) is None:
                         return False
         return True
 

@@ -140,6 +140,16 @@ def test_a_sampler_of_several_processes_gives_the_whole_order_there(convert_text
     assert after == before
 
 
+def test_what_finds_the_process_its_place_goes_though_the_sampler_has_a_rank_too(convert_text):
+    alone = "    else:\n        args.distributed = False\n"
+    said = alone.replace("else:\n", "else:\n        print('Not using distributed mode')\n")
+    _, result = convert_text(PROGRAM.replace(alone, said))
+
+    assert "accelerator.num_processes > 1" in result
+    assert "init(" not in result.replace("__init__(", "")
+    assert "distributed mode" not in result
+
+
 MADE = {
     "keywords": ("Repeated(data, num_replicas=count, rank=rank)", "Repeated(data, num_replicas=1, rank=0)"),
     "positions": ("Repeated(data, count, rank, 2)", "Repeated(data, 1, 0, 2)"),
