@@ -27,7 +27,7 @@ from migrate.programs.reach.self_training import wholes
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
 from migrate.programs.training import unstepped
 from migrate.programs.training.flags import Flagged, flagged
-from migrate.programs.training.loose import is_alone
+from migrate.programs.training.loose import beside_a_model, is_alone
 from migrate.programs.training.too_soon import too_soon
 from migrate.programs.training.trained_again import joined
 from migrate.programs.training.turning import Turning, turnings
@@ -392,5 +392,7 @@ def _homeless(facts: Facts, loops: Loops, program: Program, wanted: Wanted) -> R
         why = f"the model, the optimizer and the loader come together in {module_of(found.unit).path}"
         also = f"the program needs {listed(missing)}"
         return Refusal(first, "MIG901", f"{why}: {also}", way_out(paths, missing), missing)
+    if wanted.models and wanted.loaders and (apart := beside_a_model(facts, wanted.optimizers)) is not None:
+        return Refusal(apart[0], "MIG902", *apart[1:])
     why, way = why_homeless(facts, wanted)
     return Refusal(first, "MIG901", why, way)

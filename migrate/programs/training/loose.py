@@ -10,12 +10,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import argument_at
+from migrate.analysis.syntax import argument_at, start_of
 from migrate.programs.training.wholes import around
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.roles import Values
@@ -46,6 +46,17 @@ def is_alone(facts: Facts, optimizer: ast.AST) -> bool:
     """Whether an optimizer trains nothing else; what nothing is known of as a whole may be a model's."""
     given = _given(facts.source(optimizer))
     return given is not None and any(_among(facts, given)) and not facts.models_of.get(optimizer)
+
+
+def beside_a_model(facts: Facts, optimizers: Iterable[ast.AST]) -> tuple[ast.AST, str, str] | None:
+    """An optimizer that only trains a tensor of no model, beside others that train one: the reason and the way out."""
+    for origin in sorted(optimizers, key=start_of):
+        if is_alone(facts, origin):
+            tensor = ast.unparse(strangers(facts, origin)[0])
+            why = f"an optimizer trains `{tensor}`, which belongs to no model, where another one trains the model"
+            way = f"change `{tensor}` by arithmetic on its gradient, without an optimizer of its own"
+            return facts.source(origin), why, way
+    return None
 
 
 def trained_alone(facts: Facts, program: Program) -> list[ast.expr]:

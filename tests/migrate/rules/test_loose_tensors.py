@@ -142,3 +142,23 @@ def test_an_optimizer_that_a_function_makes_of_whatever_it_is_handed(convert_tex
 
     assert not report.of(Kind.LEFT)
     assert "accelerator.prepare(loader, model, optimizer)" in " ".join(text.split())
+
+
+ATTACK = """
+def robust(model, x, y):
+    delta = torch.zeros_like(x).requires_grad_()
+    attack = optim.SGD([delta], lr=0.1)
+    attack.zero_grad()
+    loss = -nn.functional.mse_loss(model(x + delta), y)
+    loss.backward()
+    attack.step()
+    return nn.functional.mse_loss(model(x + delta.detach()), y)
+
+
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    loss = robust(model, x, y)"""
+
+
+def test_a_perturbation_that_an_optimizer_of_its_own_trains_is_named(refused_text):
+    refused_text(program(ATTACK), "MIG902", "attack = ", ["`delta`, which belongs to no model"])
