@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from migrate.source.project import SourceFile
 
 DISORDER = "MIG908"
-_LINES = re.compile(r"\blines? (\d+(?:(?:, | and )\d+)*)(?! of \S+\.(?:py|ipynb)\b)")
+_LINES = re.compile(r"\blines? (\d+(?:(?:, | and )\d+\b(?! more))*)(?! of \S+\.(?:py|ipynb)\b)")
 
 
 def notebooks_of(files: Iterable[SourceFile]) -> Mapping[str, Notebook]:

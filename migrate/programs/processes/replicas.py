@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import distributed
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import last_line
 from migrate.analysis.units import Class, Module
 from migrate.programs.argument import Argument
 from migrate.programs.chance.draws import Draws
@@ -110,12 +111,26 @@ ON_CPU = "True"
 def without_device(facts: Facts, loops: Loops, program: Program) -> Iterator[Argument]:
     """`cpu=True` where no tensor is ever moved: which ones would have to follow the model is not seen."""
     modules = facts.imported(program.module) | {program.module} | {loop.unit.module for loop in program.training}
-    if without_loader(program) and not any(_names_device(module) for module in modules):
+    if without_loader(program) and not any(_names_device(facts, module, modules) for module in modules):
         yield Argument("cpu", ON_CPU)
 
 
-def _names_device(module: Module) -> bool:
-    text = _PUTS_NOTHING.sub(b"", module.file.content)
+def _names_device(facts: Facts, module: Module, modules: set[Module]) -> bool:
+    """Whether a file of a program speaks of a device, other than in functions that none of them names."""
+    lines = module.file.content.splitlines()
+    if not _speaks_of_device(lines):
+        return False
+    for unit in facts.functions:
+        if unit.module is module and unit.parent is unit.owner is None and not isinstance(unit.node, ast.Lambda):
+            word = re.compile(rf"\b{unit.name}\b".encode())
+            if sum(len(word.findall(each.file.content)) for each in modules) == 1:
+                first, last = unit.node.lineno - 1, last_line(unit.node)
+                lines[first:last] = [b""] * (last - first)
+    return _speaks_of_device(lines)
+
+
+def _speaks_of_device(lines: list[bytes]) -> bool:
+    text = _PUTS_NOTHING.sub(b"", b"\n".join(lines))
     return b"device" in text or b"cuda" in text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -48,9 +49,14 @@ def flag(facts: Facts, test: ast.expr, within: frozenset[str] = frozenset()) -> 
         return None if None in rests else test
     if isinstance(test, ast.IfExp) and _is_yes_or_no(test):  # `"cuda" if torch.cuda.is_available() else ""`
         return flag(facts, test.test, within)
+    if isinstance(test, ast.Attribute) and any(map(_IS_AVAILABLE.fullmatch, facts.names(test))):
+        return None  # `if torch.cuda.is_available:`, which is always so
     if isinstance(test, (ast.Name, ast.Attribute)):
         return None if _only_availability(facts, test, within) else test
     return test
+
+
+_IS_AVAILABLE = re.compile(r"torch\.[\w.]+\.is_available")
 
 
 def as_handed(facts: Facts, test: ast.expr) -> ast.expr:

@@ -122,6 +122,14 @@ def test_findings_name_the_cell(book, training):
     assert "Linear, cell 3:2" in report.summaries[0].text
 
 
+def test_a_number_of_loops_is_no_line(book, training):
+    settings, made, loop = training
+
+    report = run_text(book(settings, made, *[loop] * 6), "train.ipynb", Options())
+
+    assert "in the loops at cell 3:2, cell 4:2, cell 5:2, cell 6:2 and 2 more" in report.summaries[0].text
+
+
 def test_reason_names_the_cell(book, training):
     settings, made, loop = training
     content = book(settings, made, loop.replace("loss.backward()", "loss.backward(gradient=g)"))

@@ -103,3 +103,31 @@ def test_what_one_script_passes_is_not_the_default_of_another(tmp_path, monkeypa
 
     assert "Accelerator(cpu=True)" in texts["small.py"]
     assert "Accelerator()" in texts["large.py"]
+
+
+BESIDE = """
+import torch
+from torch import nn, optim
+
+
+def take(number):
+    return torch.device(f"cuda:{number}")
+
+{more}
+torch.manual_seed(0)
+rows = torch.ones(8, 4)
+net = nn.Linear(4, 1)
+optimizer = optim.Adam(net.parameters())
+for step in range(9):
+    loss = net(rows).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("more", "stays"), [("", True), ("torch.zeros(1, device=take(0))\n", False)])
+def test_a_device_in_a_function_that_nobody_names(convert_text, more, stays):
+    _, result = convert_text(BESIDE.format(number="{number}", more=more).lstrip("\n"))
+
+    assert ("Accelerator(cpu=True)" in result) is stays

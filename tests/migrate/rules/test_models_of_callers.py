@@ -124,3 +124,12 @@ def test_moved_once_more_after_the_training(convert_text):
     )
 
     assert "\nmodel = model.eval()\n" in result
+
+
+def test_a_question_that_is_not_asked(convert_text):
+    device = "torch.device('cuda' if torch.cuda.is_available else 'cpu')"
+    source = late(device).replace("if flag:\n    model.cuda()", "model = model.to(flag)")
+    report, result = convert_text(source.replace("    if flag:\n        x, y = x.cuda(), y.cuda()\n", ""))
+
+    assert not report.of(Kind.LEFT)
+    assert "accelerator = Accelerator()\n" in result
