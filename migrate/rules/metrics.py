@@ -34,6 +34,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, origins
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.shares.joins import apart
 from migrate.programs.shares.left_over import left_over
@@ -47,6 +48,7 @@ from migrate.rules.rule import rule
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from migrate.analysis.facts import Facts
     from migrate.programs.conversion import Conversion
     from migrate.programs.evaluation.exact import Shared
     from migrate.programs.loops import LoopFact
@@ -108,8 +110,14 @@ def _say_losses(conversion: Conversion, draft: Draft) -> None:
     whole = {loop.node for loop in program.evaluation} - {loop.node for loop in program.training}
     if any(loop.loaders & conversion.loader_origins for loop in program.training):
         for loss, why in unlike_means(facts, conversion.units):
-            if whole.isdisjoint(facts.tree(loss).loops(loss)):
+            if any(whole.isdisjoint(facts.tree(place).loops(place)) for place in _computed(facts, loss)):
                 draft.note(loss, why)
+
+
+def _computed(facts: Facts, loss: ast.Call) -> list[ast.Call]:
+    """Where a loss is computed: of a criterion that is made for that, its calls."""
+    made = [use.node for use in facts.calls if loss in origins(facts.values(use.node.func), Role.CRITERION)]
+    return made or [loss]
 
 
 def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:

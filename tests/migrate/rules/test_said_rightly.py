@@ -46,6 +46,23 @@ def test_where_each_process_has_a_whole_batch_a_sum_is_none(convert_text):
     assert not any("this loss is a sum" in finding.message for finding in report.findings)
 
 
+EVALUATED = """
+model.eval()
+with torch.no_grad():
+    for x, y in held:
+        print(criterion(model(x), y).item())
+"""
+HELD = 'criterion = nn.MSELoss(reduction="sum")\nheld = DataLoader(TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1)))'
+
+
+@pytest.mark.parametrize(("trained", "is_said"), [("nn.functional.mse_loss", False), ("criterion", True)])
+def test_a_sum_that_is_only_evaluated_with_is_no_matter(convert_text, trained, is_said):
+    source = PROGRAM.replace("for x, y", f"{HELD}\nfor x, y", 1).format(loss=f"loss = {trained}(model(x), y)")
+    report, _ = convert_text(source + EVALUATED)
+    assert report.changes
+    assert any("this loss is a sum" in finding.message for finding in report.findings) is is_said
+
+
 CRITIC = """
 import torch
 from torch import nn, optim
