@@ -24,6 +24,7 @@ from migrate.programs.device.whereabouts import (
     Where,
     counted,
     elements,
+    is_own_model,
     joined,
     names_device,
     outside,
@@ -344,7 +345,8 @@ class Walk:
         return result
 
     def _of_method(self, node: ast.Call, func: ast.Attribute, given: list[ast.expr]) -> Where:
-        place, places = self.of(func.value), [self.of(each) for each in elements(given)]
+        place = Where.DEVICE if is_own_model(self.facts, self.inside, func.value) else self.of(func.value)
+        places = [self.of(each) for each in elements(given)]
         if func.attr in operations.COLLECTING:
             text = ast.unparse(func.value)
             held = {*places, self.names.get(text, Where.NOWHERE)} - {Where.UNKNOWN}

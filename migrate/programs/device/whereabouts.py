@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.programs.device.devices import is_move
+from migrate.programs.reach.outsiders import is_inside_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -92,6 +93,12 @@ def elements(given: Iterable[ast.expr]) -> Iterator[ast.expr]:
 def names_device(call: ast.Call) -> bool:
     """Whether a call says on which device it makes its tensor."""
     return any(keyword.arg in ("device", None) for keyword in call.keywords)
+
+
+def is_own_model(facts: Facts, inside: Sequence[Function], node: ast.expr) -> bool:
+    """`self` of `self.fc(x)` in a model's forward: its layers, also those that are not known, are on the device."""
+    itself = inside[-1].itself if inside and is_inside_model(facts, inside[-1]) else None
+    return itself is not None and isinstance(node, ast.Name) and node.id == itself.arg
 
 
 _NO_TENSORS = frozenset(Role) - {*FROM_LOADER, Role.TENSOR, Role.INSTANCE, Role.CONTAINER, Role.HOLDER, Role.UNKNOWN}

@@ -131,3 +131,48 @@ def test_a_device_in_a_function_that_nobody_names(convert_text, more, stays):
     _, result = convert_text(BESIDE.format(number="{number}", more=more).lstrip("\n"))
 
     assert ("Accelerator(cpu=True)" in result) is stays
+
+
+LATER = """
+import torch
+import unknown
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.ones(8, 4), torch.ones(8, 1))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = unknown.Linear(4, 1)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+loader = DataLoader(data, batch_size=4)
+model = Net()
+optimizer = optim.Adam(model.parameters())
+for x, y in loader:
+    loss = nn.functional.mse_loss(model(x.view(-1, 4)), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+loader = DataLoader(data, batch_size=4)
+model = Net().to(device)
+optimizer = optim.Adam(model.parameters())
+for x, y in loader:
+    loss = nn.functional.mse_loss(model(x.to(device)), y.to(device))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_layer_that_is_not_known_does_not_keep_batches_from_the_model(convert_text):
+    _, result = convert_text(LATER.lstrip("\n"))
+
+    assert result.count("loader, model, optimizer = accelerator.prepare(loader, model, optimizer)") == 2
