@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -57,6 +58,16 @@ class Run:
     def has_failed(self) -> bool:
         """Whether it did not come to an end of its own or of ours."""
         return self.end.how in {"exception", "killed"} or (self.end.how == "exit" and self.end.status != 0)
+
+    def fails_as(self, other: Run) -> bool:
+        """Whether two failures are one: a conversion moves lines, and several processes count otherwise."""
+        return self._failure == other._failure
+
+    @property
+    def _failure(self) -> tuple[str, int, str]:
+        end = self.end
+        told = end.message if end.how == "exception" else f"{end.message} {self._last_words}"
+        return end.how, end.status, re.sub(r"\d+", "", told)
 
     @property
     def why(self) -> str:

@@ -56,7 +56,7 @@ class Judge:
     def _runs(self, converted: Run, count: int) -> Verdict:
         """Whether the converted program ends as the original does."""
         original = self.runs.original
-        if converted.has_failed and (not original.has_failed or original.why != converted.why):
+        if converted.has_failed and not (original.has_failed and converted.fails_as(original)):
             return Verdict(Contract.RUNS, count, Outcome.FAIL, f"it {converted.why}")
         if original.has_failed and not converted.has_failed and not converted.end.is_cut:
             message = f"the original {original.why}, the converted program {converted.why}"
