@@ -5,6 +5,7 @@
     if accelerator.is_main_process: ...            ->   ...
     tqdm(loader, disable=not accelerator....)      ->   tqdm(loader)
     accelerator.unwrap_model(model)                ->   model
+    accelerator.save(weights, path)                ->   torch.save(weights, path)
 
 One process says and makes everything, and has no accelerator.
 """
@@ -19,7 +20,7 @@ from migrate.analysis.syntax import first_line, last_line
 from migrate.launching.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 
 #: What stands for what, where there is one process; {0} is the accelerator.
@@ -28,14 +29,18 @@ _PLAIN = (
     (r"\b{0}\.unwrap_model\(([\w.\[\]'\"]+)\)", r"\1"),
     (r"\b{0}\.print\b", "print"),
 )
+_SAVE = ((r"\b{0}\.save\b", "torch.save"),)  # of a notebook that has torch by this name
 
 
-def on_one_process(text: Text, statement: ast.stmt, accelerator: str) -> list[str] | None:
-    """The lines of a statement without the accelerator; None where it asks it for more."""
+def on_one_process(text: Text, statement: ast.stmt, accelerator: str, imported: Collection[str]) -> list[str] | None:
+    """The lines of a statement without the accelerator; None where it asks it for more.
+
+    `imported`: the names that the notebook imports.
+    """
     if ast.unparse(statement) == f"{accelerator}.wait_for_everyone()":
         return []
     source = text.source(statement)
-    for pattern, plain in _PLAIN:
+    for pattern, plain in (*_PLAIN, *_SAVE) if "torch" in imported else _PLAIN:
         source = re.sub(pattern.format(accelerator), plain, source)
     while True:
         local = Text(source)

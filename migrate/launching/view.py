@@ -144,12 +144,13 @@ class View:
     def spoken(self) -> Mapping[ast.stmt, list[str]]:
         """Statements that only print or write by way of the accelerator, as lines that do without it."""
         found: dict[ast.stmt, list[str]] = {}
+        imported = bound(node for node in self.cells if isinstance(node, IMPORTS))
         for node in self.cells:
             names = mentioned([node]) & self.bound_to_processes
             if not names or node in self.setup or node in self.definitions.values():
                 continue
             if names == {self.accelerator} or (names <= {self.accelerator, *self.devices} and _only_shows(node)):
-                if (lines := on_one_process(self.text, node, self.accelerator)) is not None:
+                if (lines := on_one_process(self.text, node, self.accelerator, imported)) is not None:
                     found[node] = lines
         return found
 

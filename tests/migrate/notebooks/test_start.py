@@ -278,3 +278,16 @@ def test_accelerate_gets_what_it_has(book, training):
     (change,) = run_text(book(*training), "train.ipynb", options).changes
 
     assert "from accelerate import Accelerator, notebook_launcher" in _sources(change.new)[0]
+
+
+@pytest.mark.parametrize("saved", ["model.state_dict()", "model"])
+def test_what_is_saved_in_a_later_cell_is_of_one_process(saved):
+    wrapped = saved.replace("model", "accelerator.unwrap_model(model)")
+    *_, last = _started(f"import torch\n{SETUP}", STEP, f"accelerator.save({wrapped}, 'm.pt')")
+
+    assert last == f"torch.save({saved}, 'm.pt')"
+
+
+def test_what_is_saved_by_another_name_of_torch_is_not():
+    with pytest.raises(NotStarted):
+        _started(f"import torch as th\n{SETUP}", STEP, "accelerator.save(1, 'm.pt')")
