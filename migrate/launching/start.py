@@ -166,7 +166,9 @@ class _Start:
         assert isinstance(node.value, ast.Call)
         target, call = node.targets[0], node.value
         parts = target.elts if isinstance(target, ast.Tuple) else [target]
-        if call.keywords or [ast.unparse(p) for p in parts] != [ast.unparse(a) for a in call.args]:
+        placements = [keyword.value.elts for keyword in call.keywords if isinstance(keyword.value, ast.List)]
+        is_plain = len(placements) == len(call.keywords)
+        if not is_plain or [ast.unparse(p) for p in parts] != [ast.unparse(a) for a in call.args]:
             raise self._refused("what is prepared has no name of its own", _INSIDE, node)
         if not all(isinstance(part, ast.Name) for part in parts):
             raise self._refused(f"`{ast.unparse(target)}` is prepared, and is no plain name", _INSIDE, node)
@@ -175,8 +177,11 @@ class _Start:
         self._check_rebound(node, wanted)
         if len(wanted) == len(names):
             return self._view.text.source(node)
-        listed = ", ".join(wanted)
-        return f"{listed} = {ast.unparse(call.func)}({listed})" if wanted else ""
+        listed, given = ", ".join(wanted), [*wanted]
+        for keyword, placed in zip(call.keywords, placements, strict=True):  # one place for each that is prepared
+            own = (each for name, each in zip(names, placed, strict=True) if name in wanted)
+            given.append(f"{keyword.arg}=[{', '.join(map(ast.unparse, own))}]")
+        return f"{listed} = {ast.unparse(call.func)}({', '.join(given)})" if wanted else ""
 
     def _check_rebound(self, node: ast.Assign, names: Sequence[str]) -> None:
         """A name that is another object by now would be prepared in the place of the first."""

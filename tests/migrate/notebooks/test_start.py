@@ -291,3 +291,11 @@ def test_what_is_saved_in_a_later_cell_is_of_one_process(saved):
 def test_what_is_saved_by_another_name_of_torch_is_not():
     with pytest.raises(NotStarted):
         _started(f"import torch as th\n{SETUP}", STEP, "accelerator.save(1, 'm.pt')")
+
+
+def test_where_loaders_stay_goes_with_what_is_prepared():
+    placed = SETUP.replace("optimizer)", "optimizer, device_placement=[False, True, True])")
+    _, first, last = _started(placed, STEP, "for x in loader:\n    print(accelerator.gather(x))")
+
+    assert "= accelerator.prepare(loader, model, optimizer, device_placement=[False, True, True])" in first
+    assert "loader = accelerator.prepare(loader, device_placement=[False])" in last
