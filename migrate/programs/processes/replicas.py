@@ -40,7 +40,7 @@ from migrate.programs.schedule.schedulers import schedules
 from migrate.programs.training.loose import trained_alone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact, Loops
@@ -115,17 +115,18 @@ def without_device(facts: Facts, loops: Loops, program: Program) -> Iterator[Arg
         yield Argument("cpu", ON_CPU)
 
 
-def _names_device(facts: Facts, module: Module, modules: set[Module]) -> bool:
+def _names_device(facts: Facts, module: Module, modules: Collection[Module]) -> bool:
     """Whether a file of a program speaks of a device, other than in functions that none of them names."""
     lines = module.file.content.splitlines()
     if not _speaks_of_device(lines):
         return False
     for unit in facts.functions:
-        if unit.module is module and unit.parent is unit.owner is None and not isinstance(unit.node, ast.Lambda):
-            word = re.compile(rf"\b{unit.name}\b".encode())
-            if sum(len(word.findall(each.file.content)) for each in modules) == 1:
-                first, last = unit.node.lineno - 1, last_line(unit.node)
-                lines[first:last] = [b""] * (last - first)
+        if unit.module is not module or unit.parent is not None or unit.owner is not None:
+            continue
+        word = re.compile(rf"\b{unit.name}\b".encode())
+        if not isinstance(unit.node, ast.Lambda) and sum(len(word.findall(m.file.content)) for m in modules) == 1:
+            first, last = unit.node.lineno - 1, last_line(unit.node)
+            lines[first:last] = [b""] * (last - first)
     return _speaks_of_device(lines)
 
 
