@@ -76,7 +76,8 @@ def place(
     stages = staged(facts, loops, program, prepared, measured)
     tree = tree_of(facts, program.start)
     prepare = stages.first.spot.statement
-    top = _top_block(program.start, tree, program.entry or prepare)
+    entry = program.entry or prepare
+    top = _top_block(program.start, tree, entry)
     if isinstance(program.home, Module) and any(tree.in_block(s.spot.statement, top) is None for s in stages.each):
         top = tree.root.body  # one stage stands under the main guard, and another one below it
     if isinstance(program.start, Module) and _chosen_above(facts, program.start, tree, top, asked):
@@ -88,10 +89,9 @@ def place(
     on_cpu = [argument for argument in asked if argument.name == "cpu"][:1]  # whatever a flag says
     chosen = on_cpu or ([Argument("cpu", cpu, required)] if cpu is not None else [])
     arguments = (*chosen, *(argument for argument in asked if argument.name != "cpu"))
-    accelerator, takes_choice = _accelerator_spot(
-        facts, program, tree, top, choice, arguments, program.entry or prepare
-    )
-    _check_before(accelerator, prepare if program.start is program.home else program.entry, arguments)
+    accelerator, takes_choice = _accelerator_spot(facts, program, tree, top, choice, arguments, entry)
+    needing = arguments if program.one_seed is None else asked  # with one, what is drawn too early is told
+    _check_before(accelerator, prepare if program.start is program.home else program.entry, needing)
     return Placement(accelerator, arguments, choice, stages, takes_choice)
 
 
@@ -245,7 +245,7 @@ def _accelerator_spot(
 def _check_before(accelerator: Spot, needing: ast.AST | None, arguments: tuple[Argument, ...]) -> None:
     """The accelerator is made before prepare is called."""
     if arguments and needing is not None and accelerator.statement.lineno > line_of(needing):
-        needed = ", ".join(sorted({name for argument in arguments for name in argument.needs if "." not in name}))
+        needed = ", ".join(sorted({name for argument in arguments for name in argument.needs if name != "self"}))
         raise NoPlace(
             Refusal(
                 accelerator.statement,
