@@ -194,7 +194,7 @@ def _refused(facts: Facts, loops: Loops, program: Program, node: ast.AST, chosen
     """Why a program is left where not all can agree; None: what is drawn is seeded alike on all."""
     what = _ALIKE if chosen.is_beside else None
     if not is_drawn(facts, chosen.own):
-        return by_system(node, chosen.own, what)
+        return by_system(facts, node, chosen.own, what)
     missing = chance(facts, loops, program) if program.one_seed is None else []
     return by_chance(node, missing, what) if missing else None
 

@@ -96,7 +96,7 @@ def is_drawn(facts: Facts, own: Own) -> bool:
     return any(map(known.is_chance, names)) or getattr(getattr(own, "func", None), "attr", "") in known.DRAWING_METHODS
 
 
-def by_system(node: ast.AST, own: Own | None, told: str | None = None) -> Refusal:
+def by_system(facts: Facts, node: ast.AST, own: Own | None, told: str | None = None) -> Refusal:
     """Why a program is left that decides by a clock or the system; `told`: what it decides."""
     what, text = decided(node)
     way = "decide by a number of steps"
@@ -105,7 +105,9 @@ def by_system(node: ast.AST, own: Own | None, told: str | None = None) -> Refusa
         return Refusal(node, "MIG122", f"{told or what} {by}: processes would part ways", "let it end the program")
     through = ""
     if own is not None and (source := ast.unparse(own)) not in text:
-        through = f" ({source} in line {own.lineno})"
+        path = facts.file(own).path
+        place = f"line {own.lineno}" if path == facts.file(node).path else f"{path}:{own.lineno}"
+        through = f" ({source} in {place})"
         way = f"let all processes have one {source}, by broadcast_object_list() or an option, or {way}"
     why = f"{told or what} by {text}, which a clock or the system gives{through}: processes would part ways"
     return Refusal(node, "MIG122", why, way)

@@ -238,7 +238,7 @@ def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[R
     if missing and found and is_same and not any(_parting(facts, loops, program, replicas, trusting=False)):
         return
     for node in found:
-        yield by_chance(node, missing) if not is_same else by_system(node, own_of(facts, program, node))
+        yield by_chance(node, missing) if not is_same else by_system(facts, node, own_of(facts, program, node))
 
 
 def _parting(

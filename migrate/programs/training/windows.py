@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from migrate.analysis.known.training import CLIPPING
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import same
+from migrate.analysis.syntax import LOOPS, same
 from migrate.analysis.units import Function, module_of
 from migrate.programs.amp.switch import Stays
 from migrate.programs.argument import Argument
@@ -98,8 +98,8 @@ def _test(facts: Facts, loops: Loops, loop: LoopFact) -> ast.If | None:
     steps = [update.node for update in loops.stepped(loop) if update.node in tree]
     for step in steps:
         for above in tree.up(step):
-            if above is loop.node:
-                break
+            if above is loop.node or (isinstance(above, LOOPS) and loops.trains(above)):
+                break  # a loop in between takes steps of its own
             if isinstance(above, ast.If) and any(isinstance(inner, ast.Mod) for inner in ast.walk(above.test)):
                 if not _is_round_of_its_own(above, loop.backwards, steps):
                     return above

@@ -145,6 +145,19 @@ def test_not_canonical_and_kept_by_hand(convert_text, remark, name):
     assert "% steps == 0" in result
 
 
+def test_a_loop_that_takes_steps_of_its_own_is_no_window(convert_text):
+    own = "for _ in range(2):\n    other.zero_grad()\n    tail(x).mean().backward()\n    other.step()"
+    later = "if i % 4 == 0:\n" + textwrap.indent(own, "    ")
+    step = f"    optimizer.zero_grad()\n    {LOSS}.backward()\n    optimizer.step()\n"
+    body = f"for i, (x, y) in enumerate(loader):\n{step}"
+    made = "tail = nn.Linear(2, 1)\nother = optim.SGD(tail.parameters(), lr=0.1)\nsteps = 2"
+    before = whole(BEFORE.replace("steps = 2", made), body + textwrap.indent(later, "    "))
+    report, result = convert_text(before)
+
+    assert "accelerator.backward(tail(x).mean())" in result
+    assert not [finding for finding in report.findings if finding.code == "MIG108"]
+
+
 def test_a_number_that_is_set_after_the_model_is_made_is_kept(convert_text, remark):
     before = whole(
         BEFORE.replace("steps = 2\n", "").replace("for epoch", "steps = 2\nfor epoch"),

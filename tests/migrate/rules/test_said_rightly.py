@@ -2,6 +2,9 @@
 
 import pytest
 
+from migrate.options import Options
+from migrate.pipeline import run
+
 PROGRAM = """
 import time
 import torch
@@ -114,3 +117,13 @@ def test_the_clock_that_decides_is_named(convert_text):
     assert not report.changes
     (reason,) = {finding.message for finding in report.findings if "a clock or the system" in finding.message}
     assert "step < limit, which a clock or the system gives (time.time() in line 6): processes would part" in reason
+
+
+def test_a_clock_of_another_file_is_named_with_it(tmp_path, monkeypatch):
+    (tmp_path / "limits.py").write_text("import time\n\n\ndef limit():\n    return int(time.time()) % 5\n")
+    imported = ENDS.replace("import time\n", "from limits import limit as most\n")
+    (tmp_path / "train.py").write_text(imported.replace("int(time.time()) % 5", "most()"))
+    monkeypatch.chdir(tmp_path)
+    report = run(["train.py"], Options())
+
+    assert any("(time.time() in limits.py:5)" in finding.message for finding in report.findings)
