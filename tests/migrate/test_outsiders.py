@@ -144,6 +144,35 @@ def test_without_another_program_the_functions_follow(convert):
     assert "evaluate(net, test_loader, accelerator)" in after["train"]
 
 
+HOLDS = """
+    class Names:
+        def get(self, index):
+            if index > 1:
+                print("no such name")
+            return ("no", "yes")[index % 2]
+
+
+    class Labels:
+        def __init__(self):
+            self.names = Names()
+"""
+NAMES = """
+    from labels import Labels
+
+    print(Labels().{}(1))
+"""
+
+
+@pytest.mark.parametrize(("asked", "stays"), [("names.get", True), ("names.count", False)])
+def test_what_an_object_of_others_holds_is_theirs_too(convert, asked, stays):
+    text = TRAIN.replace("import torch\n", "import torch\n    from labels import Labels\n", 1)
+    train = text.replace('save(net, "net.pt")', "print(Labels().names.get(1))")
+    _, after = convert(["train.py", "labels.py"], train=train, common=COMMON, labels=HOLDS, test=NAMES.format(asked))
+
+    assert ("def get(self, index):" in after["labels"]) is stays
+    assert ("names.get(1)" in after["train"]) is stays
+
+
 def test_training_in_a_function_of_others_is_refused_with_the_place(convert):
     common = (
         COMMON

@@ -7,6 +7,8 @@ one would break the other, so such functions are left as they are, like those of
 from __future__ import annotations
 
 import ast
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.analysis.entrances import are_apart
@@ -192,7 +194,10 @@ def _is_outside(facts: Facts, program: Program, unit: Unit, reached: set[Unit], 
 
 
 def _imported(facts: Facts, reached: set[Unit]) -> Iterator[tuple[Function, str]]:
-    """Functions, and methods of classes, that files import which were not read."""
+    """Functions, and methods of classes, that files import which were not read.
+
+    Of what objects of such a class hold, the methods whose names such a file says: `data.alphabet.get(0)`.
+    """
     modules = {unit.module.file: unit.module for unit in reached}
     for file, names in importers(facts.project, modules, (module.file for module in facts.modules)).items():
         for name, place in names.items():
@@ -200,5 +205,31 @@ def _imported(facts: Facts, reached: set[Unit]) -> Iterator[tuple[Function, str]
                 if isinstance(value.unit, Function):
                     yield value.unit.original, place
                 elif isinstance(value.unit, Class):
-                    members = (member.unit for values in value.unit.names.values() for member in values)
-                    yield from ((unit.original, place) for unit in members if isinstance(unit, Function))
+                    yield from ((unit, place) for unit in _methods(value.unit))
+                    yield from ((unit, place) for unit in _of_held(facts, value.unit) if _says(facts, place, unit))
+
+
+def _methods(cls: Class) -> Iterator[Function]:
+    members = (member.unit for values in cls.names.values() for member in values)
+    return (unit.original for unit in members if isinstance(unit, Function))
+
+
+def _of_held(facts: Facts, cls: Class) -> Iterator[Function]:
+    """The methods of the project's objects that objects of a class hold, and of what those hold."""
+    found, waiting = {cls}, [cls]
+    while waiting:
+        stored = (
+            node for unit in _methods(waiting.pop()) for node in facts.own(unit) if isinstance(node, ast.Attribute)
+        )
+        values = (value for node in stored if isinstance(node.ctx, ast.Store) for value in facts.values(node))
+        held = {value.unit for value in values if value.role is Role.INSTANCE and isinstance(value.unit, Class)} - found
+        found |= held
+        waiting += held
+        for each in held:
+            yield from _methods(each)
+
+
+def _says(facts: Facts, place: str, method: Function) -> bool:
+    """Whether the file of a place says the name of a method behind a dot."""
+    content = facts.project.disk.content(str(Path(place.rpartition(":")[0]).resolve())) or b""
+    return re.search(rb"\.\s*" + method.name.encode() + rb"\b", content) is not None
