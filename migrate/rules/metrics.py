@@ -31,15 +31,16 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
+from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.shares.joins import apart
 from migrate.programs.shares.left_over import left_over
 from migrate.programs.training.comparisons import Comparisons
-from migrate.programs.training.reductions import folded_by_hand, unlike_means
+from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
 from migrate.programs.values.accumulators import Accumulator, Joined
 from migrate.rules.layout import Place, assignment, place
 from migrate.rules.placing import dropped, without
@@ -112,6 +113,11 @@ def _say_losses(conversion: Conversion, draft: Draft) -> None:
         for loss, why in unlike_means(facts, conversion.units):
             if any(whole.isdisjoint(facts.tree(place).loops(place)) for place in _computed(facts, loss)):
                 draft.note(loss, why)
+        training = {loop.node for loop in program.training}
+        steps = (use.node for use in conversion.uses if not training.isdisjoint(facts.tree(use.node).loops(use.node)))
+        run = dict.fromkeys(forward for call in steps for forward in forwards(facts, call))
+        for loss, why in islice(weighed_inside(facts, run), 1):
+            draft.note(loss, why)
 
 
 def _computed(facts: Facts, loss: ast.Call) -> list[ast.Call]:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, roles
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.scalars import assigned
-from migrate.programs.values.sources import Sources
+from migrate.programs.values.sources import Sources, called_by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts, Use
-    from migrate.analysis.units import Unit
+    from migrate.analysis.units import Function, Unit
     from migrate.programs.loops import LoopFact
 
+_UNLIKE = "this loss is a mean {}: that of N processes' batches is not the mean of their means"
 _WEIGHING = {"weight": "weighted by class", "ignore_index": "taken over what is not ignored"}
 
 
@@ -36,7 +37,19 @@ def unlike_means(facts: Facts, units: Collection[Unit]) -> Iterator[tuple[ast.Ca
         if _is(reduction, "sum") or _is(average, False):
             yield from () if _is_divided(facts, use) else ((use.node, _SUM),)
         elif not _is(reduction, "none") and (why := [told for name, told in _WEIGHING.items() if name in given]):
-            yield use.node, f"this loss is a mean {why[0]}: that of N processes' batches is not the mean of their means"
+            yield use.node, _UNLIKE.format(why[0])
+
+
+def weighed_inside(facts: Facts, forwards: Iterable[Function]) -> Iterator[tuple[ast.Call, str]]:
+    """The same for means that models compute in their forward: `F.cross_entropy(logits, y, ignore_index=-1)`."""
+    for forward in forwards:
+        for node in facts.own(forward):
+            if not isinstance(node, ast.Call) or not any(map(_is_loss, called_by_name(facts, node))):
+                continue
+            given = {keyword.arg: keyword.value for keyword in node.keywords}
+            is_mean = not _is(given.get("reduction"), "none") and not _is(given.get("reduction"), "sum")
+            if is_mean and (why := [told for name, told in _WEIGHING.items() if name in given]):
+                yield node, _UNLIKE.format(why[0])
 
 
 def _is_divided(facts: Facts, use: Use) -> bool:

@@ -393,6 +393,26 @@ def test_losses_that_are_no_plain_means_are_reported(unchanged, programs, remark
     remark(report, programs(holes)[0], "MIG114", criterion, [says], Kind.NOTE)
 
 
+COMPUTES_ITS_LOSS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(2, 3)
+
+    def forward(self, x, y):
+        return nn.functional.cross_entropy(self.head(x), y{})
+"""
+
+
+@pytest.mark.parametrize(("given", "is_told"), [(", ignore_index=-1", True), ("", False)])
+def test_a_mean_over_a_part_that_the_model_computes_is_reported(convert_text, programs, given, is_told):
+    holes = {"setup": COMPUTES_ITS_LOSS.format(given), "model": "model = Net()", "forward": "model(x, y)"}
+    report, _ = convert_text(programs(holes)[0])
+
+    told = [finding.line for finding in report.findings if "what is not ignored" in finding.message]
+    assert bool(told) is is_told
+
+
 def test_losses_without_reduction_are_not(unchanged):
     report = unchanged(made='criterion = nn.MSELoss(reduction="none")')
 
