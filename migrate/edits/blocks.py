@@ -138,7 +138,8 @@ class Blocks:
             module = cst.Module(nodes).visit(_Splice(inside))
             nodes = list(module.body)
         if isinstance(old, cst.SimpleStatementLine) and not specials:
-            nodes[0] = _with_comment(nodes[0], old.trailing_whitespace)
+            heir = next((n for n, new in enumerate(nodes) if _gives_the_same(new, old)), 0)
+            nodes[heir] = _with_comment(nodes[heir], old.trailing_whitespace)
         return nodes
 
     # -------------------------------------------------------------- layout
@@ -321,6 +322,14 @@ class _Splice(cst.CSTTransformer):
         first, *rest = self._inside[name]
         lines = (*updated_node.leading_lines, *first.leading_lines)
         return cst.FlattenSentinel([first.with_changes(leading_lines=lines), *rest])
+
+
+def _gives_the_same(new: Statement, old: cst.SimpleStatementLine) -> bool:
+    """Whether a statement gives the name a value that the old one did: what was said of that is said of this."""
+    line, given = (stmt.body[0] if isinstance(stmt, cst.SimpleStatementLine) else None for stmt in (new, old))
+    if not isinstance(line, cst.Assign) or not isinstance(given, cst.Assign):
+        return False
+    return line.targets[0].target.deep_equals(given.targets[0].target)
 
 
 def _with_comment(stmt: Statement, trailing: cst.TrailingWhitespace) -> Statement:

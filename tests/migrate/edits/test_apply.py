@@ -380,6 +380,11 @@ STATEMENTS = {
         [("replace", "loss", ["loss = {v}\naccelerator.log({v})"], {"v": VALUE.then(LEFT)})],
         "loss = f(x)  # why\naccelerator.log(f(x))\n",
     ),
+    "replace by something and what gives the same name": (
+        "rate = 1  # a second\n",
+        [("replace", "rate", ["clock = f()\nrate = clock.rate"], {})],
+        "clock = f()\nrate = clock.rate  # a second\n",
+    ),
     "replace with the body": (
         "if a:\n    # one\n    b()\n    c()\n",
         [("replace", "if", ["while True:\n    {body}\n    d()"], {"body": BODY})],
