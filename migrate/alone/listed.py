@@ -1,6 +1,8 @@
 """Names that a file reads without writing them: it asks for all that it has, and keeps, prints or changes them.
 
-config = {name: value for name, value in globals().items() if isinstance(value, (int, str))}
+    config = {name: value for name, value in globals().items() if isinstance(value, (int, str))}
+
+What stands above that stays, though nothing else reads it any more.
 """
 
 from __future__ import annotations
