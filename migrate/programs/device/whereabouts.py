@@ -96,8 +96,12 @@ def names_device(call: ast.Call) -> bool:
 
 
 def is_own_model(facts: Facts, inside: Sequence[Function], node: ast.expr) -> bool:
-    """`self` of `self.fc(x)` in a model's forward: its layers, also those that are not known, are on the device."""
-    itself = inside[-1].itself if inside and is_inside_model(facts, inside[-1]) else None
+    """`self` of `self.fc(x)` in a model's forward: its layers, also those that are not known, are on the device.
+
+    In `__init__`, which registers buffers, nothing is there yet.
+    """
+    is_run = bool(inside) and inside[-1].name != "__init__" and is_inside_model(facts, inside[-1])
+    itself = inside[-1].itself if is_run else None
     return itself is not None and isinstance(node, ast.Name) and node.id == itself.arg
 
 
