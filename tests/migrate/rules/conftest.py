@@ -102,6 +102,12 @@ def made_before_use(tree):
         assert not names, f"line {statement.lineno} needs the accelerator, which is not there yet"
 
 
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch):
+    """The programs have a folder to themselves: who imports them is not looked for among our own files."""
+    monkeypatch.chdir(tmp_path)
+
+
 def convert(source, options):
     """The report and the new text. What comes out parses and makes before it uses; a second run changes nothing."""
     report = run_text(source.encode(), PATH, options)
