@@ -75,7 +75,7 @@ def converted(
     places = {(f.path, f.line) for f in outcome.findings if f.kind is Kind.LOOP and not f.converts}
     left = {loop.node for loop in loops.training if (facts.file(loop.node).path, loop.node.lineno) in places}
     asking = asking_for_several(facts, {path for each in ready if each.is_apart for path in each.paths})
-    left |= _entered(facts, loops, asking.values())
+    left |= _entered(facts, loops, asking.values()) if asking else set()
     groups = [group for group in sharing(facts, loops, left, asking) if any(script.loops & left for script in group)]
     together = outcome, plan
     if not groups or facts.broken:

@@ -26,7 +26,7 @@ def unknown_divisors(world: World, scales: Scales) -> Iterator[Refusal]:
     """The divisions by what may be the number of processes."""
     for module in world.modules:
         for node in world.facts.tree(module.tree).nodes:
-            if id(node) in world.dead or world.is_left(node) or (found := _division(node)) is None:
+            if (found := _division(node)) is None or id(node) in world.dead or world.is_left(node):
                 continue
             divided, divisor = found
             if not scales.is_reduced(divided, depth=0) or world.is_size(divisor) or scales.is_reduced(divisor):

@@ -67,8 +67,7 @@ class Gatherings:
         found = {}
         for use in (use for use in mine if world.facts.called(use.node) & GATHERS):
             gathered, own = argument_at(use.node, 0, "tensor_list"), argument_at(use.node, 1, "tensor")
-            is_plain = isinstance(gathered, ast.Name) and own is not None and len(use.node.args) == 2
-            if is_plain and isinstance(gathered, ast.Name) and own is not None and self._is_whole(use, gathered):
+            if isinstance(gathered, ast.Name) and own is not None and self._is_whole(use, gathered):
                 found[use.node] = (gathered, own)
         return found
 
@@ -76,7 +75,8 @@ class Gatherings:
         """Whether a list is made, filled, and read as a whole, and in no step of the training."""
         world = self._world
         tree, made = world.facts.tree(use.node), self._making(gathered)
-        if made is None or use.node.keywords or not isinstance(tree.parents[use.node], ast.Expr):
+        is_plain = len(use.node.args) == 2 and not use.node.keywords
+        if made is None or not is_plain or not isinstance(tree.parents[use.node], ast.Expr):
             return False
         function = tree.function(use.node)
         named = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == gathered.id and n is not gathered]
@@ -84,7 +84,7 @@ class Gatherings:
         return all(map(self._is_read_whole, reads)) and not self._is_in_step(use.node, use.unit, frozenset())
 
     def _making(self, gathered: ast.Name) -> ast.stmt | None:
-        """`parts = [torch.zeros_like(out) for _ in range(n)]`, `parts = [None] * n`: all that the name is given."""
+        """`parts = [torch.zeros_like(out) for _ in range(n)]`, `parts = [None] * n`: the last that is above."""
         tree = self._world.facts.tree(gathered)
         function = tree.function(gathered)
         stored = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == gathered.id]

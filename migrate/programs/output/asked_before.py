@@ -46,7 +46,7 @@ def _making(facts: Facts, unit: Unit, branch: ast.If) -> Iterator[ast.stmt]:
         return
     tree = facts.tree(branch)
     block = tree.block(branch)
-    below = block[next(i for i, each in enumerate(block) if each is branch) + 1 :]
+    below = block[block.index(branch) + 1 :]
     for node in facts.own(unit):
         if isinstance(node, ast.Call) and made_under(facts, node) == path:
             if (held := _held(tree, node, (missing, below))) is not None:

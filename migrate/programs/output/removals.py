@@ -67,7 +67,7 @@ def _between(conversion: Conversion, read: Place, taker: Place) -> ast.stmt | No
     tree = conversion.facts.tree(reading)
     both = [tree.statement(reading), tree.statement(taking)]
     block = tree.common_block(both)
-    first, last = (next(i for i, s in enumerate(block) if s is tree.in_block(one, block)) for one in both)
+    first, last = (block.index(held) for one in both if (held := tree.in_block(one, block)) is not None)
     if first >= last or any(map(conversion.loops.trains, block[first : last + 1])):
         return None
     return block[last] if conversion.has_accelerator_at(block[last]) else None

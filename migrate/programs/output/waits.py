@@ -22,5 +22,5 @@ def waits(conversion: Conversion) -> list[ast.stmt]:
 
 def _has_waited(conversion: Conversion, place: ast.stmt) -> bool:
     block = conversion.facts.tree(place).block(place)
-    above = block[: next(i for i, other in enumerate(block) if other is place)]
+    above = block[: block.index(place)]
     return bool(above) and is_barrier(above[-1])

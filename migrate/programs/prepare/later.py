@@ -157,16 +157,16 @@ def _drawn_anew(
             continue
         for named in program.models:
             end = stages.of(named.origins).end
-            if draws_in(facts, node, named.origins) and True in is_after(facts, program, node, end):
-                if not _is_seeded(facts, program, node, end):
-                    yield Refusal(
-                        node,
-                        "MIG104",
-                        f"weights of {named.target} are drawn anew here, after that was prepared: each process would "
-                        "draw others",
-                        "make a new model here, or call torch.manual_seed() at the beginning of the program",
-                    )
-                    return
+            is_late = draws_in(facts, node, named.origins) and True in is_after(facts, program, node, end)
+            if is_late and not _is_seeded(facts, program, node, end):
+                yield Refusal(
+                    node,
+                    "MIG104",
+                    f"weights of {named.target} are drawn anew here, after that was prepared: each process would "
+                    "draw others",
+                    "make a new model here, or call torch.manual_seed() at the beginning of the program",
+                )
+                return
 
 
 def _drawn(
