@@ -20,6 +20,7 @@ from migrate.programs.device.early import is_new_there, only_before
 from migrate.programs.device.host import Whereabouts, left_on_cpu, whereabouts
 from migrate.programs.device.moved_early import too_early
 from migrate.programs.device.moves import Move, moves
+from migrate.programs.device.taken_off import TakenOff, taken_off
 from migrate.programs.device.tensor_types import kept_from_gpu
 from migrate.programs.evaluation.passes import (
     evaluated_in_full,
@@ -95,6 +96,7 @@ class Conversion:
     where: Whereabouts
     on_cpu: tuple[ast.expr, ...]  # where tensors that stay on the CPU meet what is prepared: all of it stays there
     moves: tuple[Move, ...]
+    taken_off: TakenOff
     placement: Placement
     by_hand: ByHand
 
@@ -194,6 +196,9 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += renewed_too_late(facts, program, units, prepared, placement.stages)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]
     program.refusals += [*taken_apart(facts, program, units, placement), *too_early(facts, program, placement)]
+    placed = prepared - where.on_host.keys() - program.met_in_both
+    off = TakenOff() if on_cpu else taken_off(facts, loops, program, placed, units)
+    program.refusals += off.refusals
     if program.refusals:
         return None
     return Conversion(
@@ -214,7 +219,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         tuple(in_full),
         where,
         tuple(on_cpu),
-        tuple(moves(facts, program, prepared - where.on_host.keys() - program.met_in_both, units, placement)),
+        tuple(moves(facts, program, placed, units, placement, off)),
+        off,
         placement,
         by_hand,
     )

@@ -5,9 +5,11 @@
     model[0].weight                ->   accelerator.unwrap_model(model)[0].weight
     writer.add_graph(model, x)     ->   writer.add_graph(accelerator.unwrap_model(model), x)
     torch.save({"net": model}, path)   ->   accelerator.save({"net": accelerator.unwrap_model(model)}, path)
+    model = model.cpu()            ->   model = accelerator.unwrap_model(model).cpu()
 
 On several processes the prepared model is a wrapper without these attributes. Left as they are: calls, train(), eval(),
 zero_grad(), parameters(), which mean the same on both, if the model's class has none of its own.
+Where a trained model is taken to the CPU and run there, its name stands for the model inside from there on.
 A loss that such a method or layer computes goes around the wrapper's forward: the program asks for
 find_unused_parameters, with which the runtime averages gradients after each backward, whatever took part in it.
 A model that a function gives back to code without the accelerator is given back unwrapped. Code that stays as it is
@@ -64,9 +66,22 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
     found += (*_among_others(conversion), *_given_back(conversion))
     for given in dict.fromkeys(found):
         draft.wrap(given, f"{conversion.access.name(given)}.unwrap_model({{it}})")
+    for taken in conversion.taken_off.unwrapped:
+        _name_anew(conversion, draft, taken)
     for call in islice(around_forward(conversion.facts, conversion.loops, conversion.program), 1):
         why = "this trains around the model's forward: the runtime averages after backward, Accelerate does not"
         draft.note(call, why)
+
+
+def _name_anew(conversion: Conversion, draft: Draft, call: ast.Call) -> None:
+    """Let the name of a model that is taken to the CPU stand for the one inside from there on."""
+    assert isinstance(call.func, ast.Attribute)
+    statement = conversion.facts.tree(call).statement(call)
+    name, unwrap = ast.unparse(call.func.value), f"{conversion.access.name(call)}.unwrap_model"
+    if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == name:
+        draft.wrap(call.func.value, f"{unwrap}({{it}})")
+    else:
+        draft.before(statement, f"{name} = {unwrap}({name})")
 
 
 def _attributes(conversion: Conversion) -> Iterator[ast.Attribute | ast.Subscript]:

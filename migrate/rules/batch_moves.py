@@ -49,7 +49,6 @@ def batch_moves(conversion: Conversion, draft: Draft) -> None:
         if not _stays_in_helper(conversion, move.node):
             _redirect(conversion, draft, move)
     _other_names(conversion, draft)
-    _fixed_devices(conversion, draft)
     _scattered(conversion, draft)
     if conversion.on_cpu:
         _stays(conversion, draft)
@@ -155,21 +154,6 @@ def _choice_of_place(conversion: Conversion, call: ast.Call) -> ast.IfExp | None
         return None
     plain = not call.args and not call.keywords and ast.unparse(call.func.value) == ast.unparse(above.orelse)
     return above if plain else None
-
-
-def _fixed_devices(conversion: Conversion, draft: Draft) -> None:
-    """`torch.zeros(3, device="cuda")` in the program's functions."""
-    moved = {id(move.node) for move in conversion.moves}
-    for use in conversion.uses:
-        if id(use.node) in moved:
-            continue
-        for keyword in use.node.keywords:
-            if keyword.arg != "device":
-                continue
-            if not is_choice(conversion.facts, keyword.value) and not is_users(conversion.facts, keyword.value):
-                continue
-            if not (isinstance(keyword.value, ast.Constant) and keyword.value.value == "cpu"):
-                draft.rewrite(keyword.value, f"{conversion.access.name(use.node)}.device")
 
 
 def _factories(conversion: Conversion, draft: Draft) -> None:

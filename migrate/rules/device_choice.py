@@ -2,6 +2,7 @@
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")   ->   (gone, or device = accelerator.device)
     if device == "cuda":                                                    ->   if accelerator.device.type == "cuda":
+    torch.ones(3, device="cuda")            ->   torch.ones(3, device=accelerator.device)
     torch.cuda.set_device(0)                                                ->   (gone)
 
 A `device` variable goes away with its last use; where other tensors still need it, it is the accelerator's device.
@@ -31,6 +32,7 @@ from migrate.programs.device.moves import is_in_left_branch
 from migrate.programs.values.conditions import same_name
 from migrate.rules.chosen_gpus import say_chosen, say_kept, say_lost
 from migrate.rules.first_gpu import follow_in_models, is_first_gpu
+from migrate.rules.fixed_devices import name_fixed
 from migrate.rules.idle import drop_idle_flags, drop_idle_functions
 from migrate.rules.own_gpu import name_own, name_users
 from migrate.rules.placing import dropped_arguments, kept_moves
@@ -78,6 +80,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     staying += _redirect_globals(conversion, draft)
     say_kept(conversion, draft, [choice for choice in staying if any(_unmoved(conversion, choice))])
     _follow_imported(conversion, draft)
+    name_fixed(conversion, draft)
     _redirect_parameters(conversion, draft)
     drop_idle_flags(conversion, draft)
     say_chosen(conversion, draft)

@@ -6,6 +6,8 @@
 
 prepare places it. Kept, to the accelerator's device: models that are not trained here, and models whose weights are
 drawn after the move (`net.apply(init)`): moved later, they would be drawn from another random stream.
+A trained model that is taken to the CPU, and met there only by batches of prepared loaders, stays on the device; one
+that other tensors meet as well is refused.
 Safe: prepare moves the same model to the same device before it is first used.
 """
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.known.tensors import VARIABLE
 from migrate.analysis.roles import Role, origins, roles
-from migrate.programs.device.devices import device_argument
+from migrate.programs.device.devices import cpu_argument, device_argument
 from migrate.programs.device.lambdas import mapped
 from migrate.programs.device.moves import Fate, Move
 from migrate.programs.device.tensor_types import cast, casts_to_gpu
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
+
+
+#: Methods that give what they are called on, elsewhere.
+_MOVING = frozenset({"to", "cuda", "xpu", "cpu", "type"})
 
 
 def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> None:
@@ -143,7 +147,7 @@ def _kept_arguments(conversion: Conversion, call: ast.Call) -> list[ast.expr | a
         return [*call.args]
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "to":
         return []
-    device = device_argument(conversion.facts, call)
+    device = device_argument(conversion.facts, call) or cpu_argument(conversion.facts, call)
     given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     return [argument for argument in given if not _is_device_or_option(argument, device)]
 
@@ -235,7 +239,7 @@ class _Without(ast.NodeTransformer):
         gone = self._is_gone(node)
         self.generic_visit(node)
         if gone:
-            is_method = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "xpu", "type")
+            is_method = isinstance(node.func, ast.Attribute) and node.func.attr in _MOVING
             return node.func.value if is_method and isinstance(node.func, ast.Attribute) else node.args[0]
         if isinstance(node.func, ast.Name) and node.func.id in ("tuple", "list", "dict") and len(node.args) == 1:
             inner = node.args[0]

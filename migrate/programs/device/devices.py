@@ -197,17 +197,38 @@ def is_move(facts: Facts, node: ast.AST) -> bool:
     return node.func.attr == "to" and device_argument(facts, node) is not None
 
 
+def is_to_cpu(facts: Facts, node: ast.Call) -> bool:
+    """`x.cpu()`, `x.to("cpu")`."""
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr == "cpu" or (node.func.attr == "to" and cpu_argument(facts, node) is not None)
+
+
 def _is_super(facts: Facts, node: ast.expr) -> bool:
     """`super()` in a model's own `to()`, which gives back the model."""
     return isinstance(node, ast.Call) and "builtins.super" in facts.called(node)
 
 
+def _devices_given(node: ast.Call) -> list[ast.expr]:
+    """What `.to(...)` may be given as a device."""
+    return [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "device")]
+
+
+def cpu_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
+    """The argument of `.to(...)` that is the CPU."""
+    return next((argument for argument in _devices_given(node) if _is_the_cpu(facts, argument)), None)
+
+
+def _is_the_cpu(facts: Facts, argument: ast.expr) -> bool:
+    """Whether an argument means the CPU in a program that has another device, or names it."""
+    return is_cpu(facts, argument) or (only_cpu(facts, argument) and has_other_device(facts, argument))
+
+
 def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
     """The argument of `.to(...)` that is a device of the program, not the CPU by name, not another tensor's device."""
-    given = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "device")]
-    for argument in given:
-        if is_cpu(facts, argument) or (only_cpu(facts, argument) and has_other_device(facts, argument)):
-            return None
+    if cpu_argument(facts, node) is not None:
+        return None
+    for argument in _devices_given(node):
         values = facts.values(argument)
         if facts.is_device(values) or only(values, *_INDICES) or is_users(facts, argument):
             return argument

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.syntax import Tree
     from migrate.programs.along import Place
+    from migrate.programs.device.taken_off import TakenOff
     from migrate.programs.prepare.placement import Placement
     from migrate.programs.stages import Stage, Stages
 
@@ -55,17 +56,22 @@ _DROPPED = (Fate.MODEL, Fate.BATCH, Fate.CRITERION)
 
 
 def moves(
-    facts: Facts, program: Program, prepared: set[ast.AST], inside: set[Unit], placement: Placement
+    facts: Facts,
+    program: Program,
+    prepared: set[ast.AST],
+    inside: set[Unit],
+    placement: Placement,
+    off: TakenOff,
 ) -> list[Move]:
     """The moves in the units of a program; `prepared` is where the prepared loaders were made."""
     raw = raw_units(facts, program)
-    found = []
+    found = [Move(call, facts.unit(call), Fate.MODEL) for call in off.dropped]
     for use in facts.calls:
         if not is_move(facts, use.node) or is_location(facts, facts.tree(use.node).parents[use.node]):
             continue
         fate = Fate.UNTOUCHED
         if _runs_in(facts, use.unit) in inside and not is_in_left_branch(facts, use.node):
-            fate = _fate(facts, program, prepared, use.node, placement.stages)
+            fate = _fate(facts, program, prepared, use.node, placement.stages, off)
             if fate is Fate.BATCH and _is_before(facts, use, placement.stages):
                 fate = Fate.ELSEWHERE  # the loader is not prepared yet
                 if program.start is program.home and use.node.lineno < placement.accelerator.statement.lineno:
@@ -127,13 +133,20 @@ def _nearest_branch(tree: Tree, node: ast.AST) -> list[ast.stmt] | None:
     return None
 
 
-def _fate(facts: Facts, program: Program, prepared: set[ast.AST], node: ast.Call, stages: Stages) -> Fate:
+def _fate(
+    facts: Facts,
+    program: Program,
+    prepared: set[ast.AST],
+    node: ast.Call,
+    stages: Stages,
+    off: TakenOff,
+) -> Fate:
     receiver = facts.receiver(node)
     found = roles(receiver)
     if found == {Role.MODEL}:
         mine = origins(receiver, Role.MODEL)
         assert program.home is not None
-        stays = _draws_on_device(facts, node, mine) or _leaves_device(facts, mine)
+        stays = _draws_on_device(facts, node, mine) or _leaves_device(facts, mine, off)
         stays = stays or needs_device(facts, node, mine, program, stages.of(mine).spot.statement)
         stays = stays or runs_unprepared(facts, program, mine)
         return Fate.MODEL if mine <= program.model_origins and not stays else Fate.ELSEWHERE
@@ -177,10 +190,11 @@ def _is_inside_model(facts: Facts, use: Use) -> bool:
     return owner is not None and Role.MODEL in facts.roles_of_bases(owner)
 
 
-def _leaves_device(facts: Facts, mine: set[ast.AST]) -> bool:
+def _leaves_device(facts: Facts, mine: set[ast.AST], off: TakenOff) -> bool:
     """Whether the program takes the model off the device (to save it, say) and so has to bring it back by hand."""
     taken = [*facts.method_calls("cpu"), *(use for use in facts.method_calls("to") if names_cpu(use.node))]
-    return any(origins(facts.receiver(use.node), Role.MODEL) & mine for use in taken)
+    for_good = (*off.dropped, *off.unwrapped)
+    return any(origins(facts.receiver(use.node), Role.MODEL) & mine for use in taken if use.node not in for_good)
 
 
 def _holds_tensors(facts: Facts, node: ast.Call) -> bool:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import GIVES_ITSELF
-from migrate.programs.device.devices import is_move
-from migrate.programs.values.sources import passed
+from migrate.programs.device.devices import is_move, is_to_cpu
+from migrate.programs.values.sources import before_modes, passed
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -26,20 +25,13 @@ def is_the_same(facts: Facts, statement: ast.stmt, target: str) -> bool:
 
 def _is_still(facts: Facts, node: ast.expr, target: str) -> bool:
     """Whether an expression is the object under a name: moved, or given back by a function, if by nothing else."""
+    node = before_modes(node)
     if not isinstance(node, ast.Call):
-        return False
-    if is_move(facts, node) and isinstance(node.func, ast.Attribute):
-        inner = _before_modes(node.func.value)
-        return ast.unparse(inner) == target or _is_still(facts, inner, target)
+        return ast.unparse(node) == target
+    if isinstance(node.func, ast.Attribute) and (is_move(facts, node) or is_to_cpu(facts, node)):
+        return _is_still(facts, node.func.value, target)
     units = facts.targets(node)
     return len(units) == len(facts.values(node.func)) > 0 and all(_gives_back(facts, u, node, target) for u in units)
-
-
-def _before_modes(node: ast.expr) -> ast.expr:
-    """`model` of `model.eval()`."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GIVES_ITSELF:
-        node = node.func.value
-    return node
 
 
 def _gives_back(facts: Facts, unit: Function, call: ast.Call, target: str) -> bool:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis import binders
+from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_stored, targets_of, walk
 from migrate.analysis.units import Class, Function, Module
@@ -381,3 +382,10 @@ def option_name(call: ast.Call) -> str | None:
     texts = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     long = next((text for text in texts if text.startswith("--")), texts[0] if texts else None)
     return long.lstrip("-").replace("-", "_") if long else None
+
+
+def before_modes(node: ast.expr) -> ast.expr:
+    """`model` of `model.eval()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GIVES_ITSELF:
+        node = node.func.value
+    return node

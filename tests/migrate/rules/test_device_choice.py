@@ -843,3 +843,36 @@ def test_a_device_of_an_object_that_the_user_chooses_is_told(convert_text):
     report, _ = convert_text(CONFIGURED.format(alias="", device="settings.device"))
 
     assert any("is the accelerator's where the program trains" in finding.message for finding in report.of(Kind.NOTE))
+
+
+HANDED_BY_NAME = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def train(model, loader, optimizer, device):
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(x.to(device)), y.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def row(device):
+    return torch.ones(1, 2, device=device)
+
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1).to("cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+train(model, loader, optimizer, device=torch.device("cuda"))
+print(model(row(device=torch.device("cuda"))), row(device=torch.device("cpu")))
+"""
+
+
+def test_a_device_given_by_keyword_gives_way_to_the_accelerator(convert_text):
+    _, result = convert_text(HANDED_BY_NAME)
+
+    assert "train(model, loader, optimizer, accelerator=accelerator)\n" in result
+    assert 'model(row(device=accelerator.device)), row(device=torch.device("cpu"))' in result

@@ -239,6 +239,9 @@ AROUND = {
     ("model-attributes", "model[0].weight"): put("end", "weight = {}", model="model = nn.Sequential(nn.Linear(2, 1))"),
     ("model-attributes", "writer.add_graph(model, x)"): drawn,
     ("model-attributes", 'torch.save({"net": model}, path)'): put("end"),
+    ("model-attributes", "model = model.cpu()"): put(
+        "end", "{}\nshown = model(torch.ones(1, 2))", **CHOSEN, batch=("x, y = x.to(device), y.to(device)", "")
+    ),
     ("agreement", "if torch.isnan(loss):"): put("step", "{}\n    continue"),
     ("agreement", "if loss.item() > 100:"): put("step", "{}\n    break"),
     ("agreement", "if loss.item() < 0.1:"): put(
@@ -261,12 +264,13 @@ AROUND = {
     ("rank-guards", "dist.barrier()"): grouped("end"),
     ("device-choice", CHOICE): put("made"),
     ("device-choice", 'if device == "cuda":'): compared,
+    ("device-choice", 'torch.ones(3, device="cuda")'): put("end", "a = {}"),
     ("device-choice", "torch.cuda.set_device(0)"): put("setup", made=("model.cuda()", "")),
 }
 #: Not executed: they need a GPU or a library that is not among the tests', or read a file.
 NOT_RUN = (
     "cuda()", "set_device", "tqdm", "writer.", "accuracy_score", "torch.load", "DataParallel", "model.module",
-    "torch.float64", "torch.cuda.", "dist.",
+    "torch.float64", "torch.cuda.", "dist.", 'device="cuda"',
 )  # fmt: skip
 #: What cannot be shown in one line: test_accelerator.py, test_grad_scaler.py, test_metric_sync.py and others have it.
 ELSEWHERE = {
