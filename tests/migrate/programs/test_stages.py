@@ -53,6 +53,7 @@ def stages(conversion):
         (MAKE + "net = net.cuda()\n" + FIT, [["loader", "net", "opt"]]),
         (MAKE + FIT + "net = net.to('cuda:0')\n" + FIT, [["loader", "net", "opt"]]),
         (RESTORE + MAKE + FIT + "net = restore(net).to('cuda:0')\n" + FIT, [["loader", "net", "opt"]]),
+        (MAKE + FIT + "net = net.cpu()\nprint(score(net))\n", [["loader", "net", "opt"]]),
     ],
     ids=[
         "one",
@@ -65,6 +66,7 @@ def stages(conversion):
         "moved",
         "moved once more",
         "given back and moved",
+        "moved away",
     ],
 )
 def test_what_is_made_after_a_use_is_prepared_by_itself(decide, body, expected):
@@ -77,7 +79,6 @@ def test_what_is_made_after_a_use_is_prepared_by_itself(decide, body, expected):
 @pytest.mark.parametrize(
     ("after", "says"),
     [
-        ("net = net.cpu()\nprint(score(net))\n", "made or wrapped anew"),
         ("net = nn.DataParallel(net)\nfit(net, opt)\n", "made or wrapped anew"),
         ("net.bias = nn.Parameter(torch.zeros(1))\nfit(net, opt)\n", "a layer of net is replaced"),
         (
@@ -94,7 +95,7 @@ def test_what_is_made_after_a_use_is_prepared_by_itself(decide, body, expected):
         ),
         ("net = nn.Linear(1, 1)\nfit(net, opt)\n", "no optimizer has its parameters"),
     ],
-    ids=["moved away", "wrapped", "layer", "copy", "split", "list", "untrained"],
+    ids=["wrapped", "layer", "copy", "split", "list", "untrained"],
 )
 def test_what_prepare_would_not_see_is_refused(decide, after, says):
     program, conversion = decide(HEAD + MAKE + FIT + after)
