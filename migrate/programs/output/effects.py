@@ -102,8 +102,12 @@ class Effects:
             yield from (value.unit for value in self._facts.values(argument) if isinstance(value.unit, Function))
 
     def _is_made(self, node: ast.expr) -> bool:
-        """Whether an expression makes an object: `[]`, `np.zeros(size)`."""
-        return isinstance(node, _DISPLAYS) or (isinstance(node, ast.Call) and bool(self._facts.called(node) & _MAKING))
+        """Whether an expression makes an object: `[]`, `np.zeros(size)`, `tf.HistogramProto()`."""
+        if not isinstance(node, ast.Call):
+            return isinstance(node, _DISPLAYS)
+        called = self._facts.called(node)
+        is_instance = not arguments(node) and all(name.rpartition(".")[2][:1].isupper() for name in called)
+        return bool(called & _MAKING) or (bool(called) and is_instance)
 
     def _is_mutator(self, node: ast.Call, fresh: set[str]) -> bool:
         func = node.func

@@ -431,6 +431,25 @@ def test_a_writer_of_the_project_whose_class_is_also_used_elsewhere(changed):
     changed(imports=WRITER, setup=LOGGER + LOGGERS, ready=(made, guarded(made)), step=(call, guarded(call)))
 
 
+BUCKETS = """\
+def histogram(values):
+    hist = tf.HistogramProto()
+    for value in values:
+        hist.bucket.append(value)
+    writer.add_summary(hist)
+"""
+
+
+def test_a_function_that_fills_an_object_of_a_library_before_it_writes_it(changed):
+    made = "writer = tf.summary.FileWriter('out')"
+    changed(
+        imports="import tensorflow as tf",
+        setup=BUCKETS,
+        ready=(made, guarded(made)),
+        step=("histogram([1, 2])", guarded("histogram([1, 2])")),
+    )
+
+
 def test_a_picture_of_a_batch(changed):
     save = "Image.fromarray(shown).save('shown.png')"
     changed(
