@@ -16,25 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 import libcst as cst
 
 from migrate.edits.blocks import PLACEHOLDER, Blocks, Item, as_line, comments_of, shortened
-from migrate.edits.build import (
-    Builder,
-    Piece,
-    add_alias,
-    assemble,
-    drop_aliases,
-    edit_call,
-    text_piece,
-)
+from migrate.edits.build import Builder, Piece, add_alias, assemble, drop_aliases, edit_call, text_piece
 from migrate.edits.comments import lost
-from migrate.edits.edit import (
-    AddAlias,
-    DropAlias,
-    Operation,
-    Remove,
-    Replace,
-    Rewrite,
-    Special,
-)
+from migrate.edits.edit import AddAlias, DropAlias, Insert, Lift, Operation, Remove, Replace, Rewrite, Special
 from migrate.edits.ends import usual_newline, without_blank_end
 from migrate.edits.join import Join, is_same
 from migrate.edits.parameters import edit_parameters
@@ -224,8 +208,10 @@ class _Apply(Join):
         if address is None:
             return updated_node
         for operations in _by_kind(self._settled.nodes.get(address, ())):
+            if isinstance(operations[0], Lift):
+                self._captured[address] = self._builder.piece(cast("cst.BaseExpression", updated_node))
             updated_node = self._done(operations, original_node, updated_node)
-        if address in self._settled.captures:
+        if address in self._settled.captures and address not in self._captured:
             self._captured[address] = self._builder.piece(cast("cst.BaseExpression", updated_node))
         return updated_node
 
@@ -258,8 +244,10 @@ class _Apply(Join):
             return self._builder.arguments(cast("cst.Call", node))
         return self._builder.piece(cast("cst.BaseExpression", node))
 
-    def _filled(self, operation: Replace) -> str:
-        """The code of a replacement; where statements go, there are placeholders."""
+    def _filled(self, operation: Replace | Insert) -> str:
+        """The code of new statements; where those of the file go, there are placeholders."""
+        if not operation.parts:
+            return operation.code
         pieces = {
             name: Piece((PLACEHOLDER.format(name=name),)) if isinstance(part, Special) else self._piece(part, None)
             for name, part in operation.parts

@@ -48,7 +48,7 @@ class Blocks:
     edits: Mapping[int, StatementEdits]
     wraps: Mapping[int, tuple[Wrap, ...]]
     ends: set[int]  # numbers of the last statements of wraps
-    filled: Callable[[Replace], str]  # the code of a replacement, with its expressions filled in
+    filled: Callable[[Replace | Insert], str]  # the code of new statements, with their expressions filled in
 
     # -------------------------------------------------------------- items
 
@@ -188,7 +188,7 @@ class Blocks:
         return out, tuple(_put(LAYOUT.arrange(gap), out))
 
     def _new(self, insert: Insert) -> New[Statement]:
-        return New(tuple(self.builder.statements(insert.code)), insert.before, insert.spaced)
+        return New(tuple(self.builder.statements(self.filled(insert))), insert.before, insert.spaced)
 
     def _wrapped(self, items: list[Item], indent: str | None) -> list[Item]:
         wraps = [(item.number, wrap) for item in items for wrap in self.wraps.get(item.number, ())]

@@ -59,6 +59,12 @@ class Rewrite(Operation):
         return "expression"
 
 
+class Lift(Rewrite):
+    """An expression gives way to a name, which an inserted statement gives it: that takes it as it is before."""
+
+    __slots__ = ()
+
+
 class Whole(Operation):
     """What becomes of a statement as such, whatever is done to the expressions in it."""
 
@@ -102,6 +108,7 @@ class Insert(Operation):
     before: bool
     spaced: bool  # with a blank line on each side
     late: bool = False  # below what else is put at the same place
+    parts: Parts = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,13 @@ class Plan:
         check_statements(code)
         self._add(stmt, do.Insert(_bare(code), before=True, spaced=spaced, late=late), rule, group)
 
+    def lift(self, expr: ast.expr, name: str, *, above: ast.stmt, rule: str, group: str = "") -> None:
+        """Compute an expression `above` a statement that holds it, which reads it under a name from there on."""
+        if (address := self._file_of(expr).index.find(expr)) is not None:
+            insert = do.Insert(f"{name} = {{value}}", before=True, spaced=False, parts=(("value", address),))
+            self._add(above, insert, rule, group)
+        self._add(expr, do.Lift(name, ()), rule, group, [name])
+
     def insert_after(
         self,
         stmt: ast.stmt,

@@ -278,7 +278,7 @@ def _nodes(
 
 
 def _captures(placed: Iterable[tuple[Address, Operation]]) -> frozenset[Address]:
-    parts = (part for _, o in placed if isinstance(o, (Rewrite, Replace)) for _, part in o.parts)
+    parts = (part for _, o in placed if isinstance(o, (Rewrite, Replace, Insert)) for _, part in o.parts)
     return frozenset(part for part in parts if isinstance(part, Address) and part.kind is not Kind.STATEMENT)
 
 

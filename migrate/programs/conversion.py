@@ -290,18 +290,19 @@ def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list
 
 def reaches_model(conversion: Conversion, node: ast.AST) -> bool:
     """Whether code calls a trained model, runs a loop over a loader or trains: all processes must enter it together."""
-    facts, program = conversion.facts, conversion.program
-    loops = {id(loop.node) for loop in (*program.training, *program.evaluation)}
+    loops = {id(loop.node) for loop in (*conversion.program.training, *conversion.program.evaluation)}
     for inner in ast.walk(node):
-        if id(inner) in loops:
-            return True
-        if not isinstance(inner, ast.Call):
-            continue
-        if origins(facts.values(inner.func), Role.MODEL) & program.model_origins:
-            return True
-        if any(_function_reaches(conversion, target, frozenset()) for target in facts.targets(inner)):
+        if id(inner) in loops or (isinstance(inner, ast.Call) and runs_model(conversion, inner)):
             return True
     return conversion.loops.trains(node)
+
+
+def runs_model(conversion: Conversion, call: ast.Call) -> bool:
+    """Whether a call runs a trained model, or a function that does so, goes through a loader or trains."""
+    facts = conversion.facts
+    if origins(facts.values(call.func), Role.MODEL) & conversion.program.model_origins:
+        return True
+    return any(_function_reaches(conversion, target, frozenset()) for target in facts.targets(call))
 
 
 def _function_reaches(conversion: Conversion, unit: Function, seen: frozenset[int]) -> bool:

@@ -58,6 +58,10 @@ class Draft:
         template = word.join(f"{{{name}}}" for name in parts)
         self.plan.rewrite(node, template, rule=self.code, group=self.group, **parts)
 
+    def lift(self, node: ast.expr, name: str, *, above: ast.stmt) -> None:
+        """Compute an expression above a statement, which reads it under a name."""
+        self.plan.lift(node, name, above=above, rule=self.code, group=self.group)
+
     # --- statements -------------------------------------------------------------------------------------------------
 
     def replace(self, statement: ast.stmt, code: str) -> None:

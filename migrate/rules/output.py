@@ -11,15 +11,16 @@ Files, directories, figures and writers are left to the main process; so are the
 but write, and the objects of its classes that do. A writer that is handed on is None on the others, a file that stays
 open is the null device there: `open(path if accelerator.is_main_process else os.devnull, "w")`. A folder that is made
 if it is not there gets `exist_ok=True`, so that nothing can come between asking and making; where the program leaves if
-it is there already, all processes have asked before one makes it. Statements that also run
-the model or a loop over a loader stay outside: all processes must enter those.
+it is there already, all processes have asked before one makes it. What runs the model or a loop over a loader is
+computed by all processes first: `save_image(net(z), path)` is `result = net(z)` and, on the main process, the rest.
 Data sets that download themselves (`download=True`) are made `with accelerator.main_process_first():`, and so is what a
 program makes once and keeps in a file (`if os.path.exists(path):` load it, else make it and save it). A folder with
 the time in its name that all processes use has the main process' name: `broadcast_object_list([name])[0]`. A wandb run
 that the program asks for something (`wandb.config`) is switched off on the others by `mode="disabled"`. Games are
 recorded (`env = RecordVideo(env, folder)`) by the main process, told by RANK where other programs call the function;
 the monitor of Stable Baselines, which tells the program how an episode went, has no file on the others.
-Left alone, and said: what is printed or written before the accelerator exists, what both writes and trains, bars that
+Left alone, and said: what is printed or written before the accelerator exists, what runs several models and writes, or
+does so under a condition of its own (`[save(net(x)) for x in rows]`), bars that
 are asked how far they are, one that is moved by hand where it is all that the program shows, and other programs that
 are run (`os.system`).
 Safe: on one process that process is the main process.
@@ -61,6 +62,8 @@ def output(conversion: Conversion, draft: Draft) -> None:
         draft.rewrite(call.func, f"{conversion.access.name(call)}.print")
     for run in said.guarded:
         _guard(conversion, draft, run)
+    for each in said.computed:
+        draft.lift(each.call, each.name, above=each.statement)
     for statement in said.films:
         draft.guard([statement], draft.quoted(statement, _IS_FIRST))
         draft.add_import(statement, "os")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.syntax import FUNCTIONS, blocks
 from migrate.analysis.units import Class, Function, Module
+from migrate.programs.output.computed import Computed, computed
 from migrate.programs.output.folders import if_missing, may_be_there, only_folder, path_of
 from migrate.programs.output.guards import is_asked, keeps
 from migrate.programs.output.muted import is_muted, only_prints
@@ -35,6 +36,7 @@ class Speech:
     needed: list[ast.stmt] = field(default_factory=list)  # writers that all processes need
     saves: list[ast.Call] = field(default_factory=list)  # torch.save(object, path) by itself
     guarded: list[list[ast.stmt]] = field(default_factory=list)  # neighbours that do nothing but write
+    computed: list[Computed] = field(default_factory=list)  # by all, before what is guarded writes it
     mixed: list[ast.stmt] = field(default_factory=list)  # write, and run what all processes must enter
     diverted: list[ast.expr] = field(default_factory=list)  # paths of files: the others open the null device
     inside: list[ast.Call] = field(default_factory=list)  # what expressions write that do more
@@ -62,10 +64,15 @@ class Speech:
         single = len(self.prints) + len(self.saves) + len(self.diverted) + len(self.optional) + len(self.contexts)
         return single + len(self.guarded)
 
+    def is_computed(self, statement: ast.stmt) -> bool:
+        """Whether all processes make a call of a statement, above it."""
+        return any(each.statement is statement for each in self.computed)
+
     @property
     def covered(self) -> set[int]:
         """The nodes that only the main process comes to (by `id`)."""
-        return {id(node) for run in self.guarded for statement in run for node in ast.walk(statement)}
+        by_all = {id(node) for each in self.computed for node in ast.walk(each.call)}
+        return {id(node) for run in self.guarded for statement in run for node in ast.walk(statement)} - by_all
 
 
 def speech(conversion: Conversion) -> Speech:
@@ -234,12 +241,15 @@ def _listen(conversion: Conversion, voice: Voice, said: Speech, body: Sequence[a
     for position, statement in enumerate(body):
         writes = not is_asked(statement) and (voice.only_outputs(statement) or voice.is_save(statement))
         folder = _folder(conversion, statement) if writes else None
-        is_single = writes and folder is None and not voice.is_collective(statement)
-        if is_single and conversion.has_accelerator_at(statement):
+        is_one = writes and folder is None and conversion.has_accelerator_at(statement)
+        if is_one and not voice.is_collective(statement):
             run.append(statement)
             continue
         _close(voice, said, run, body[: position - len(run)])
-        if folder is not None:
+        if is_one and (lifted := computed(conversion, statement)) is not None:
+            said.computed.append(lifted)
+            run.append(statement)
+        elif folder is not None:
             said.folders.append(folder)
         elif isinstance(statement, ast.If) and keeps(conversion, statement):
             _listen(conversion, voice, said, statement.orelse)
@@ -269,7 +279,7 @@ def _sort(conversion: Conversion, voice: Voice, said: Speech, statement: ast.stm
             said.early.append(statement)
     elif isinstance(statement, ast.With) and _is_diverted(conversion, voice, said, statement):
         pass
-    elif writes:
+    elif writes and not isinstance(statement, (ast.If, ast.For, ast.While)):  # of these, what is inside tells
         said.mixed.append(statement)
     elif voice.is_print(statement):
         _hear(conversion, said, statement)
@@ -328,11 +338,11 @@ def _is_diverted(conversion: Conversion, voice: Voice, said: Speech, statement: 
 
 def _close(voice: Voice, said: Speech, run: list[ast.stmt], before: Iterable[ast.stmt]) -> None:
     """End a run of neighbours; the figures that only they use are made under the same guard."""
-    if run and all(voice.is_save(statement) for statement in run):
+    if run and not said.is_computed(run[0]) and all(voice.is_save(statement) for statement in run):
         said.saves += [statement.value for statement in run]  # type: ignore[attr-defined]
     elif not all(map(voice.outputs.flushes, run)):
         whole = list(run)
-        for statement in reversed(list(before)):
+        for statement in reversed(list(before)) if not said.is_computed(run[0]) else ():
             if not voice.outputs.makes_figure(statement) or not voice.is_private(statement, whole):
                 break
             whole.insert(0, statement)

@@ -12,6 +12,7 @@ from migrate.analysis.syntax import FUNCTIONS, TRIES, own_nodes, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import is_marked
+from migrate.programs.output.computed import computed
 from migrate.programs.output.effects import Effects
 from migrate.programs.output.figures import Figures
 from migrate.programs.output.folders import may_be_there
@@ -82,6 +83,10 @@ class Voice:
         """Whether every process must enter a statement: it runs a model, a loader or training."""
         return reaches_model(self.conversion, statement)
 
+    def is_for_all(self, statement: ast.stmt) -> bool:
+        """Whether every process must enter a statement as it stands: what it runs cannot be computed above it."""
+        return self.is_collective(statement) and computed(self.conversion, statement) is None
+
     def is_of_one(self, statement: ast.stmt) -> bool:
         """Whether only the main process comes to a statement: what is around it only writes, or is its branch."""
         unit = self._facts.unit(statement)
@@ -91,7 +96,7 @@ class Voice:
             return False
         above = (node for node in self._facts.tree(statement).up(statement) if isinstance(node, ast.stmt))
         around = itertools.takewhile(lambda node: not isinstance(node, (*FUNCTIONS, ast.ClassDef)), above)
-        return any(self.only_outputs(s) and not self.is_collective(s) for s in (statement, *around))
+        return any(self.only_outputs(s) and not self.is_for_all(s) for s in (statement, *around))
 
     def _outputs(self, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.Expr):

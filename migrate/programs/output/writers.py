@@ -98,7 +98,7 @@ class Writers:
     def _is_written_to(self, statement: ast.stmt, node: ast.expr) -> bool:
         """`writer.add_scalar(...)` as a statement of a function that can see the accelerator, or is called guarded."""
         on_it = any(_is_called_on(call, node) for call in done(statement))
-        if on_it and (self._voice.is_collective(statement) or not self._is_whole(statement)):
+        if on_it and (self._voice.is_for_all(statement) or not self._is_whole(statement)):
             return False
         unit = self._facts.unit(statement)
         return (on_it and self._voice.can_speak(unit)) or self._is_in_spoken(node)

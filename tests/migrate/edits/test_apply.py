@@ -12,6 +12,37 @@ from migrate.edits.apply import LostEdit, NotLossless, apply
 from migrate.edits.join import Join
 from migrate.source.address import Address, Kind
 
+LIFTED = {
+    "alone": ("save(net(x), path)\n", "result = net(x)\nsave(result, path)\n"),
+    "below others": (
+        "a()\n# why\nsave(net(x).view(4))  # all\nb()\n",
+        "a()\nresult = net(x)\n# why\nsave(result.view(4))  # all\nb()\n",
+    ),
+    "over lines": (
+        "save(\n    net(\n        x,  # input\n    ),\n    path,\n)\n",
+        "result = net(\n        x,  # input\n    )\nsave(\n    result,\n    path,\n)\n",
+    ),
+    "in a suite": ("if a: save(net(x))\n", "if a:\n    result = net(x)\n    save(result)\n"),
+}
+
+
+@pytest.mark.parametrize("name", LIFTED)
+def test_an_expression_is_computed_above(edit, name):
+    before, after = LIFTED[name]
+    e = edit(before)
+    e.do("lift", e.expr("net(x)"), "result", above=e.stmt("save"))
+    assert e.text() == after
+
+
+def test_what_is_computed_above_has_its_own_edits(edit):
+    e = edit("save(net(x.cuda()))\n")
+    e.do("rewrite", e.expr("x.cuda()"), "{it}.to(device)", it=RECEIVER)
+    e.do("lift", e.expr("net(x.cuda())"), "result", above=e.stmt("save")).do(
+        "guard", e.stmt("save"), e.stmt("save"), "main"
+    )
+    assert e.text() == "result = net(x.to(device))\nif main:\n    save(result)\n"
+
+
 # ------------------------------------------------------------------ the six lessons
 
 

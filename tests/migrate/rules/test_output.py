@@ -34,6 +34,7 @@ def guarded(text):
     return f"if accelerator.is_main_process:\n{indented}"
 
 
+WRITER = "from torch.utils.tensorboard import SummaryWriter"
 PRINTS = {
     "at the end": {"end": ('print("done")', 'accelerator.print("done")')},
     "in an epoch": {"epoch": ("print(epoch, loss.item())", "accelerator.print(epoch, loss.item())")},
@@ -297,8 +298,61 @@ def test_what_runs_the_model_stays_outside(changed):
     )
 
 
-def test_what_writes_and_runs_the_model_is_left_with_the_reason(unchanged, programs, remark):
-    holes = {"imports": "import json", "epoch": 'json.dump(model(x).tolist(), open("rows.json", "w"))'}
+EVALUATE = """\
+def evaluate(net, rows):
+    net.eval()
+    with torch.no_grad():
+        return net(rows).mean().item()
+"""
+COMPUTED = {
+    "rows": ({"imports": "import json"}, 'json.dump({}.tolist(), open("rows.json", "w"))', "model(x)"),
+    "a picture": ({"imports": "from torchvision.utils import save_image"}, 'save_image({}, "a.png")', "model(x)"),
+    "what another model makes of it": (
+        {"imports": "from torchvision.utils import save_image"},
+        'save_image({}.view(-1), "a.png")',
+        "model(torch.cat([model(x), x], 1)[:, 1:])",
+    ),
+    "an evaluation": (
+        {
+            "imports": WRITER,
+            "setup": EVALUATE,
+            "ready": ("writer = SummaryWriter()", guarded("writer = SummaryWriter()")),
+        },
+        'writer.add_scalar("mean", {}, epoch)',
+        "evaluate(model, x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_what_all_must_compute_is_computed_before_one_writes_it(changed, name):
+    holes, write, call = COMPUTED[name]
+    changed(**holes, epoch=(write.format(call), f"result = {call}\n{guarded(write.format('result'))}"))
+
+
+def test_what_is_computed_stands_between_what_is_written(changed):
+    first, last = 'json.dump([], open("a.json", "w"))', 'json.dump(1, open("c.json", "w"))'
+    middle = 'json.dump({}.tolist(), open("b.json", "w"))'
+    after = f"{guarded(first)}\nresult = model(x)\n{guarded(middle.format('result') + chr(10) + last)}"
+    changed(imports="import json", epoch=(f"{first}\n{middle.format('model(x)')}\n{last}", after))
+
+
+def test_the_name_of_what_is_computed_is_a_new_one(changed):
+    write = 'json.dump([{}.tolist(), result], open("a.json", "w"))'
+    after = f"model_result = model(x)\n{guarded(write.format('model_result'))}"
+    changed(imports="import json", made="result = 1", epoch=(write.format("model(x)"), after))
+
+
+MIXED = {
+    "two calls": 'json.dump([model(x).tolist(), model(y).tolist()], open("rows.json", "w"))',
+    "for each row": 'json.dump([model(row).tolist() for row in x], open("rows.json", "w"))',
+    "if there is anything": 'json.dump(model(x).tolist() if len(x) else [], open("rows.json", "w"))',
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_what_writes_and_runs_the_model_is_left_with_the_reason(unchanged, programs, remark, name):
+    holes = {"imports": "import json", "epoch": MIXED[name]}
     report = unchanged(**holes)
 
     finding = remark(report, programs(holes)[0], "MIG117", "json.dump", ["runs the model"])
@@ -379,7 +433,6 @@ def test_methods_that_write(changed, name):
     changed(imports=imports, made=made, end=(call, guarded(call)))
 
 
-WRITER = "from torch.utils.tensorboard import SummaryWriter"
 OR_NONE = "SummaryWriter() if accelerator.is_main_process else None"
 
 
