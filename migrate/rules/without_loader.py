@@ -12,6 +12,7 @@ So it is with a loader whose batches are zipped with rows that the program deals
 the number of the batch (`weights[i * size:(i + 1) * size]`): it stays whole.
 Several models of a class that makes its own optimizer stay as they are there, since nobody has a name for each of them:
 only their optimizers are prepared, and all processes must draw the same.
+A loader that is gone through in an expression (`[step(x, y) for x, y in loader]`) is none that is shared out, either.
 What to do: put the data into a torch.utils.data.DataLoader and loop over it, and every process gets its share.
 Refused: data sources of libraries that go to a GPU by themselves; and, without a seed, decisions by what one process
 has seen, since processes would part ways (MIG122).
@@ -24,11 +25,25 @@ from typing import TYPE_CHECKING
 
 from migrate.programs.device.cpu_alone import names_cpu_alone
 from migrate.programs.processes.replicas import ON_CPU, differs, without_loader
+from migrate.programs.training.in_expressions import trained_in
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    import ast
+
     from migrate.programs.conversion import Conversion
+    from migrate.programs.loops import LoopFact
     from migrate.rules.draft import Draft
+
+
+_NO_LOADER = (
+    "the batches come from no DataLoader, so they are not shared out",
+    "to share them out, put the data into a torch.utils.data.DataLoader and loop over it",
+)
+_IN_EXPRESSION = (
+    "a loader is gone through in this expression, which is no loop that is shared out",
+    "write it as a `for` statement over the loader",
+)
 
 
 @rule("MIG903", optional=True)
@@ -46,11 +61,8 @@ def loops_without_loader(conversion: Conversion, draft: Draft) -> None:
     if bare := [loop for loop in loops if not loop.whole]:
         own = differs(conversion.facts, conversion.loops, conversion.program)
         data = "each process trains on what it draws itself" if own else "every process trains on the same data"
-        draft.note(
-            bare[0].node,
-            f"{data}: the batches come from no DataLoader, so they are not shared out",
-            "to share them out, put the data into a torch.utils.data.DataLoader and loop over it",
-        )
+        place, why, way_out = _not_shared(conversion, bare[0])
+        draft.note(place, f"{data}: {why}", way_out)
     if conversion.program.raw:
         draft.note(
             loops[0].node,
@@ -63,3 +75,9 @@ def loops_without_loader(conversion: Conversion, draft: Draft) -> None:
             "the program names no device, so it stays on the CPU",
             "move its tensors to accelerator.device and take cpu=True out",
         )
+
+
+def _not_shared(conversion: Conversion, loop: LoopFact) -> tuple[ast.AST, str, str]:
+    """Where and why the batches of a training loop are not shared out, and the way out."""
+    inside = trained_in(conversion.facts, conversion.loops, loop)
+    return (loop.node, *_NO_LOADER) if inside is None else (inside, *_IN_EXPRESSION)

@@ -880,3 +880,35 @@ def test_a_game_that_is_handed_in_is_not_seeded(convert_text, action):
     assert result == source
     (left,) = {message for code, message in kept(report) if code == "MIG122"}
     assert "by total > 100, which may differ between processes (torch and the environment not seeded)" in left
+
+
+IN_AN_EXPRESSION = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.ones(64, 4), torch.ones(64, 1)), batch_size=8)
+model = nn.Linear(4, 1)
+optimizer = optim.Adam(model.parameters(), lr=0.1)
+
+
+def step(x, y):
+    loss = ((model(x) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+for epoch in range(3):
+    losses = [step(x, y) for x, y in loader]
+"""
+
+
+def test_a_loader_that_is_gone_through_in_an_expression_is_told(convert_text):
+    report, _ = convert_text(IN_AN_EXPRESSION)
+
+    (note,) = (finding for finding in report.of(Kind.NOTE) if "on the same data" in finding.message)
+    assert "gone through in this expression" in note.message
+    assert "`for` statement" in note.hint
