@@ -22,13 +22,13 @@ from migrate.programs.device.whereabouts import (
     Need,
     Reason,
     Where,
-    counted,
     elements,
     is_own_model,
     joined,
     names_device,
     outside,
     passed,
+    unpacked,
 )
 from migrate.programs.values.takes import taken
 
@@ -135,10 +135,8 @@ class Walk:
         if isinstance(target, ast.Starred):
             target = target.value
         if isinstance(target, (ast.Tuple, ast.List)):
-            over = counted(self.facts, value)
-            for position, element in enumerate(target.elts):
-                is_number = position == 0 and over is not None
-                self._bind(element, Where.NOWHERE if is_number else place, over or value)
+            for part in unpacked(self.facts, target, place, value):
+                self._bind(*part)
             return
         text = ast.unparse(target)
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):

@@ -145,7 +145,17 @@ def _is_made_on_host(facts: Facts, origin: ast.AST | None, read: ast.expr) -> bo
     )
 
 
-def counted(facts: Facts, value: ast.expr) -> ast.expr | None:
+def unpacked(
+    facts: Facts, target: ast.Tuple | ast.List, place: Where, value: ast.expr
+) -> Iterator[tuple[ast.expr, Where, ast.expr]]:
+    """Each name that a value is unpacked into, its place, and what it is a part of; a number is no tensor."""
+    over = _counted(facts, value)
+    for position, element in enumerate(target.elts):
+        is_number = (position == 0 and over is not None) or roles(facts.values(element)) == {Role.NUMBER}
+        yield element, Where.NOWHERE if is_number else place, over or value
+
+
+def _counted(facts: Facts, value: ast.expr) -> ast.expr | None:
     """What `enumerate(loader)`, `batch.items()` go through: the first of each pair that they give is no tensor."""
     if not isinstance(value, ast.Call):
         return None

@@ -258,6 +258,33 @@ def test_a_batch_that_the_program_needs_on_the_cpu_stays_there(changed, name):
     assert any("stay on the CPU until they are moved" in finding.message for finding in report.findings)
 
 
+#: Ways to count batches; the bar is drawn by one process.
+NUMBERED = {
+    "in a bar": {
+        "over": ("tqdm(enumerate(loader))", "tqdm(enumerate(loader), disable=not accelerator.is_local_main_process)")
+    },
+    "by a name": {
+        "start": (
+            "bar = tqdm(enumerate(loader))",
+            "bar = tqdm(enumerate(loader), disable=not accelerator.is_local_main_process)",
+        ),
+        "over": "bar",
+    },
+}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_the_number_of_a_batch_is_none_of_its_tensors(changed, name):
+    seen = "if i in shown:\n    continue"
+    changed(
+        imports="from tqdm import tqdm",
+        setup="shown = [1, 3]",
+        target="i, (x, y)",
+        batch=(f"{seen}\nx, y = x.cuda(), y.cuda()", seen),
+        **NUMBERED[name],
+    )
+
+
 FETCHED = """\
 import torch
 from torch import nn, optim
