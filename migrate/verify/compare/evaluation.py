@@ -117,6 +117,8 @@ def joined_too_often(alone: Run, several: Run, volatile: Volatile) -> Verdict | 
             texts = [(one.numbers[number], other.numbers[number]) for one, other in pairs]
             if volatile.covers(pairs[0][0], number) or not all(may_be_multiple(*each, times) for each in texts):
                 continue  # one of many lines is so by chance
+            if len({each for each in texts if float(each[0])}) == 1 < len(set(texts)):
+                continue  # and so is one among zeros
             if (first := next((i for i, each in enumerate(texts) if is_multiple(*each, times)), None)) is not None:
                 one, other = pairs[first]
                 difference = Difference("line", repr(one.line.text), repr(other.line.text), place=one.line.place)
