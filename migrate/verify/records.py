@@ -83,6 +83,7 @@ class Saved:
 
     path: str  # below the copy
     content: Any
+    unwrapped: bool = False  # its keys are shown without the prefix of the wrapper around the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ def _file(record: Record, event: dict[str, Any]) -> None:
 
 
 def _saved(record: Record, event: dict[str, Any]) -> None:
-    record.saved.append(Saved(event["path"], event["content"]))
+    record.saved.append(Saved(event["path"], event["content"], event["unwrapped"]))
 
 
 def _renamed(record: Record, event: dict[str, Any]) -> None:

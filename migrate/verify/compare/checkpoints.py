@@ -38,7 +38,9 @@ def loadable(original: Run, converted: Run, loading: Run, other: int) -> Verdict
             message = f"{each.path} does not load into the original: {' '.join(each.error.split())[:200]}"
             return Verdict(Contract.E6, count, Outcome.FAIL, message)
     loaded = f", {len(tried)} loaded into the original" if tried else ""
-    return Verdict(Contract.E6, count, Outcome.PASS, f"{counted(len(both), 'checkpoint')} of the same format{loaded}")
+    plain = ", without the `module.` of the wrapper" if any(each.unwrapped for each in original.main.saved) else ""
+    message = f"{counted(len(both), 'checkpoint')} of the same format{plain}{loaded}"
+    return Verdict(Contract.E6, count, Outcome.PASS, message)
 
 
 def _structure(one: Any, other: Any, keys: str) -> tuple[str, str, str] | None:

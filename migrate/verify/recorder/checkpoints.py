@@ -10,11 +10,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.nn.parallel import DataParallel, DistributedDataParallel
 
 from migrate.verify.order import PARALLEL, Order
 from migrate.verify.recorder.fence import Fence
 from migrate.verify.recorder.journal import Journal
 from migrate.verify.recorder.sums import checksum
+
+_PREFIX = "module."
+_WRAPPERS = (DataParallel, DistributedDataParallel)
+"""Those of an original. A converted program has no business with the keys of DistributedDataParallel."""
 
 
 class Checkpoints:
@@ -35,7 +40,8 @@ class Checkpoints:
             path = os.path.abspath(os.fspath(name)) if isinstance(name, str | os.PathLike) and name else ""
             if isinstance(f, str | os.PathLike):
                 self._fence.check(f)  # it is opened by C code
-            self._journal.write("saved", path=path, content=described(obj))
+            shown = _unwrapped(obj, DataParallel if self._order.package else _WRAPPERS)
+            self._journal.write("saved", path=path, content=described(shown), unwrapped=shown is not obj)
             run(obj, f, *arguments, **options)
             self._try_others(path, obj)
 
@@ -77,7 +83,8 @@ def _error(own: Any, other: str) -> str:
         for keys, state in _states(own):
             part = _part(theirs, keys)
             if (module := _module_of(state)) is not None:
-                _load(module, part)
+                is_plain = part.keys() == _unwrapped(state, _WRAPPERS).keys() != state.keys()
+                _load(module.get_submodule(_PREFIX[:-1]) if is_plain else module, part)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
         return f"{type(error).__name__}: {error}"
     return ""
@@ -110,6 +117,20 @@ def _states(item: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
         else:
             for key, value in item.items():
                 yield from _states(value, (*keys, key))
+
+
+def _unwrapped(item: Any, wrappers: Any) -> Any:
+    """What is saved, with the keys of the model inside where one stands in a wrapper; else the item itself.
+
+    A converted program writes these keys, whatever is around its model.
+    """
+    if not isinstance(item, dict):
+        return item
+    has_prefix = bool(item) and all(isinstance(key, str) and key.startswith(_PREFIX) for key in item)
+    if has_prefix and isinstance(_module_of(item), wrappers):
+        return {key.removeprefix(_PREFIX): value for key, value in item.items()}
+    parts = {key: _unwrapped(value, wrappers) for key, value in item.items()}
+    return parts if any(parts[key] is not value for key, value in item.items()) else item
 
 
 def _part(item: Any, keys: tuple[Any, ...]) -> Any:

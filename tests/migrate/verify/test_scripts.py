@@ -167,6 +167,30 @@ def test_a_checkpoint_is_loaded_into_a_model_that_has_no_copy(prove, state, load
     assert "deepcopy" not in found.message
 
 
+IN_A_WRAPPER = """
+model = {made}
+for _ in range(4): step()
+torch.save({{"epoch": 1, "state": {state}}}, "model.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "state", "loads"),
+    [
+        ("model", "model.state_dict()", True),
+        ("torch.nn.DataParallel(model)", "model.state_dict()", True),
+        ("model", "{f'module.{k}': v for k, v in model.state_dict().items()}", False),
+    ],
+)
+def test_a_checkpoint_of_a_model_in_data_parallel_may_lose_the_prefix(prove, made, state, loads):
+    original = TRAIN + IN_A_WRAPPER.format(made="torch.nn.DataParallel(model)", state="model.state_dict()")
+    found = prove(original, TRAIN + IN_A_WRAPPER.format(made=made, state=state))
+
+    assert (outcome(found, "E6").outcome is Outcome.PASS) == loads
+    assert (outcome(found, "E1").outcome is Outcome.PASS) == loads
+    assert ("without the `module.` of the wrapper" in outcome(found, "E6").message) == loads
+
+
 def test_arguments_reach_the_script(prove):
     found = prove(TRAIN + "for _ in range(int(sys.argv[2])): step()\n", arguments=("--epochs", "3"))
 
