@@ -27,6 +27,7 @@ from migrate.programs.device.moves import Fate, Move
 from migrate.programs.device.scattered import unmoved
 from migrate.programs.device.tour import FACTORIES, follows
 from migrate.programs.processes.replicas import ON_CPU
+from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.values.conditions import flag
 from migrate.rules.device_choice import is_redirected
@@ -52,7 +53,7 @@ def batch_moves(conversion: Conversion, draft: Draft) -> None:
     _scattered(conversion, draft)
     if conversion.on_cpu:
         _stays(conversion, draft)
-    elif conversion.placement.cpu != ON_CPU and not any(move.unit in conversion.units for move in conversion.moves):
+    elif conversion.placement.cpu != ON_CPU and not _moves(conversion):
         _factories(conversion, draft)
 
 
@@ -154,6 +155,13 @@ def _choice_of_place(conversion: Conversion, call: ast.Call) -> ast.IfExp | None
         return None
     plain = not call.args and not call.keywords and ast.unparse(call.func.value) == ast.unparse(above.orelse)
     return above if plain else None
+
+
+def _moves(conversion: Conversion) -> bool:
+    """Whether the program moves something by hand, be it in a function that it shares with other scripts."""
+    entered = reached(conversion.facts, conversion.units)
+    moving = {move.unit for move in conversion.moves}
+    return any(unit in conversion.units or not is_inside_model(conversion.facts, unit) for unit in moving & entered)
 
 
 def _factories(conversion: Conversion, draft: Draft) -> None:
