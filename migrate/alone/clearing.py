@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.alone.command_line import option
 from migrate.alone.leftovers import prints, tails
 from migrate.alone.listed import listed_until
 from migrate.alone.presence import STARRED, bound, imports_apex, is_known_star
@@ -226,7 +227,7 @@ class Clearing:
                 if are_gone and is_pure(node.value):
                     self._pen.remove(node)
                     found = True
-            elif isinstance(node, ast.Expr) and (option := _option(node.value)) is not None and option in gone:
+            elif isinstance(node, ast.Expr) and (name := option(node.value)) is not None and name in gone:
                 self._pen.remove(node)
                 found = True
         return found
@@ -375,15 +376,6 @@ def _gives_back(body: Sequence[ast.stmt], parameter: str) -> bool:
         and ast.unparse(first.targets[0]) == last.value.id
         and ast.unparse(first.value) in (f"{parameter}.clone()", f"{parameter}.detach().clone()", f"{parameter}")
     )
-
-
-def _option(node: ast.expr) -> str | None:
-    """The attribute that `parser.add_argument(...)` makes."""
-    from migrate.programs.values.sources import option_name
-
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
-        return option_name(node)
-    return None
 
 
 def _given(call: ast.Call, name: str, position: int) -> ast.expr | ast.keyword | bool:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
+from migrate.alone.command_line import option, options
 from migrate.alone.foreign import Foreign
 from migrate.alone.homonyms import homonyms, is_home
 from migrate.analysis.syntax import Tree, children, walk
@@ -202,7 +203,8 @@ class Uses:
         )
 
     def is_mentioned(self, name: str, besides: str) -> bool:
-        """Whether another file imports a name, or reads it as an attribute."""
+        """Whether another file imports a name, or reads it as an attribute; an option of that name is another thing."""
+        is_option = name in self._options
         for path, tree in self._trees.items():
             if path == besides:
                 continue
@@ -211,8 +213,17 @@ class Uses:
                     if is_home(node.module, besides):
                         return True
                 if isinstance(node, ast.Attribute) and node.attr == name and not is_marked(node.value):
-                    return True
+                    if not is_option or self._may_be_module(path, node.value):
+                        return True
         return False
+
+    def _may_be_module(self, path: str, node: ast.expr) -> bool:
+        imported = (n for n in self._trees[path].nodes if isinstance(n, (ast.Import, ast.ImportFrom)))
+        return not isinstance(node, ast.Name) or any(node.id in _bound(statement) for statement in imported)
+
+    @cached_property
+    def _options(self) -> frozenset[str]:
+        return options(node for _, node in self.nodes())
 
     def origins(self, module: str | None, name: str) -> list[ast.stmt]:
         """The statements that give a name, in the files that an import of this module may be from."""
@@ -251,11 +262,7 @@ class Uses:
         parent = self.parent(path, node)
         if isinstance(parent, ast.keyword) and parent.arg in ("dest", "help", "metavar", "action", "default"):
             return True
-        return (
-            isinstance(parent, ast.Call)
-            and isinstance(parent.func, ast.Attribute)
-            and parent.func.attr == "add_argument"
-        )
+        return parent is not None and option(parent) is not None
 
     # --- functions --------------------------------------------------------------------------------------------------
 

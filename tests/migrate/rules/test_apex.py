@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from migrate.options import Options, Target
-from migrate.pipeline import run_text
+from migrate.pipeline import run, run_text
 from migrate.report.model import Kind
 
 BEFORE = """\
@@ -288,3 +288,35 @@ def test_refused(refused_text, name):
 def test_what_apex_does_beside_its_precision_is_named(refused_text):
     start = "from apex.parallel.LARC import LARC\noptimizer = LARC(optimizer)"
     refused_text(program(start, "loss.backward()"), "MIG106", "LARC(optimizer)", ["apex.parallel.LARC.LARC()"])
+
+
+TRAINS = """\
+import torch
+from torch import nn
+from apex import amp
+
+
+def train(model, loader, optimizer, is_amp):
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(x), y)
+        if is_amp:
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+        else:
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def test_its_import_goes_with_its_last_use_though_an_option_has_its_name(tmp_path, monkeypatch):
+    start = "if args.amp:\n    model, optimizer = amp.initialize(model, optimizer)\n"
+    called = "train(model, loader, optimizer, args.amp)\n"
+    (tmp_path / "main.py").write_text(f"from process import train\n{BEFORE}{start}{called}")
+    (tmp_path / "process.py").write_text(TRAINS)
+    monkeypatch.chdir(tmp_path)
+
+    changes = {change.path: change.new.decode() for change in run(["."], Options()).changes}
+
+    assert "accelerator.backward(loss)" in changes["process.py"]
+    assert not any("apex" in text for text in changes.values())
