@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import arguments
@@ -25,11 +26,13 @@ _GIVES_ITSELF = GIVES_ITSELF | {"to", "cuda", "cpu"}
 def other_names(
     facts: Facts, unit: Unit, by_target: Mapping[str, list[tuple[Binding, set[ast.AST]]]]
 ) -> frozenset[str]:
-    """`net` of `net = ssd_net`, or of `net = model.train()`, where the program goes on to train by that name alone."""
+    """`net` of `net = ssd_net`, `net = model.train()`, `net = DataParallel(model)`, where the program goes on to
+    train by that name alone.
+    """
     optimizers = [b.statement.lineno for b in facts.bindings_in(unit) if origins(b.values, Role.OPTIMIZER)]
     found: set[str] = set()
     for target, bindings in by_target.items():
-        other = _first_name(getattr(bindings[0][0].statement, "value", None))
+        other = _first_name(facts, getattr(bindings[0][0].statement, "value", None))
         if other not in by_target or bindings[0][1] != by_target[other][0][1]:
             continue
         is_early = bool(optimizers) and max(b.statement.lineno for b, _ in bindings) < max(optimizers)
@@ -38,10 +41,17 @@ def other_names(
     return frozenset(found)
 
 
-def _first_name(made: ast.AST | None) -> str:
-    """`model` of `model`, `model.train()` and `model.to(device)`; empty: what is made is no object that has a name."""
-    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _GIVES_ITSELF:
-        made = made.func.value
+def _first_name(facts: Facts, made: ast.AST | None) -> str:
+    """`model` of `model`, `model.train()`, `model.to(device)` and `DataParallel(model)`; empty: what is made is no
+    object that has a name.
+    """
+    while isinstance(made, ast.Call):
+        if made.args and facts.called(made) & DATA_PARALLEL:
+            made = made.args[0]
+        elif isinstance(made.func, ast.Attribute) and made.func.attr in _GIVES_ITSELF:
+            made = made.func.value
+        else:
+            break
     return ast.unparse(made) if isinstance(made, (ast.Name, ast.Attribute)) else ""
 
 

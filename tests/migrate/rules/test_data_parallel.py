@@ -22,6 +22,12 @@ CHANGED = {
     "where it is made": {"model": ("model = nn.DataParallel(nn.Linear(2, 1))", "model = nn.Linear(2, 1)")},
     "moved afterwards": {"model": ("model = nn.DataParallel(nn.Linear(2, 1)).cuda()", "model = nn.Linear(2, 1)")},
     "moved before": {"model": ("model = nn.DataParallel(nn.Linear(2, 1).cuda())", "model = nn.Linear(2, 1)")},
+    "under another name": {
+        "model": (
+            "net = nn.Linear(2, 1)\nmodel = nn.DataParallel(net, device_ids=None).cuda()",
+            "net = nn.Linear(2, 1)\nmodel = net",
+        ),
+    },
     "its full name": {"made": ("model = torch.nn.parallel.DataParallel(model)", "")},
     "imported, and the import goes": {
         "imports": ("from torch.nn import DataParallel", ""),
