@@ -92,7 +92,10 @@ def _goes_on_whole(node: ast.AST, names: set[str]) -> bool:
 
 
 def _is_size(facts: Facts, node: ast.expr) -> bool:
-    """`x.size(0)`, `x.shape[0]`, `len(x)`, `x.numel()`, or a name of these alone."""
+    """`x.size(0)`, `x.shape[0]`, `len(x)`, `x.numel()`, twice as many, or a name of these alone."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        sizes = [side for side in (node.left, node.right) if not isinstance(side, ast.Constant)]
+        return bool(sizes) and all(_is_size(facts, side) for side in sizes)
     if isinstance(node, ast.Call):
         is_method = isinstance(node.func, ast.Attribute) and node.func.attr in ("size", "numel")
         return is_method or "builtins.len" in facts.called(node)

@@ -24,6 +24,8 @@ SUM = 'nn.functional.mse_loss(model(x), y, reduction="sum")'
 SUMS = {
     "a sum": (f"loss = {SUM}", True),
     "divided": (f"loss = {SUM} / x.size(0)", False),
+    "divided by twice the samples": (f"loss = {SUM} / (x.size()[0] * 2)", False),
+    "divided by a weight of the samples": (f"loss = {SUM} / (x.size(0) * x.sum())", True),
     "divided under a name": (f"size = len(x)\n    whole = {SUM}\n    loss = (whole + 0.1) / size", False),
     "divided to be shown": (f"loss = {SUM}\n    shown = loss / len(x)", True),
     "divided as a number": (f"loss = {SUM}\n    shown = loss.item() / len(x)", True),
