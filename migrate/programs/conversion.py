@@ -280,12 +280,20 @@ def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list
             program.training[0].node,
             "MIG110",
             f"{'the' if wholes[use] else 'a'} model is wrapped in DataParallel in "
-            f"{facts.file(use.node).path}:{use.node.lineno}, which stays",
+            f"{facts.file(use.node).path}:{use.node.lineno}, which stays{_why(facts, program, use.unit)}",
             "take DataParallel out there, and where it is needed put it around the model outside of that function",
         )
         for use in kept
         if wholes[use] or (use.unit in met and not is_only_opened(facts, use.node))
     ]
+
+
+def _why(facts: Facts, program: Program, unit: Unit) -> str:
+    """Why code is left as it is, where that is known."""
+    place = program.outsiders.get(unit) if isinstance(unit, Function) else None
+    if place:
+        return f": its function is also used in {place}"
+    return "" if facts.is_editable(unit) else ": that file was not named"
 
 
 def reaches_model(conversion: Conversion, node: ast.AST) -> bool:

@@ -198,7 +198,14 @@ def test_a_wrapper_that_stays_where_others_need_it_refuses_the_program(convert):
     common = COMMON.replace("net = net.cuda()", "net = nn.DataParallel(net).cuda()")
     output, after = convert(["."], train=TRAIN, common=common, test=BY_NAME)
     assert "accelerator" not in after["train"] + after["common"]
-    assert "wrapped in DataParallel in common.py:17" in " ".join(output.split())
+    said = " ".join(output.split())
+    assert "wrapped in DataParallel in common.py:17, which stays: its function is also used in test.py:" in said
+
+
+def test_a_wrapper_in_a_file_that_was_not_named_stays(convert):
+    common = COMMON.replace("net = net.cuda()", "net = nn.DataParallel(net).cuda()")
+    output, _ = convert(["train.py"], train=TRAIN, common=common)
+    assert "wrapped in DataParallel in common.py:17, which stays: that file was not named" in " ".join(output.split())
 
 
 WRAPPED = """
