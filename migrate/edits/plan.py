@@ -19,7 +19,7 @@ for. It never sees another rule's output, and nothing is edited until `migrate.e
   look at both when the rules have run, and drop the groups they belong to. A mistake of the rule (a node of another
   file, a template that does not parse) is a ValueError.
 * What is emptied is cleaned up: an `if` with nothing left in it goes if its test has no effect (`pure_calls` says which
-  calls have none), so does an empty `else`; any other emptied block gets `pass`.
+  calls have none), a `with` if it is of such calls, and an empty `else`; any other emptied block gets `pass`.
 * Comments stay: those above a removed statement move to the next one; one behind it goes with it and is reported. Blank
   lines: what remains of the gap around removed statements is the larger side; an insertion with `spaced` stands between
   blank lines, one without stands tight.

@@ -174,16 +174,25 @@ def _folded_away(index: Index, number: int, keep: Branch) -> range:
 
 
 def _clean(statements: dict[int, StatementEdits], index: Index, pure: Collection[str | ast.Call]) -> None:
-    """Mark the `if` statements with nothing left in them. Inner ones have higher numbers, so they are seen first."""
+    """Mark each `if` and `with` with nothing left in it. Inner ones have higher numbers, so they are seen first."""
     around = {outer for number in statements for outer in index.around(number)}
     for number in sorted(around, reverse=True):
         stmt = index.statements[number]
         edits = statements.get(number)
-        if not isinstance(stmt, ast.If) or (edits and edits.whole) or not is_pure(stmt.test, pure):
+        if not isinstance(stmt, (ast.If, ast.With)) or (edits and edits.whole) or not _has_no_effect(stmt, pure):
             continue
-        if _is_void(stmt.body, statements, index) and _is_void(stmt.orelse, statements, index):
-            if any(_is_gone(child, statements, index) for child in (*stmt.body, *stmt.orelse)):
-                statements.setdefault(number, StatementEdits()).is_cleaned = True
+        block = [*stmt.body, *getattr(stmt, "orelse", ())]
+        if _is_void(block, statements, index) and any(_is_gone(child, statements, index) for child in block):
+            statements.setdefault(number, StatementEdits()).is_cleaned = True
+
+
+def _has_no_effect(stmt: ast.If | ast.With, pure: Collection[str | ast.Call]) -> bool:
+    """Whether a statement does nothing beside what stands in it."""
+    if isinstance(stmt, ast.If):
+        return is_pure(stmt.test, pure)
+    calls = [item.context_expr for item in stmt.items if isinstance(item.context_expr, ast.Call)]
+    is_bare = len(calls) == len(stmt.items) and all(item.optional_vars is None for item in stmt.items)
+    return is_bare and all(is_pure(call, pure) for call in calls)  # what stands under a name may do anything
 
 
 def _is_void(block: list[ast.stmt], statements: Mapping[int, StatementEdits], index: Index) -> bool:

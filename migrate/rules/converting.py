@@ -45,13 +45,15 @@ if TYPE_CHECKING:
     from migrate.programs.training.handed import Ready
     from migrate.report.model import Finding, Summary
 
-#: Calls without an effect: a block under a test of these may go when it is emptied.
+#: Calls without an effect: a block under a test of these, or around which they stand, may go when it is emptied.
 PURE_CALLS = {
     "torch.cuda.is_available",
     "torch.cuda.device_count",
     "torch.accelerator.is_available",
     "torch.accelerator.device_count",
     "torch.backends.mps.is_available",
+    "torch.no_grad",
+    "torch.inference_mode",
     "isinstance",
     "len",
 }

@@ -265,6 +265,8 @@ def _check_before(facts: Facts, before: list[ast.stmt]) -> None:
             if _looks_at_batch(facts, statement.test):
                 raise NotShared(f"line {statement.lineno} asks for the batch before the model's result is there")
             _check_before(facts, statement.body + statement.orelse)
+        elif isinstance(statement, ast.With) and not any(_looks_at_batch(facts, item) for item in statement.items):
+            _check_before(facts, statement.body)
         elif (
             (isinstance(statement, ast.Assign) and all(_is_plain(target) for target in statement.targets))
             or isinstance(statement, ast.Pass)

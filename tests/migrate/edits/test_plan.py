@@ -175,6 +175,13 @@ def test_an_if_is_cleaned_away_where_what_a_fold_keeps_is_gone(edit):
     assert e.text() == "a()\n"
 
 
+def test_a_with_is_cleaned_away_where_its_context_does_nothing(edit):
+    e = edit("with quiet():\n    a()\nwith quiet() as q:\n    b()\nwith timer:\n    c()\n")
+    e.plan.pure_calls.add("quiet")
+    e.do("remove", e.stmt("a()")).do("remove", e.stmt("b()")).do("remove", e.stmt("c()"))
+    assert e.text() == "with quiet() as q:\n    pass\nwith timer:\n    pass\n"
+
+
 def test_a_part_must_be_inside(edit):
     e = edit("f(x)\ng(y)\n")
     with pytest.raises(ValueError, match="which is not inside `f\\(x\\)`"):

@@ -43,6 +43,7 @@ SHARED = {
     "the model handed on": ("out = net(x)\nfound.append(measure(net, out))", ("out",)),
     "the last batch read after the loop": ("out = net(x)\nfound.append(out)", ("out", "x")),
     "a loss at once": ("correct += crit(net(x), y).item()", ("outputs", "y")),
+    "names in a block before": ("with torch.no_grad():\n    x = x + 0\nout = net(x)\nfound.append(out)", ("out",)),
 }
 
 
@@ -61,6 +62,10 @@ IN_FULL = {
     "a result without a name, under a condition": ("correct += net(x).sum() if y else 0", "part of a condition"),
     "two calls at once": ("correct += (net(x) - net(y)).sum()", "does more than call the model"),
     "a count of the batch before the result": ("correct += x.size(0)\nout = net(x)\nfound.append(out)", "before"),
+    "a count in a block": (
+        "with torch.no_grad():\n    correct += x.size(0)\nout = net(x)\nfound.append(out)",
+        "before",
+    ),
     "a size kept from before": ("n = x.size(0)\nout = net(x)\ncorrect += out.sum() / n", "folds the rows"),
     "the model under a condition": ("if y is not None:\n    out = net(x)\n    found.append(out)", "another block"),
     "no model": ("found.append(y)", "not called in the loop"),
