@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
 
 _AT_TIMES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler)
+_BY_A_TEST = (ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.Try, ast.ExceptHandler, ast.Match)
 
 
 def is_attribute_there(facts: Facts, key: str, role: Role, made: set[ast.AST]) -> bool:
@@ -23,6 +25,29 @@ def is_attribute_there(facts: Facts, key: str, role: Role, made: set[ast.AST]) -
     named = facts.once(by_attribute).get(key, ())
     placed = [b.statement for b in named if origins(b.values, role) & made]
     return not placed or _is_certain(facts, placed)
+
+
+def is_asked(facts: Facts, unit: Unit, owner: str, key: str, seen: frozenset[Unit] = frozenset()) -> bool:
+    """Whether a unit asks an object for an attribute, or has a method do so, with no test around it: it is there."""
+    for node in facts.own(unit) if unit not in seen else ():
+        if not isinstance(node, ast.Attribute) or ast.unparse(node.value) != owner or _is_tested(facts, node):
+            continue
+        if node.attr == key and isinstance(node.ctx, ast.Load):
+            return True
+        call = facts.tree(node).parents[node]
+        for method in facts.targets(call) if isinstance(call, ast.Call) and call.func is node else ():
+            if method.itself is not None and is_asked(facts, method, method.itself.arg, key, seen | {unit}):
+                return True
+    return False
+
+
+def _is_tested(facts: Facts, node: ast.AST) -> bool:
+    for above in facts.tree(node).up(node):
+        if isinstance(above, FUNCTIONS):
+            break
+        if isinstance(above, _BY_A_TEST) and not is_main_guard(above):
+            return True
+    return False
 
 
 def is_item_there(facts: Facts, container: ast.AST, key: str, role: Role, made: set[ast.AST]) -> bool:

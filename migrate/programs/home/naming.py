@@ -17,7 +17,7 @@ from migrate.analysis.state import ELEMENT, MAPPING
 from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.home.aliases import is_aside, other_names
-from migrate.programs.home.certain import is_attribute_there, is_item_there, is_name_there
+from migrate.programs.home.certain import is_asked, is_attribute_there, is_item_there, is_name_there
 from migrate.programs.home.passing import is_passing
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
                 continue
             if role is Role.LOADER and any(_is_begun(facts, held, found) for held in holding):
                 continue
-            if is_attribute_there(facts, key, role, found):
+            if is_attribute_there(facts, key, role, found) or is_asked(facts, unit, owner, key):
                 yield Named(f"{owner}.{key}", role, frozenset(found), statements, module, holders)
 
 

@@ -159,6 +159,46 @@ def test_no_home(decide, source, says):
     assert says in program.refusals[0].why
 
 
+TRAINED_AT_TIMES = """
+import sys
+
+class Denoiser:
+    def __init__(self, trained):
+        self.build(trained)
+
+    def build(self, trained):
+        self.net = nn.Linear(1, 1)
+        if trained:
+            self.opt = optim.SGD(self.net.parameters(), lr=0.1)
+
+    def fit(self, loader):
+        for x, y in loader:
+            self.net(x).sum().backward()
+            {step}
+
+loader = DataLoader(data)
+denoiser = Denoiser(len(sys.argv) > 1)
+{fit}
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "fit", "is_there"),
+    [
+        ("self.opt.step()", "denoiser.fit(loader)", True),
+        ("self.opt.step()", "if len(sys.argv) > 1:\n    denoiser.fit(loader)", False),
+        ("if len(sys.argv) > 1:\n                self.opt.step()", "denoiser.fit(loader)", False),
+    ],
+)
+def test_an_optimizer_that_is_only_made_at_times_is_there_where_the_training_cannot_do_without(
+    decide, step, fit, is_there
+):
+    program, conversion = decide(HEAD + TRAINED_AT_TIMES.format(step=step, fit=fit))
+
+    assert (conversion is not None) == is_there
+    assert [refusal.code for refusal in program.refusals] == ([] if is_there else ["MIG901"])
+
+
 def test_what_is_given_must_be_what_is_trained(decide):
     program, conversion = decide(
         HEAD + FIT.replace("net(x)", "other(x)") + "net = other = nn.Linear(1, 1)\nfit(net, 0.1)\n"
