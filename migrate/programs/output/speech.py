@@ -162,7 +162,7 @@ def _find_bars(conversion: Conversion, voice: Voice, said: Speech) -> None:
     for use in conversion.speaking_uses:
         if conversion.facts.called(use.node) & output.DRAWN_BARS and id(use.node) not in covered:
             said.drawn.append(use.node)
-        if not voice.outputs.is_bar(use.node) or id(use.node) in covered:
+        if not voice.outputs.is_bar(use.node) or id(use.node) in covered or voice.is_left_to_one(use.node):
             continue
         is_left = use.node in voice.outputs.counted or (is_quiet and voice.outputs.is_counter(use.node))
         if not is_left and _is_reached(conversion, use.node):

@@ -39,6 +39,15 @@ CHANGED = {
         ),
     },
     "rank == 0": {"setup": (RANK, ""), "end": (f"if rank == 0:\n{SAY}", MAIN)},
+    "a bar of the main process": {
+        "imports": "from tqdm import tqdm",
+        "setup": (RANK, ""),
+        "start": (
+            "rows = loader\nif rank == 0:\n    rows = tqdm(loader)",
+            "rows = loader\nif accelerator.is_main_process:\n    rows = tqdm(loader)",
+        ),
+        "over": "rows",
+    },
     "rank in (-1, 0)": {"setup": (RANK, ""), "end": (f"if rank in (-1, 0):\n{SAY}", MAIN)},
     "not rank": {"setup": (RANK, ""), "end": (f"if not rank:\n{SAY}", MAIN)},
     "rank != 0": {
