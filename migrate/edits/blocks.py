@@ -242,6 +242,7 @@ class Blocks:
         body, footer = arranged.lay_out(self._nested(inner, wraps, indent), (), indent=indent)
         lead = tuple(body[0].leading_lines)
         body = [body[0].with_changes(leading_lines=()), *map(_moved_in, body[1:])]
+        body = [self.builder.deeper(stmt, indent) for stmt in body]
         (node,) = self.builder.statements(f"{header}:\n    pass")
         header_end = cast("cst.IndentedBlock", cast("cst.If", node).body).header
         suite = cst.IndentedBlock(body, footer=footer, indent=indent, header=header_end)

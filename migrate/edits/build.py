@@ -50,6 +50,12 @@ class Builder:
             body = [cast("Statement", stmt.visit(_Ends(self.newline))) for stmt in body]
         return body
 
+    def deeper(self, stmt: Statement, indent: str | None) -> Statement:
+        """The statement for a block inside: lines continued by a backslash move with it, as those in parentheses do."""
+        if _CONTINUED.search(self.code(stmt)) is None:
+            return stmt
+        return cast("Statement", stmt.visit(_Continued(self.module.default_indent if indent is None else indent)))
+
     def expression(self, template: str, parts: Mapping[str, Piece]) -> cst.BaseExpression:
         """The template with its holes filled, with no more parentheses than it takes."""
         # not the module's own configuration: libcst does not take its indentation where that holds a form feed
@@ -112,6 +118,20 @@ class _Blank(cst.CSTTransformer):
         return updated_node.with_changes(indent=False) if is_blank else updated_node
 
 
+class _Continued(cst.CSTTransformer):
+    """Moves lines in that a backslash continues."""
+
+    def __init__(self, indent: str) -> None:
+        super().__init__()
+        self._indent = indent
+
+    def leave_SimpleWhitespace(  # noqa: N802
+        self, original_node: cst.SimpleWhitespace, updated_node: cst.SimpleWhitespace
+    ) -> cst.SimpleWhitespace:
+        return updated_node.with_changes(value=_CONTINUED.sub(rf"\g<0>{self._indent}", updated_node.value))
+
+
+_CONTINUED = re.compile(r"\\\r?\n")
 _BLANK = re.compile(r"\n\r?\n")
 
 

@@ -694,3 +694,9 @@ def test_blocks_that_are_indented_by_a_form_feed_and_a_blank(edit):
     e = edit(b"class A:\n\x0c pass\nx = f(\n    1,\n)\n")
     e.do("rewrite", e.expr("f(1)"), "g({call})", call=e.expr("f(1)"))
     assert e.bytes() == b"class A:\n\x0c pass\nx = g(f(\n    1,\n))\n"
+
+
+def test_lines_that_a_backslash_continues_move_with_their_statement(edit):
+    e = edit('if a:\n    x = b + \\\n        c\n    y = """ \\\n  d"""\n')
+    e.do("guard", e.stmt("x ="), e.stmt("y ="), "m")
+    assert e.text() == 'if a:\n    if m:\n        x = b + \\\n            c\n        y = """ \\\n  d"""\n'
