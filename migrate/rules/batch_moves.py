@@ -160,7 +160,7 @@ def _choice_of_place(conversion: Conversion, call: ast.Call) -> ast.IfExp | None
 def _moves(conversion: Conversion) -> bool:
     """Whether the program moves something by hand, be it in a function that it shares with other scripts."""
     entered = reached(conversion.facts, conversion.units)
-    moving = {move.unit for move in conversion.moves}
+    moving = {move.unit for move in conversion.moves if move.node not in conversion.taken_off.dropped}
     return any(unit in conversion.units or not is_inside_model(conversion.facts, unit) for unit in moving & entered)
 
 
