@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: What stands for what, where there is one process; {0} is the accelerator.
 _PLAIN = (
-    (r",\s*disable=not {0}\.is_local_main_process\b", ""),
+    (r",\s*(disable=not|display=) ?{0}\.is_local_main_process\b", ""),
     (r"\b{0}\.unwrap_model\(([\w.\[\]'\"]+)\)", r"\1"),
     (r"\b{0}\.print\b", "print"),
 )

@@ -32,6 +32,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.progress import SHOWN_BY
 from migrate.analysis.units import Module
 from migrate.programs.output.asked_before import asked_before
 from migrate.programs.output.caches import caches
@@ -92,12 +93,14 @@ def output(conversion: Conversion, draft: Draft) -> None:
 
 def _hide(conversion: Conversion, draft: Draft, bar: ast.Call) -> None:
     """Show a bar on the first process of each machine, and there only where the user's flag allows it."""
-    elsewhere = f"not {conversion.access.name(bar)}.is_local_main_process"
-    flag = next((keyword.value for keyword in bar.keywords if keyword.arg == "disable"), None)
+    here = f"{conversion.access.name(bar)}.is_local_main_process"
+    shown_by = next((SHOWN_BY[name] for name in conversion.facts.called(bar) if name in SHOWN_BY), None)
+    switch, value, joined = (shown_by, here, "and") if shown_by else ("disable", f"not {here}", "or")
+    flag = next((keyword.value for keyword in bar.keywords if keyword.arg == switch), None)
     if flag is None:
-        draft.add_keyword(bar, "disable", elsewhere)
+        draft.add_keyword(bar, switch, value)
     else:
-        draft.wrap(flag, f"{{it}} or {elsewhere}")
+        draft.wrap(flag, f"{{it}} {joined} {value}")
 
 
 def _agree(conversion: Conversion, draft: Draft, said: Speech) -> None:

@@ -3,7 +3,7 @@
 from migrate.analysis.known.table import Makes, Passes, Row
 from migrate.analysis.roles import Role
 
-#: Bars around an iterable, and bars that count: all of them take `disable=`.
+#: Bars around an iterable, and bars that count: all of them are hidden by `disable=`.
 BARS = frozenset(
     """tqdm.tqdm tqdm.auto.tqdm tqdm.autonotebook.tqdm tqdm.notebook.tqdm tqdm.notebook.tqdm_notebook tqdm.std.tqdm
     tqdm.tqdm_notebook tqdm.asyncio.tqdm tqdm.rich.tqdm rich.progress.track
@@ -14,10 +14,17 @@ RANGE_BARS = frozenset(
     tqdm.tnrange tinygrad.helpers.trange""".split()
 )
 
+#: Bars that are shown where a keyword is true, and the keyword.
+SHOWN_BY = {
+    f"{module}.{name}": "display"
+    for module in ("fastprogress", "fastprogress.fastprogress")
+    for name in ("progress_bar", "master_bar")
+}
+
 ROWS: tuple[Row, ...] = (
     *(Passes(name, (0, "sequence" if "rich.progress" in name else "iterable"), Role.ITERATOR) for name in sorted(BARS)),
     *(Makes(name, Role.BAR) for name in sorted(RANGE_BARS)),
     Passes("progressbar.progressbar", (0, "iterator"), Role.ITERATOR),
-    Passes("fastprogress.progress_bar", (0, "gen"), Role.ITERATOR),
+    *(Passes(name, (0, "gen"), Role.ITERATOR) for name in sorted(SHOWN_BY)),
     Passes("alive_progress.alive_it", (0, "it"), Role.ITERATOR),
 )

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.known.progress import BARS, RANGE_BARS
+from migrate.analysis.known.progress import BARS, RANGE_BARS, SHOWN_BY
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import TRIES, argument_at, arguments
 from migrate.programs.marker import is_marked
@@ -226,10 +226,12 @@ class Outputs:
 
     def is_bar(self, call: ast.Call) -> bool:
         """`tqdm(...)`, that nobody has switched on or off, but a flag of the user."""
-        if not self._facts.called(call) & (BARS | RANGE_BARS | output.MORE_BARS):
+        names = self._facts.called(call)
+        if not names & (BARS | RANGE_BARS | output.MORE_BARS | SHOWN_BY.keys()):
             return False
         given = {keyword.arg: keyword.value for keyword in call.keywords}
-        return None not in given and ("disable" not in given or self._is_flag(given["disable"]))
+        switch = next((SHOWN_BY[name] for name in names if name in SHOWN_BY), "disable")
+        return None not in given and (switch not in given or self._is_flag(given[switch]))
 
     def _is_flag(self, test: ast.expr) -> bool:
         """`args.quiet`, `not verbose`: the same on all processes, since nothing is called for it."""

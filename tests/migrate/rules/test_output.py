@@ -143,6 +143,18 @@ def test_a_bar_that_something_else_switches(unchanged, flag):
     unchanged(imports="from tqdm import tqdm", made=first, over=f"tqdm(loader, disable={flag})")
 
 
+@pytest.mark.parametrize("bar", ["progress_bar", "master_bar"])
+@pytest.mark.parametrize("module", ["fastprogress", "fastprogress.fastprogress"])
+def test_a_bar_that_is_switched_on(changed, module, bar):
+    bars = (f"{bar}(loader)", f"{bar}(loader, display=accelerator.is_local_main_process)")
+    changed(imports=f"from {module} import {bar}", over=bars)
+
+
+def test_a_bar_that_the_user_may_switch_on(changed):
+    bars = [f"progress_bar(loader, display={flag})" for flag in ("loud", "loud and accelerator.is_local_main_process")]
+    changed(imports="from fastprogress import progress_bar", made="loud = False", over=tuple(bars))
+
+
 BY_HAND = "bar = tqdm(total=len(loader){})"
 
 
