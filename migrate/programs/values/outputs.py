@@ -82,9 +82,10 @@ class Outputs:
     def _is_saved(self, value: Value, depth: int = 4) -> bool:
         """Whether an object has a `save` that writes a file; arrays and tensors have none, pictures made of them do.
 
+        A model's own is a method of the project, which was asked before: another one is TorchScript's, or a library's.
         What methods of a picture give are pictures, and what a transform gives: `ToPILImage()(rows).convert("P")`.
         """
-        if value.name.startswith(output.SAVED_BY_METHOD) or value.role in FROM_LOADER:
+        if value.name.startswith(output.SAVED_BY_METHOD) or value.role in FROM_LOADER | {Role.MODEL}:
             return True
         made = value.origin
         if value.role is not Role.UNKNOWN or depth == 0 or not isinstance(made, ast.Call) or self._facts.called(made):

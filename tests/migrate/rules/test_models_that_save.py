@@ -53,3 +53,27 @@ def test_a_name_that_is_taken_is_everybody_s(convert_text):
 
     assert "    last = accelerator.unwrap_model(model).save()\n" in result
     assert "MIG117" in {note.code for note in report.of(Kind.NOTE)}
+
+
+SCRIPTED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+model = nn.Linear(4, 1)
+model = torch.jit.script(model)
+loader = DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8, 1)), batch_size=4)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+model.save("model.pt")
+"""
+
+
+def test_a_save_that_is_none_of_the_project_s_is_guarded(convert_text):
+    """TorchScript has one, a library's models may: two processes wrote one file."""
+    _, result = convert_text(SCRIPTED)
+
+    assert 'if accelerator.is_main_process:\n    accelerator.unwrap_model(model).save("model.pt")\n' in result
