@@ -40,6 +40,7 @@ from migrate.programs.prepare.arrangement import Arrangement
 from migrate.programs.prepare.by_hand import ByHand, unscaled_twice
 from migrate.programs.prepare.by_hand import decide as decide_by_hand
 from migrate.programs.prepare.captures import called_around, kept_raw
+from migrate.programs.prepare.dealt_twice import dealt_twice
 from migrate.programs.prepare.irregular import averages_after_backward, out_of_step
 from migrate.programs.prepare.later import after_the_first
 from migrate.programs.prepare.placement import Placement
@@ -194,6 +195,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += _kept(facts, loops, program, (*loaders, *program.models), units, placement.stages)
     program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
     program.refusals += renewed_too_late(facts, program, units, prepared, placement.stages)
+    program.refusals += dealt_twice(facts, loops, loaders)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]
     program.refusals += [*taken_apart(facts, program, units, placement), *too_early(facts, program, placement)]
     placed = prepared - where.on_host.keys() - program.met_in_both
