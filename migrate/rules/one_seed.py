@@ -37,6 +37,7 @@ from migrate.analysis.known.same import STREAMS
 from migrate.analysis.roles import Role
 from migrate.analysis.units import Function
 from migrate.programs.chance.draws import Draws
+from migrate.programs.chance.hub import is_seeded_by_system
 from migrate.programs.processes.one_seed import is_taken, made_up_before, seeded_before
 from migrate.programs.processes.replicas import splits_apart
 from migrate.rules.layout import place
@@ -90,6 +91,8 @@ def _apart(conversion: Conversion) -> Collection[ast.Call]:
 def _way_out(conversion: Conversion, call: ast.Call) -> str:
     if conversion.facts.called(call) & STREAMS:
         return f"give it a seed: {ast.unparse(call.func)}(0)"
+    if is_seeded_by_system(conversion.facts, call):
+        return f"give it a seed: {ast.unparse(call.func)}(seed=0, ...)"
     return "seed the program at its beginning, alike on all processes: set_seed(0)"
 
 

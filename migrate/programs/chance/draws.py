@@ -15,6 +15,7 @@ from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, is_main_guard
 from migrate.analysis.units import Function, Module
+from migrate.programs.chance.hub import draws_from_numpy
 from migrate.programs.chance.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, modules_of
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import is_inside_model
@@ -148,11 +149,9 @@ class Draws:
             return False
         if any(known.draws(n) or known.draws_from("random", n) or known.draws_from("numpy", n) for n in names):
             return True
-        return (
-            not self._facts.called(call)
-            and isinstance(call.func, ast.Attribute)
-            and call.func.attr in known.DRAWING_METHODS
-        )
+        if self._facts.called(call) or not isinstance(call.func, ast.Attribute):
+            return False
+        return call.func.attr in known.DRAWING_METHODS or draws_from_numpy(self._facts, call)
 
     def _names(self, call: ast.Call) -> frozenset[str]:
         """What a call may be of a library, without what draws from a stream that is seeded."""

@@ -11,6 +11,7 @@ from migrate.analysis.known import same as known
 from migrate.analysis.syntax import arguments, is_none, own_nodes
 from migrate.analysis.units import Class, Function, Module, module_of
 from migrate.programs.chance.environments import plays
+from migrate.programs.chance.hub import draws_from_numpy, is_seeded_by_system
 from migrate.programs.chance.seeded_games import seeds_environments
 from migrate.programs.marker import NUMBERS, marks
 from migrate.programs.reach.callees import reached
@@ -43,7 +44,7 @@ def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness, c
     drawn = {library for use in uses for library in _drawn(facts, use)} | {"torch"}
     missing = [library for library in sorted(drawn) if not any(_seeds(facts, loops, sameness, uses, library))]
     own = [use.node for use in uses if seeds_itself(facts, clocks, use.node)]
-    streams = {call for call in own if facts.called(call) & known.STREAMS and not is_given(call)}
+    streams = {call for call in own if is_stream(facts, call)}
     missing += [GENERATOR] if streams else []
     missing += [OWN_SEED] if streams.symmetric_difference(own) else []
     missing += [BESIDE] if any(_draw_beside(facts, modules)) else []
@@ -52,6 +53,11 @@ def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness, c
     if any(_goes_by_number(facts, module) for module in modules):
         missing.append(NUMBER)
     return missing
+
+
+def is_stream(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call makes a stream, or shuffles one, that takes its seed from the system."""
+    return bool(facts.called(call) & known.STREAMS and not is_given(call)) or is_seeded_by_system(facts, call)
 
 
 def is_too_late(facts: Facts, program: Program, call: ast.Call, library: str) -> bool:
@@ -98,7 +104,7 @@ def seeds_itself(facts: Facts, clocks: Sameness, call: ast.Call) -> bool:
     seeds = known.STREAMS | known.SEEDS_ALL.union(*known.SEEDS.values())
     is_method = not names and isinstance(call.func, ast.Attribute) and call.func.attr in ("seed", "manual_seed")
     if not (is_method or names & seeds):
-        return bool(names & known.RESEEDING)
+        return bool(names & known.RESEEDING) or is_seeded_by_system(facts, call)
     given = arguments(call)
     if not is_given(call) or not all(map(clocks.same, given)) or not clocks.alike(call, deep=True):
         return True
@@ -188,7 +194,7 @@ def samples_rows(facts: Facts, call: ast.Call) -> bool:
 
 def _drawn(facts: Facts, use: Use) -> Iterator[str]:
     names = facts.called(use.node) - known.STREAMS
-    if samples_rows(facts, use.node):
+    if samples_rows(facts, use.node) or draws_from_numpy(facts, use.node):
         yield "numpy"
     for library in known.DRAWN:
         if any(known.draws_from(library, name) and name not in known.SEEDS[library] for name in names):

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.data import SPLITS
 from migrate.analysis.units import Function
 from migrate.programs.chance.draws import Draws
+from migrate.programs.chance.hub import draws_from_numpy, is_seeded_by_system
 from migrate.programs.chance.made_up import made_up_data
+from migrate.programs.chance.seeds import GENERATOR
 from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
@@ -78,12 +80,18 @@ def _is_never_called(facts: Facts, unit: Function) -> bool:
     return not facts.callers(unit) and sum(len(word.findall(each.file.content)) for each in facts.modules) == 1
 
 
+def _of_hub(facts: Facts, call: ast.Call) -> str | None:
+    if draws_from_numpy(facts, call):
+        return "numpy"
+    return GENERATOR if is_seeded_by_system(facts, call) else None
+
+
 def _library(facts: Facts, use: Use, each: set[Unit]) -> str | None:
     """What a call draws from, unless it has a generator of its own, runs for each sample or never does."""
     given = {keyword.arg for keyword in use.node.keywords}
     names = facts.called(use.node) - (frozenset() if "shuffle" in given else _IF_ASKED)
     known = (_CHOOSING[name] for name in names & _CHOOSING.keys())
-    library = next((library for library, own in known if not given & {own, None}), None)
+    library = next((library for library, own in known if not given & {own, None}), _of_hub(facts, use.node))
     if library is None or not isinstance(use.unit, Function):
         return library
     return None if use.unit in each or _is_never_called(facts, use.unit) else library
