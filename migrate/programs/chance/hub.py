@@ -1,6 +1,6 @@
 """Data sets of the `datasets` library, whose methods draw: `data.shuffle()`, `data.train_test_split(0.1)`.
 
-Without a seed of its own a table draws from NumPy's stream; what is read as a stream is shuffled by a seed of the system.
+Without a seed of its own a table draws from NumPy's stream; what is read as a stream takes its seed from the system.
 """
 
 from __future__ import annotations
