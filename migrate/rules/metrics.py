@@ -39,6 +39,7 @@ from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.shares.joins import apart
 from migrate.programs.shares.left_over import left_over
+from migrate.programs.training.compared_inside import compared_inside
 from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
 from migrate.programs.values.accumulators import Accumulator, Joined
@@ -114,10 +115,13 @@ def _say_losses(conversion: Conversion, draft: Draft) -> None:
             if any(whole.isdisjoint(facts.tree(place).loops(place)) for place in _computed(facts, loss)):
                 draft.note(loss, why)
         training = {loop.node for loop in program.training}
-        steps = (use.node for use in conversion.uses if not training.isdisjoint(facts.tree(use.node).loops(use.node)))
+        steps = [use.node for use in conversion.uses if not training.isdisjoint(facts.tree(use.node).loops(use.node))]
         run = dict.fromkeys(forward for call in steps for forward in forwards(facts, call))
+        trained = (c for c in steps if origins(facts.values(c.func), Role.MODEL) & program.model_origins)
         for loss, why in islice(weighed_inside(facts, run), 1):
             draft.note(loss, why)
+        for part in compared_inside(facts, dict.fromkeys(f for call in trained for f in forwards(facts, call))):
+            draft.note(part, _OF_OWN_ROWS)
 
 
 def _computed(facts: Facts, loss: ast.Call) -> list[ast.Call]:

@@ -8,6 +8,7 @@ may as well compare points within each sample.
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import MOVES
@@ -31,6 +32,7 @@ _SCALING = frozenset({"torch.nn.functional.normalize", "torch.div", "torch.mul"}
 #: Methods that leave the rows of a tensor what they are.
 _KEEPING = frozenset("float double half contiguous detach clone div mul".split()) | MOVES
 _FIRST = (0, 1)
+_RULE = re.compile(r"([a-zA-Z]+),([a-zA-Z]+)->([a-zA-Z]*)")  # of two tensors
 
 
 class Comparisons:
@@ -97,18 +99,43 @@ class Comparisons:
     # --- rows by rows -----------------------------------------------------------------------------------------------
 
     def _compares(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.BinOp):
-            sides = [node.left, node.right]
-        elif isinstance(node, ast.Call):
-            sides = [*([node.func.value] if isinstance(node.func, ast.Attribute) else []), *node.args]
-        else:
-            return False
-        is_product = isinstance(getattr(node, "op", None), ast.MatMult) or _name(node) in _PRODUCTS
-        turned = _turned(sides[-1]) if len(sides) > 1 else None
-        if is_product and turned is not None:
-            return self._is_rows(turned) and self._is_rows(sides[-2])
+        if pair := factors(node, strictly=False) or _summed(node):
+            return all(map(self._is_rows, pair))
+        sides = _sides(node)
         spread = [[inner for side in sides if (inner := _spread(side, at)) is not None] for at in _FIRST]
         return all(len(found) == 1 and self._is_rows(found[0]) for found in spread)
+
+
+def factors(node: ast.expr, *, strictly: bool = True) -> tuple[ast.expr, ast.expr] | None:
+    """The tensors whose rows a product sets against each other: `x @ y.t()`.
+
+    `strictly`: nothing but matrices can be turned in this way.
+    """
+    sides = _sides(node)
+    is_product = isinstance(getattr(node, "op", None), ast.MatMult) or _name(node) in _PRODUCTS
+    turned = _turned(sides[-1]) if is_product and len(sides) > 1 else None
+    if turned is None or (strictly and _name(sides[-1]) == "transpose"):
+        return None
+    return sides[-2], turned
+
+
+def _sides(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if not isinstance(node, ast.Call):
+        return []
+    return [*([node.func.value] if isinstance(node.func, ast.Attribute) else []), *node.args]
+
+
+def _summed(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """The same of `torch.einsum("ik,jk->ij", x, y)`."""
+    rule, *tensors = node.args if isinstance(node, ast.Call) and _name(node) == "einsum" and node.args else [node]
+    text = rule.value.replace(" ", "") if isinstance(rule, ast.Constant) and isinstance(rule.value, str) else ""
+    found = _RULE.fullmatch(text)
+    if found is None or len(tensors) != 2:
+        return None
+    one, other, result = found.groups()
+    return (tensors[0], tensors[1]) if one[0] != other[0] and {one[0], other[0]} <= set(result) else None
 
 
 def _name(node: ast.expr) -> str:

@@ -23,6 +23,7 @@ COMPARING = {
     "distances": "apart = output.unsqueeze(0) - output.unsqueeze(1)\nloss = loss + apart.pow(2).mean()",
     "distances by items": "apart = output[:, None] - output[None]\nloss = apart.pow(2).mean()",
     "inside of a function": "loss = loss + between(output, model(x))",
+    "a sum by letters": "logits = torch.einsum('ik, jk -> ij', output, model(x))\nloss = F.cross_entropy(logits, y)",
     "distances that are added in place": "d = torch.ones(4, 4).addmm_(output, output.t())\nloss = loss + d.mean()",
 }
 WITHIN = {
@@ -34,6 +35,9 @@ WITHIN = {
     "a mask of labels": "same = y.unsqueeze(0) == y.unsqueeze(1)\nprint(same)",
     "a new dimension on both": "loss = loss + (output.unsqueeze(1) - y.unsqueeze(1)).pow(2).mean()",
     "rows by columns": "loss = loss + (output.t() @ output).mean()",
+    "a sum by letters within each row": "loss = loss + torch.einsum('ij,ik->ijk', output, output).mean()",
+    "a sum by letters over the rows": "loss = loss + torch.einsum('ij,kj->k', output, output).mean()",
+    "a sum by letters with weights": "loss = loss + torch.einsum('ij,kj->ik', x, model.weight).mean()",
 }
 BETWEEN = "def between(a, b):\n    rows = F.normalize(a, dim=1)\n    return (rows @ b.t()).mean()"
 
@@ -128,9 +132,66 @@ def test_what_is_not_certain_in_it_is_not_told(convert_text, programs, name):
     assert not told(report, source)
 
 
-def test_what_the_trained_model_does_inside_is_not_looked_at(convert_text, programs):
+def test_what_the_trained_model_compares_of_what_it_is_given_is_told(convert_text, programs):
     model = "class Net(nn.Linear):\n    def forward(self, x):\n        return super().forward(x) + (x @ x.t()).mean()"
     source = programs({"setup": model, "model": "model = Net(2, 1)"})[0]
     report, _ = convert_text(source)
 
+    assert told(report, source) == ["return super().forward(x) + (x @ x.t()).mean()"]
+
+
+TWO_TOWERS = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Towers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.image, self.text = nn.Linear(4, 3), nn.Linear(5, 3)
+        self.codes = nn.Parameter(torch.ones(6, 3))
+
+    def forward(self, batch, text):
+        {body}
+        return F.cross_entropy(logits, torch.zeros(len(text), dtype=torch.long))
+
+
+model = Towers()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8, 5)), batch_size=4)
+for x, t in loader:
+    loss = model({{"image": x}}, t)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+INSIDE = {
+    "towers": 'one = self.image(batch["image"])\n        logits = one @ self.text(text).t()',
+    "normed": "one = F.normalize(self.text(text), dim=1)\n        logits = 3.0 * (one @ one.T)",
+    "pooled": "one, two = self.text(text[:, None]).mean(1), text[:, :3]\n        logits = torch.matmul(one, two.t())",
+}
+NOT_INSIDE = {
+    "weights": "logits = self.text(text) @ self.codes.t()",
+    "a sample": "logits = torch.stack([self.text(text)[i] @ self.codes[:1].t() for i in range(4)])",
+    "parts of a sample": "one = self.text(text[:, None].repeat(1, 2, 1))\n        logits = one @ one.transpose(1, 2)",
+    "over the batch": "one = self.text(text).mean(0)\n        logits = self.text(text) * (one @ one.t())",
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_what_a_model_compares_itself_is_told(convert_text, name):
+    source = TWO_TOWERS.format(body=INSIDE[name])
+    report, _ = convert_text(source)
+
+    assert len(told(report, source.lstrip("\n"))) == 1
+
+
+@pytest.mark.parametrize("name", NOT_INSIDE)
+def test_what_a_model_does_not_compare_is_not(convert_text, name):
+    source = TWO_TOWERS.format(body=NOT_INSIDE[name])
+    report, result = convert_text(source)
+
+    assert "accelerator.backward(" in result
     assert not told(report, source)
