@@ -346,7 +346,7 @@ def _sees(unit: Unit, owner: Unit, name: str) -> bool:
 def _is_text(conversion: Conversion, choice: Choice) -> bool:
     """Whether the variable held a text, "cuda", which the program may compare or print as such."""
     values = frozenset().union(*(conversion.facts.values(node) for node in _reads(conversion, choice)))
-    return bool(values) and roles(values) == {Role.TEXT}
+    return choice.is_read_as_text or (bool(values) and roles(values) == {Role.TEXT})
 
 
 def _can_inline(conversion: Conversion, choice: Choice, left: list[ast.expr]) -> bool:

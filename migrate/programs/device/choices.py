@@ -48,6 +48,7 @@ class Choice:
     ] = ()  # further statements that give the target its device: `device = "cpu"`, then `if ...`
     above: ast.stmt | None = None  # the `if` in whose branches it is chosen, among other things
     is_clear: bool = True  # False: the target is given devices at several places in a way that is not understood
+    is_read_as_text: bool = False  # before `device = torch.device(device)`, which stays
 
     def stays(self, other: ast.stmt) -> bool:
         """Whether one of the others is there for those who import the module, if the variable is still read."""
@@ -234,7 +235,10 @@ def _joined(facts: Facts, group: list[Choice]) -> Choice:
 
 
 def _again(facts: Facts, group: list[Choice]) -> Choice | None:
-    """The same choice once more, as cells of a notebook make it, or `device = torch.device(device)`."""
+    """The same choice once more, as cells of a notebook make it, or `device = torch.device(device)`.
+
+    That stays where the text has been read by then (`if device == "cuda": ...`): it is the device of the process.
+    """
     first, *rest = group
     block = facts.tree(first.statement).block(first.statement)
     if not all(any(other.statement is s for s in block) for other in rest):
@@ -249,7 +253,8 @@ def _again(facts: Facts, group: list[Choice]) -> Choice | None:
     ):
         return None
     if wrapped and any(_read_between(facts, first, rest[-1].statement)):
-        return None
+        is_text = isinstance(first.statement, ast.Assign) and only(facts.values(first.statement.value), Role.TEXT)
+        return replace(first, is_read_as_text=True) if is_text and len(rest) == 1 else None
     return replace(first, others=tuple(other.statement for other in rest))
 
 

@@ -434,6 +434,17 @@ def test_a_default_that_is_needed_stays_where_both_sides_see_it(changed):
     changed(accelerator="", setup=(before, after), batch=(f"{MOVES}\n{noise}", noise))
 
 
+def test_a_text_that_is_read_before_it_is_made_a_device(changed):
+    text = 'device = "cuda" if torch.cuda.is_available() else "cpu"'
+    asked = 'if device == "cuda":\n    torch.cuda.empty_cache()\ndevice = torch.device(device)'
+    noise = "noise = torch.zeros(2, device=device)"
+    changed(
+        accelerator="",
+        setup=(f"{text}\n{asked}", f"{ACCELERATOR}\ndevice = accelerator.device.type\n{asked}"),
+        batch=(f"{MOVES}\n{noise}", noise),
+    )
+
+
 SEVERAL = {
     "read between": f'device = torch.device("cpu")\nfirst = torch.zeros(2, device=device)\n{PLAIN}',
     "read by a function between": (
@@ -441,6 +452,9 @@ SEVERAL = {
         f"first = zeros()\n{PLAIN}"
     ),
     "read in a test": 'device = "cpu"\nif device == str(1):\n    device = "cuda"\n    print("GPU")',
+    "a device that is read before it is made one again": (
+        f"{PLAIN}\nfirst = torch.zeros(2, device=device)\ndevice = torch.device(device)"
+    ),
     "another flag the second time": (
         'gpu = bool(1)\ndevice = torch.device("cuda" if gpu else "cpu")\nfirst = torch.zeros(2, device=device)\n'
         'gpu = bool(0)\ndevice = torch.device("cuda" if gpu else "cpu")'
