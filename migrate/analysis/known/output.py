@@ -68,7 +68,7 @@ WRITING_METHODS = frozenset(
     write_bytes mkdir unlink touch rmdir write_html write_image""".split()
 )
 #: Whose objects have a `save` that writes a file.
-SAVED_BY_METHOD = ("PIL.", "torch.jit.", "torchvision.transforms.")
+SAVED_BY_METHOD = ("PIL.", "torch.jit.", "torchvision.transforms.", "tokenizers.")
 #: Bars that no loop runs over.
 MORE_BARS = frozenset({"rich.progress.Progress"})
 #: Bars that cannot be switched off, and are drawn by what is called on them.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Run = tuple[ast.stmt, ...]
 
-_IS_FILE = frozenset({"os.path.exists", "os.path.isfile"})
+_IS_FILE = frozenset({"os.path.exists", "os.path.isfile", "pathlib.Path.exists", "pathlib.Path.is_file"})
 _IS_FILE_METHODS = frozenset({"exists", "is_file"})
 _LISTING = frozenset({"glob.glob", "glob.iglob", "os.listdir", "os.scandir", "os.walk"})
 _LISTING_METHODS = frozenset({"glob", "rglob", "iterdir"})

@@ -62,7 +62,28 @@ class Data(Dataset):
         return self.rows[index]
 """
 CALL = "dataset = load('data.pt', overwrite)"
+WORDS = """
+from pathlib import Path
+
+from tokenizers import Tokenizer, models
+
+
+def load(path, overwrite):
+    if not Path.exists(path):
+        words = Tokenizer(models.WordLevel())
+        words.save(path)
+    else:
+        words = Tokenizer.from_file(path)
+    x = torch.ones(24, words.get_vocab_size())
+    return TensorDataset(x, x.sum(dim=1, keepdim=True))
+"""
 FOUND = {
+    "a tokenizer": (
+        WORDS,
+        "dataset = load(Path('words.json'), overwrite)",
+        FIRST + "        if not Path.exists(path):\n            words = Tokenizer(models.WordLevel())\n"
+        "            if accelerator.is_main_process:\n                words.save(path)\n",
+    ),
     "one of both": (LOAD, CALL, FIRST + "        if os.path.exists(path) and not overwrite:\n"),
     "the other way round": (
         LOAD.replace(
