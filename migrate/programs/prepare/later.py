@@ -9,6 +9,7 @@ from migrate.analysis.known import data, same
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function
+from migrate.programs.chance.in_step import is_in_step
 from migrate.programs.chance.initial import draws_in
 from migrate.programs.processes.replicas import chance
 from migrate.programs.program import Program, Refusal
@@ -44,9 +45,9 @@ def after_the_first(
         return True in is_after(facts, program, node, used)
 
     for stage in stages.each[1:]:
-        yield from _drawn(facts, program, stage, is_late, prepared, used)
+        yield from _drawn(facts, loops, program, stage, is_late, prepared, used)
     for stage in stages.elsewhere:
-        yield from _drawn(facts, program, stage, lambda node: may_follow(facts, loops, node), prepared, used)
+        yield from _drawn(facts, loops, program, stage, lambda node: may_follow(facts, loops, node), prepared, used)
 
 
 def _untrained(facts: Facts, loops: Loops, program: Program, stages: Stages) -> Iterator[Refusal]:
@@ -171,6 +172,7 @@ def _drawn_anew(
 
 def _drawn(
     facts: Facts,
+    loops: Loops,
     program: Program,
     stage: Stage,
     is_late: Callable[[ast.AST], bool],
@@ -185,7 +187,8 @@ def _drawn(
         sources = [*facts.once(Sources).behind(given), *sets]
         for node in (inner for each in sources for inner in ast.walk(each)):
             if isinstance(node, ast.Call) and _draws(facts, node) and is_late(node):
-                if not _is_seeded(facts, program, node, used):
+                unseeded = chance(facts, loops, program)
+                if not _is_seeded(facts, program, node, used) and not is_in_step(facts, loops, program, node, unseeded):
                     yield Refusal(
                         node,
                         "MIG104",
