@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import arguments, walk
+from migrate.programs.values.fillings import Fillings
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -32,12 +33,20 @@ def made_from(facts: Facts, loaders: Collection[ast.AST], node: ast.AST) -> bool
 
 def depends_on_batch(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
     """Whether an expression is made from what a process's own batches hold."""
-    return made_from(facts, loop.loaders, node)
+    if not made_from(facts, loop.loaders, node):
+        return False
+    counts = [inner for inner in walk(node) if _counts_steps(facts, loop, inner)]
+    counted = {inner for count in counts for inner in ast.walk(count)}
+    return any(
+        made_from(facts, loop.loaders, inner)
+        for inner in walk(node)
+        if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and counted.isdisjoint(ast.walk(inner))
+    )
 
 
 def goes_by_content(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
     """Whether a test depends on what the batches of one process hold, and not on how batches are built."""
-    if _asks_for_form(facts, node):
+    if _asks_for_form(facts, node) or _counts_steps(facts, loop, node):
         return False
     if isinstance(node, (ast.Name, ast.Attribute, ast.Call)) and depends_on_batch(facts, loop, node):
         return True
@@ -72,3 +81,42 @@ def _asks_for_form(facts: Facts, node: ast.AST) -> bool:
         is_method = isinstance(node.func, ast.Attribute) and node.func.attr in _FORMS
         return is_method or bool(facts.called(node) & _ASKING_FOR_FORM)
     return isinstance(node, ast.Attribute) and node.attr in _FORMS
+
+
+def _counts_steps(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
+    """`len(losses)` of a list to which each step of a training loop appends one, and which nothing else changes."""
+    if not isinstance(node, ast.Call) or facts.called(node) != {"builtins.len"}:
+        return False
+    name = node.args[0] if node.args else None
+    if not isinstance(name, ast.Name) or facts.unit(name) is not loop.unit:
+        return False
+    fillings = list(facts.once(Fillings).of(name))
+    begun = facts.once(Sources).given(name).expressions
+    return (
+        bool(fillings)
+        and bool(begun)
+        and all(_is_empty(each) for each in begun)
+        and all(_is_of_each_step(facts, loop, each) for each in fillings)
+        and not any(_is_handed_on(facts, each, name.id) for each in facts.own(loop.unit))
+    )
+
+
+def _is_empty(node: ast.expr) -> bool:
+    return isinstance(node, ast.List) and not node.elts
+
+
+def _is_of_each_step(facts: Facts, loop: LoopFact, filling: ast.AST) -> bool:
+    """`losses.append(x)` that stands in the loop itself, under no condition."""
+    tree = facts.tree(filling)
+    is_append = (
+        isinstance(filling, ast.Call) and isinstance(filling.func, ast.Attribute) and filling.func.attr == "append"
+    )
+    return is_append and tree.parents.get(tree.statement(filling)) is loop.node
+
+
+def _is_handed_on(facts: Facts, node: ast.AST, name: str) -> bool:
+    """Whether a function of the project gets a list, which it may change, or another name does."""
+    if isinstance(node, ast.Call):
+        return bool(facts.targets(node)) and any(isinstance(a, ast.Name) and a.id == name for a in arguments(node))
+    is_alias = isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == name
+    return is_alias or (isinstance(node, ast.Delete) and name in {n.id for n in walk(node) if isinstance(n, ast.Name)})

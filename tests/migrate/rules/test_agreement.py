@@ -512,3 +512,28 @@ REGULAR = {
 @pytest.mark.parametrize("name", REGULAR)
 def test_as_ever(changed, name):
     changed(**REGULAR[name])
+
+
+COUNT = "losses = []"
+LEAVE = "if len(losses) % 3 == 2:\n    break"
+
+
+def test_how_long_a_list_is_that_each_step_appends_to_is_no_question(unchanged):
+    unchanged(ready=COUNT, step=f"losses.append(loss.item())\n{LEAVE}")
+
+
+APART = {
+    "at times": ("", "if loss.item() > 1:\n    losses.append(loss.item())"),
+    "emptied at times": ("", "losses.append(loss.item())\nif loss.item() > 1:\n    losses.clear()"),
+    "by a function": (
+        "def add(rows, loss):\n    rows.append(loss)",
+        "losses.append(loss.item())\nadd(losses, loss.item())",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_how_long_another_list_is_is_agreed_on(changed, name):
+    function, step = APART[name]
+    agreed = LEAVE.replace("len(losses) % 3 == 2", "any(accelerator.gather_for_metrics([bool(len(losses) % 3 == 2)]))")
+    changed(setup=function, ready=COUNT, step=(f"{step}\n{LEAVE}", f"{step}\n{agreed}"))
