@@ -18,6 +18,7 @@ from migrate.analysis.known.data import SPLITS
 from migrate.programs.chance.seeds import modules_of
 from migrate.programs.chance.splits import EACH
 from migrate.programs.reach.callees import reached
+from migrate.programs.values.sources import called_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -51,7 +52,7 @@ def is_in_step(facts: Facts, loops: Loops, program: Program, call: ast.Call, uns
 
 def _libraries(facts: Facts, call: ast.Call) -> set[str]:
     """Whose streams a call may draw from."""
-    names = facts.called(call)
+    names = called_by_name(facts, call)
     split = {SPLITS[name][0] for name in names if name in SPLITS}
     return split | {each for each in known.DRAWN if any(known.draws_from(each, name) for name in names)}
 
@@ -60,7 +61,7 @@ def _hands_over(facts: Facts, unit: Function) -> bool:
     """Whether a function that gets samples calls what it was given, `self.transform(x)`: that may draw anything."""
     itself = unit.parameter_names[:1]
     for node in facts.own(unit):
-        if isinstance(node, ast.Call) and not facts.called(node) and not facts.targets(node):
+        if isinstance(node, ast.Call) and not called_by_name(facts, node) and not facts.targets(node):
             func = node.func
             owner = func.value if isinstance(func, ast.Attribute) else None
             if isinstance(func, ast.Name) or (isinstance(owner, ast.Name) and (owner.id,) == tuple(itself)):

@@ -69,8 +69,9 @@ def test_what_all_draw_alike_is_prepared(convert_text, name):
     assert "held = accelerator.prepare(held)" in result
 
 
-def test_another_stream_for_each_sample_is_no_matter(convert_text):
-    _, result = convert_text(program(LATE["random"], sample="index = np.random.choice([index])"))
+@pytest.mark.parametrize("sample", ["index = np.random.choice([index])", "index = sum([np.int64(index)])"])
+def test_another_stream_for_each_sample_is_no_matter(convert_text, sample):
+    _, result = convert_text(program(LATE["random"], sample=sample))
 
     assert "held = accelerator.prepare(held)" in result
 
