@@ -173,6 +173,52 @@ def test_what_an_object_of_others_holds_is_theirs_too(convert, asked, stays):
     assert ("names.get(1)" in after["train"]) is stays
 
 
+LEARNER = """
+    from torch import nn
+
+
+    class Learner:
+        def update(self, net, optimizer, x, y):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(x), y).backward()
+            optimizer.step()
+
+        def predict(self, net, x):
+            return net(x)
+"""
+AGAIN = """
+        def again(self, net, optimizer, x):
+            self.update(net, optimizer, x, self.predict(net, x).argmax(1))
+"""
+LEARNING = """
+    import torch
+    from learner import Learner
+
+    torch.manual_seed(1)
+    net = torch.nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    learner = Learner()
+    for _ in range(4):
+        learner.update(net, optimizer, torch.ones(8, 8), torch.zeros(8).long())
+"""
+ASKED = {
+    "it": ("learner.update(1, 2, 3, 4)", False),
+    "what calls it": ("learner.again(1, 2, 3)", False),
+    "it by a text": ("getattr(learner, 'update')(1, 2, 3, 4)", False),
+    "another one": ("learner.predict(1, 2)", True),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_method_is_that_of_others_where_they_say_its_name(convert, name):
+    asked, converts = ASKED[name]
+    learner = LEARNER + AGAIN if "again" in asked else LEARNER
+    other = f"from learner import Learner\n\nlearner = Learner()\nprint({asked})\n"
+    _, after = convert(["train.py", "learner.py"], train=LEARNING, learner=learner, test=other)
+
+    assert ("accelerator.backward(" in after["learner"]) is converts
+
+
 def test_training_in_a_function_of_others_is_refused_with_the_place(convert):
     common = (
         COMMON

@@ -15,6 +15,7 @@ from migrate.analysis.entrances import are_apart
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.programs.reach.callees import reached as reached_by
 from migrate.programs.reach.self_training import steps
 from migrate.source.importers import importers
 
@@ -194,9 +195,9 @@ def _is_outside(facts: Facts, program: Program, unit: Unit, reached: set[Unit], 
 
 
 def _imported(facts: Facts, reached: set[Unit]) -> Iterator[tuple[Function, str]]:
-    """Functions, and methods of classes, that files import which were not read.
+    """Functions that files import which were not read, and methods of classes whose names such a file says.
 
-    Of what objects of such a class hold, the methods whose names such a file says: `data.alphabet.get(0)`.
+    Of what objects of such a class hold, those that it says behind a dot: `data.alphabet.get(0)`.
     """
     modules = {unit.module.file: unit.module for unit in reached}
     for file, names in importers(facts.project, modules, (module.file for module in facts.modules)).items():
@@ -205,8 +206,10 @@ def _imported(facts: Facts, reached: set[Unit]) -> Iterator[tuple[Function, str]
                 if isinstance(value.unit, Function):
                     yield value.unit.original, place
                 elif isinstance(value.unit, Class):
-                    yield from ((unit, place) for unit in _methods(value.unit))
-                    yield from ((unit, place) for unit in _of_held(facts, value.unit) if _says(facts, place, unit))
+                    said = [u for u in _methods(value.unit) if u.name.startswith("__") or _says(facts, place, u)]
+                    found = (unit for unit in reached_by(facts, said) if isinstance(unit, Function))
+                    yield from ((unit.original, place) for unit in found)
+                    yield from ((unit, place) for unit in _of_held(facts, value.unit) if _calls(facts, place, unit))
 
 
 def _methods(cls: Class) -> Iterator[Function]:
@@ -229,7 +232,12 @@ def _of_held(facts: Facts, cls: Class) -> Iterator[Function]:
             yield from _methods(each)
 
 
-def _says(facts: Facts, place: str, method: Function) -> bool:
-    """Whether the file of a place says the name of a method behind a dot."""
+def _says(facts: Facts, place: str, method: Function, before: bytes = rb"\b") -> bool:
+    """Whether the file of a place says the name of a method, in a text for `getattr()`, too."""
     content = facts.project.disk.content(str(Path(place.rpartition(":")[0]).resolve())) or b""
-    return re.search(rb"\.\s*" + method.name.encode() + rb"\b", content) is not None
+    return re.search(before + method.name.encode() + rb"\b", content) is not None
+
+
+def _calls(facts: Facts, place: str, method: Function) -> bool:
+    """Whether it says that behind a dot."""
+    return _says(facts, place, method, rb"\.\s*")
