@@ -89,7 +89,10 @@ class Builder:
         """
         is_own = isinstance(old, cst.GeneratorExp) and isinstance(new, (cst.Name, cst.Attribute))  # `(x for x in y)`
         is_plain = isinstance(new, cst.Name) and new.value in ("True", "False", "None")  # `shuffle=(sampler is None)`
-        if old.lpar and not new.lpar and not is_own and not is_plain:
+        is_kept = bool(old.lpar) and self.code(old) in self.code(
+            new
+        )  # over several lines: `(\n    a\n    or b\n) and c`
+        if old.lpar and not new.lpar and not is_own and not is_plain and not is_kept:
             return new.with_changes(lpar=old.lpar, rpar=old.rpar)
         needs = tightness(new) < (tightness(old) if room is None else min(room, tightness(old)))
         if not new.lpar and (needs or (self.is_cautious and self._touches(old)) or self._breaks(new)):
@@ -181,9 +184,19 @@ def assemble(template: str, parts: Mapping[str, Piece], *, mode: str = "eval") -
 
 def _parsed(code: str, mode: str = "eval") -> str | None:
     try:
-        return dumped(ast.parse(code.replace("\r\n", "\n"), mode=mode))
+        return dumped(_Flat().visit(ast.parse(code.replace("\r\n", "\n"), mode=mode)))
     except SyntaxError:
         return None
+
+
+class _Flat(ast.NodeTransformer):
+    """Takes `(a and b) and c` for `a and b and c`, which is asked in the same order and gives the same."""
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.BoolOp:
+        self.generic_visit(node)
+        nested = [(v.values if isinstance(v, ast.BoolOp) and type(v.op) is type(node.op) else [v]) for v in node.values]
+        node.values = [value for values in nested for value in values]
+        return node
 
 
 # ------------------------------------------------------------------ what stands between commas

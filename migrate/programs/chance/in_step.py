@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
 from migrate.analysis.known.data import SPLITS
+from migrate.analysis.units import Function
 from migrate.programs.chance.seeds import modules_of
 from migrate.programs.chance.splits import EACH
 from migrate.programs.reach.callees import reached
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from migrate.analysis.facts import Facts, Use
-    from migrate.analysis.units import Function
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
@@ -38,7 +38,7 @@ def is_in_step(facts: Facts, loops: Loops, program: Program, call: ast.Call, uns
     if len(libraries) != 1 or not libraries <= {"random", "numpy"} or not libraries.isdisjoint(unseeded):
         return False
     apart = reached(facts, (unit for unit in facts.functions if unit.name in EACH - _PER_STEP))
-    if any(_hands_over(facts, unit) for unit in apart):
+    if any(_hands_over(facts, unit) for unit in apart if isinstance(unit, Function)):
         return False
     within = {loop.node for loop in (*program.training, *loops.evaluation)}
 

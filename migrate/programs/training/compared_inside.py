@@ -38,7 +38,8 @@ class _Given:
     """What comes from the arguments of one forward, with a row for each sample."""
 
     def __init__(self, facts: Facts, forward: Function) -> None:
-        self._itself, *self._parameters = forward.parameter_names or ("",)
+        names = forward.parameter_names
+        self._itself, self._parameters = "".join(names[:1]), names[1:]
         self._assigned = [node for node in facts.own(forward) if isinstance(node, ast.Assign)]
 
     def comes_to(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:

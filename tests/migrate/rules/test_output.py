@@ -100,6 +100,24 @@ def test_an_if_with_or_gets_brackets(convert_text, programs):
     assert "if (epoch or loss) and accelerator.is_main_process:" in result
 
 
+CONDITIONS = {
+    "one more": ("epoch and x", "epoch and x and accelerator.is_main_process"),
+    "another word": ("epoch or x", "(epoch or x) and accelerator.is_main_process"),
+    "in parentheses": ("(epoch and x)", "(epoch and x and accelerator.is_main_process)"),
+    "over several lines": (
+        "(\n    epoch is not None\n    and x\n)",
+        "(\n    epoch is not None\n    and x\n) and accelerator.is_main_process",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_a_condition_gets_one_more(changed, name):
+    before, after = CONDITIONS[name]
+    write = "open('best.txt', 'w').write('x')"
+    changed(made="x = 1", epoch=(f"if {before}:\n    {write}", f"if {after}:\n    {write}"))
+
+
 def test_a_writer(changed):
     make = "from torch.utils.tensorboard import SummaryWriter"
     changed(
