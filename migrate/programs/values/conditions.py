@@ -118,7 +118,9 @@ _DEEPEST = 4  # calls that hand a flag on, names that stand for one
 
 
 def asks_for_data(facts: Facts, test: ast.expr) -> bool:
-    """`target is not None`, `x.is_sparse`: what there is to move, which says nothing of the device."""
+    """`target is not None`, `x.is_sparse`, `torch.is_tensor(x)`: what there is to move, nothing of the device."""
+    if isinstance(test, ast.Call) and facts.called(test) & _KINDS:
+        return True
     if not isinstance(test, ast.BoolOp) and any(
         isinstance(node, ast.expr) and roles(facts.values(node)) & FROM_LOADER for node in ast.walk(test)
     ):
@@ -128,6 +130,7 @@ def asks_for_data(facts: Facts, test: ast.expr) -> bool:
     )
 
 
+_KINDS = frozenset({"torch.is_tensor", "builtins.isinstance"})
 _DATA = ROWS | {Role.TENSOR, Role.STATISTIC, Role.MODEL, Role.CRITERION}
 
 

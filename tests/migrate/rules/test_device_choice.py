@@ -859,6 +859,46 @@ def test_a_device_of_an_object_that_the_user_chooses_is_told(convert_text):
     assert any("is the accelerator's where the program trains" in finding.message for finding in report.of(Kind.NOTE))
 
 
+RESUMED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+use_cuda = torch.cuda.is_available()
+
+
+def main(path=None):
+    model = nn.Linear(4, 1)
+    if use_cuda:
+        model = model.cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    if path is not None:
+        optimizer.load_state_dict(torch.load(path))
+        if use_cuda:
+            for state in optimizer.state.values():
+                for name, value in state.items():
+                    if {test}:
+                        state[name] = value.cuda()
+    for x, y in DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8, 1)), batch_size=4):
+        if use_cuda:
+            x, y = x.cuda(), y.cuda()
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize("test", ["torch.is_tensor(value)", "isinstance(value, torch.Tensor)"])
+def test_what_kind_of_thing_is_moved_is_no_flag(convert_text, test):
+    _, result = convert_text(RESUMED.format(test=test))
+
+    assert "accelerator = Accelerator()" in result
+    assert "state[name] = value.to(accelerator.device)" in result
+
+
 HANDED_BY_NAME = """
 import torch
 from torch import nn
