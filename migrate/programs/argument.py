@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 HANDLERS = "kwargs_handlers"
 
@@ -19,3 +24,10 @@ class Argument:
     expression: str
     needs: frozenset[str] = frozenset()  # names and attributes that must have their values before: "args", "args.amp"
     imports: tuple[str, ...] = ()  # what the expression takes from the package of the accelerator
+
+
+def names_needed(arguments: Iterable[Argument]) -> str:
+    """The names that arguments need, without what is asked of one of them: `args`, not `args` and `args.device`."""
+    names = {name for argument in arguments for name in argument.needs if name != "self"}
+    inner = {n for n in names for other in names - {n} if re.search(rf"(?<![\w.]){re.escape(other)}(?!\w)", n)}
+    return ", ".join(sorted(names - inner))

@@ -11,7 +11,7 @@ from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard, line_of
 from migrate.analysis.units import Function, Module, Unit, module_of
-from migrate.programs.argument import Argument
+from migrate.programs.argument import Argument, names_needed
 from migrate.programs.chance.draws import Draws
 from migrate.programs.device.behind import behind
 from migrate.programs.device.choices import Choice, choices
@@ -245,13 +245,13 @@ def _accelerator_spot(
 def _check_before(accelerator: Spot, needing: ast.AST | None, arguments: tuple[Argument, ...]) -> None:
     """The accelerator is made before prepare is called."""
     if arguments and needing is not None and accelerator.statement.lineno > line_of(needing):
-        needed = ", ".join(sorted({name for argument in arguments for name in argument.needs if name != "self"}))
+        names = names_needed(arguments)
         raise NoPlace(
             Refusal(
                 accelerator.statement,
                 "MIG100",
-                f"the accelerator needs {needed}, which gets its value after the models are made",
-                f"set {needed} before",
+                f"the accelerator needs {names}, which gets its value after the models are made",
+                f"set {names} before",
             )
         )
 

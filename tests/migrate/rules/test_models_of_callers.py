@@ -107,6 +107,15 @@ def test_a_flag_that_comes_after_the_models(convert_text):
     assert left.message == "the accelerator needs flag, which gets its value after the models are made"
 
 
+def test_what_is_asked_of_a_name_is_not_told_beside_it(convert_text):
+    source = late("types.SimpleNamespace(gpu=len(loader) > 3)").replace("if flag:", "if flag.gpu:")
+    report, _ = convert_text(f"import types\n{source}")
+
+    (left,) = report.of(Kind.LEFT)
+    assert left.message == "the accelerator needs flag, which gets its value after the models are made"
+    assert left.hint == "set flag before"
+
+
 @pytest.mark.parametrize("values", ["True if {} else False", "1 if {} else None", "'cuda' if {} else ''"])
 def test_a_flag_that_only_asks_for_a_gpu(convert_text, values):
     report, result = convert_text(late(values.format("torch.cuda.is_available()")))
