@@ -22,7 +22,7 @@ from migrate.analysis.roles import Role
 from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Function, Module
 from migrate.programs.device.choices import choices
-from migrate.programs.device.devices import device_argument, is_choice, is_users
+from migrate.programs.device.devices import device_argument, is_choice
 from migrate.programs.device.moves import Fate, Move
 from migrate.programs.device.scattered import unmoved
 from migrate.programs.device.tour import FACTORIES, follows
@@ -30,6 +30,7 @@ from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.values.conditions import flag
+from migrate.programs.values.users import is_users
 from migrate.rules.device_choice import is_redirected
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import cast_of, drop, kept_moves, variables

@@ -6,8 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.units import Function
 from migrate.programs.device.choices import choices
-from migrate.programs.device.chosen_below import choice_below, is_one_of
+from migrate.programs.device.chosen_below import choice_below, is_of, is_one_of
 from migrate.programs.device.cpu_alone import names_cpu_alone
 from migrate.programs.device.devices import device_argument
 from migrate.programs.device.numbered import VISIBLE, Visible, numbered
@@ -75,7 +76,7 @@ def _of_objects(conversion: Conversion) -> Iterator[Choice]:
 def say_kept(conversion: Conversion, draft: Draft, staying: Iterable[Choice]) -> None:
     """Say where files go on choosing between a GPU and the CPU by themselves, which is not all the accelerator does."""
     kept: dict[Module, Choice] = {}
-    for choice in staying:
+    for choice in (choice for choice in staying if not _decides(conversion, choice)):
         text = ast.unparse(choice.statement)
         if "cuda" in text and not any(kind in text for kind in _OTHERS):
             kept.setdefault(choice.unit.module, choice)
@@ -85,6 +86,18 @@ def say_kept(conversion: Conversion, draft: Draft, staying: Iterable[Choice]) ->
         what = f"{choice.target} stays the GPU or the CPU here{also}, also where the accelerator takes MPS"
         way_out = f"use accelerator.device here; or on MPS start it with `{conversion.package} launch --cpu`"
         draft.note(choice.statement, what, way_out)
+
+
+def _decides(conversion: Conversion, choice: Choice) -> bool:
+    """Whether the accelerator takes the CPU wherever a choice does: `Accelerator(cpu=device.type == "cpu")`."""
+    start = conversion.program.start
+    assert start is not None
+    asked = {name for each in conversion.placement.arguments if each.name == "cpu" for name in each.needs}
+    named = [b.values for b in conversion.facts.bindings_in(start) if b.target in asked]
+    handed = (
+        [values for name, values in start.parameters.items() if name in asked] if isinstance(start, Function) else []
+    )
+    return any(is_of(conversion.facts, values, choice) for values in (*named, *handed))
 
 
 def _visible(conversion: Conversion) -> Iterator[ast.stmt]:

@@ -30,6 +30,7 @@ from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.devices import is_move
 from migrate.programs.device.moves import is_in_left_branch
 from migrate.programs.values.conditions import same_name
+from migrate.programs.values.users import from_user
 from migrate.rules.chosen_gpus import say_chosen, say_kept, say_lost
 from migrate.rules.first_gpu import follow_in_models, is_first_gpu
 from migrate.rules.fixed_devices import name_fixed
@@ -345,8 +346,13 @@ def _sees(unit: Unit, owner: Unit, name: str) -> bool:
 
 def _is_text(conversion: Conversion, choice: Choice) -> bool:
     """Whether the variable held a text, "cuda", which the program may compare or print as such."""
-    values = frozenset().union(*(conversion.facts.values(node) for node in _reads(conversion, choice)))
-    return choice.is_read_as_text or (bool(values) and roles(values) == {Role.TEXT})
+    if choice.is_read_as_text:
+        return True
+    reads = list(_reads(conversion, choice))
+    values = frozenset().union(*map(conversion.facts.values, reads))
+    if from_user(values):  # a text, or what the user's settings made of it
+        return any(isinstance(conversion.facts.tree(node).parents[node], ast.Compare) for node in reads)
+    return bool(values) and roles(values) == {Role.TEXT}
 
 
 def _can_inline(conversion: Conversion, choice: Choice, left: list[ast.expr]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.device.devices import is_choice, is_cpu, is_users
+from migrate.programs.device.devices import is_choice, is_cpu
+from migrate.programs.values.users import is_users
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,6 +26,7 @@ from migrate.programs.device.devices import (
     only_cpu,
 )
 from migrate.programs.values.conditions import denied, flag, needs
+from migrate.programs.values.users import is_users
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,6 +59,10 @@ class Choice:
     def outermost(self) -> ast.stmt:
         """What stands where the device is chosen, whatever is asked there."""
         return self.above if self.above is not None else self.statement
+
+    def nodes(self) -> Iterator[ast.AST]:
+        """All that is written to choose it."""
+        return (node for statement in (self.statement, *self.others) for node in ast.walk(statement))
 
 
 def choices(facts: Facts, unit: Unit) -> list[Choice]:
@@ -134,7 +139,9 @@ def _statements(facts: Facts, unit: Unit) -> list[Choice]:
 def _choice(facts: Facts, unit: Unit, statement: ast.stmt) -> Choice | None:
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target = ast.unparse(statement.targets[0])
-        if not isinstance(statement.targets[0], (ast.Name, ast.Attribute)) or not is_choice(facts, statement.value):
+        if not isinstance(statement.targets[0], (ast.Name, ast.Attribute)):
+            return None
+        if not is_choice(facts, statement.value) and not is_users(facts, statement.value):
             return None
         if only(facts.values(statement.value), Role.TEXT):
             if not _puts_something(facts, statement, target, handed_too=not _asks_kind(facts, statement.value)):

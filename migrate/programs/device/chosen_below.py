@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Values
     from migrate.analysis.units import Unit
     from migrate.programs.program import Program
 
@@ -29,8 +30,33 @@ def cpu_below(facts: Facts, program: Program, units: Container[Unit]) -> tuple[s
     inside = {_above_of(facts, program, choice) for choice in _of_objects(facts, program, units)}
     if len(inside) == 1 and (above := inside.pop()) is not None:
         return above
-    handed = handed_choice(facts, program.start)
+    handed = handed_choice(facts, program.start) or _returned(facts, program.start)
     return None if handed is None else (ast.unparse(by_text(ast.Name(handed))), frozenset({handed}))
+
+
+def _returned(facts: Facts, start: Unit | None) -> str | None:
+    """What the function above calls the device that another function chooses by a flag, among other things:
+    `args, device = get_parameters()`.
+    """
+    for binding in facts.bindings_in(start) if start is not None else ():
+        value = getattr(binding.statement, "value", None)
+        if not isinstance(value, ast.Call) or not binding.target.isidentifier() or not facts.is_device(binding.values):
+            continue
+        if any(_gives_chosen(facts, target, binding.values) for target in facts.targets(value)):
+            return binding.target
+    return None
+
+
+def _gives_chosen(facts: Facts, unit: Unit, values: Values) -> bool:
+    """Whether values are the device that a function chooses by what a user says."""
+    chosen = (choice for choice in choices(facts, unit) if choice.cpu is not None or not choice.is_clear)
+    return any(is_of(facts, values, choice) for choice in chosen)
+
+
+def is_of(facts: Facts, values: Values, choice: Choice) -> bool:
+    """Whether values are the device of a choice."""
+    made = {id(value.origin) for value in values}
+    return facts.is_device(values) and any(is_one_of(facts, node, made) for node in choice.nodes())
 
 
 def choice_below(facts: Facts, program: Program) -> Choice | None:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
 from migrate.programs.argument import Argument
-from migrate.programs.device.devices import device_argument, is_cpu, is_move, is_users, only_cpu
+from migrate.programs.device.devices import device_argument, is_cpu, is_move, only_cpu
 from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.values.fetches import own_class
+from migrate.programs.values.users import is_users, names_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ def _given(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
     is_to = isinstance(call.func, ast.Attribute) and call.func.attr == "to" and not facts.targets(call)
     named = [keyword.value for keyword in call.keywords if keyword.arg == "device"]
     for each in [*(call.args[:1] if is_to else ()), *named]:
-        if not is_cpu(facts, each) and (facts.is_device(facts.values(each)) or is_users(facts, each)):
+        if not is_cpu(facts, each) and (names_device(facts, facts.values(each)) or is_users(facts, each)):
             yield each
 
 

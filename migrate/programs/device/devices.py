@@ -6,13 +6,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import DEVICE_TEXT
-from migrate.analysis.roles import Role, only, roles
+from migrate.analysis.roles import Role, only
 from migrate.analysis.state import ANY
 from migrate.analysis.syntax import arguments, is_docstring, is_main_guard
 from migrate.analysis.units import Function
 from migrate.programs.device.tensor_types import casts_to_gpu, condition
 from migrate.programs.values.conditions import asks_for_data, denied, flag, negated
 from migrate.programs.values.sources import Sources
+from migrate.programs.values.users import from_settings, is_users, names_device
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,6 +104,8 @@ def hides_flag(facts: Facts, value: ast.expr) -> bool:
 
 def cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
     """The condition under which a device expression is the CPU; None: never by choice of the program."""
+    if is_users(facts, node):
+        return by_text(node)
     if isinstance(node, ast.IfExp):
         return cpu_of_branches(facts, [(node.test, node.body), *_else_branches(node.orelse)])
     if isinstance(node, ast.Call) and "torch.device" in facts.called(node) and len(node.args) == 1:
@@ -230,19 +233,9 @@ def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
         return None
     for argument in _devices_given(node):
         values = facts.values(argument)
-        if facts.is_device(values) or only(values, *_INDICES) or is_users(facts, argument):
+        if names_device(facts, values) or only(values, *_INDICES) or is_users(facts, argument):
             return argument
     return None
-
-
-def is_users(facts: Facts, node: ast.expr) -> bool:
-    """`args.device`, which only the user knows."""
-    return (
-        isinstance(node, ast.Attribute)
-        and node.attr == "device"
-        and Role.HOLDER in roles(facts.values(node.value))
-        and not facts.is_device(facts.values(node))
-    )
 
 
 _INDICES = (Role.NUMBER, Role.RANK, Role.LOCAL_RANK)  # a number is the index of a GPU
@@ -252,8 +245,7 @@ def is_unknown_move(facts: Facts, node: ast.Call) -> bool:
     """`x.to(y)` where y is neither a device, nor a dtype, nor another tensor, as far as is known."""
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "to" or is_move(facts, node):
         return False
-    given = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "device")]
-    return any(_is_unknown(facts, argument) for argument in given)
+    return any(_is_unknown(facts, argument) for argument in _devices_given(node))
 
 
 def _is_unknown(facts: Facts, node: ast.expr) -> bool:
@@ -263,6 +255,8 @@ def _is_unknown(facts: Facts, node: ast.expr) -> bool:
         v.role is Role.TEXT and v.name.split(":")[0] in DEVICE_TEXT for v in values
     ):
         return True  # a text of the program's, or what the user names
+    if from_settings(values):
+        return not _says_dtype(node)
     return any(v.role is Role.TEXT and ANY in v.name for v in values) or (not values and not _says_dtype(node))
 
 

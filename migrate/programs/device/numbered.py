@@ -9,8 +9,9 @@ from migrate.analysis.known.devices import IN_DEVICE, SET_DEVICE
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import FUNCTIONS, arguments, walk
 from migrate.programs.device.choices import choices
-from migrate.programs.device.devices import is_cpu, is_move, is_users
+from migrate.programs.device.devices import is_cpu, is_move
 from migrate.programs.values.sources import Sources
+from migrate.programs.values.users import is_users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +36,7 @@ def numbered(facts: Facts, uses: Iterable[Use], units: Iterable[Unit]) -> dict[s
 def _in_words(facts: Facts, node: ast.expr) -> str:
     parent = facts.tree(node).parents[node]
     is_only = isinstance(parent, ast.Call) and "torch.device" in facts.called(parent) and len(parent.args) == 1
-    is_name = (is_only or is_users(facts, node)) and not isinstance(node, ast.Constant)
+    is_name = (is_only or is_users(facts, node, also_names=True)) and not isinstance(node, ast.Constant)
     return f"a number in {ast.unparse(node)} (cuda:1)" if is_name else ast.unparse(node)
 
 

@@ -18,6 +18,7 @@ from migrate.programs.home.asking import constructor
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
+from migrate.programs.values.users import names_device
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -239,7 +240,7 @@ def device_parameter(facts: Facts, unit: Function) -> ast.arg | None:
     for parameter in unit.positional:
         values = unit.parameters.get(parameter.arg, frozenset())
         if (
-            facts.is_device(values)
+            names_device(facts, values)
             and not _is_rebound(unit, parameter.arg)
             and not _is_text(facts, unit, parameter.arg)
         ):

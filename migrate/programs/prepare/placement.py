@@ -17,7 +17,7 @@ from migrate.programs.device.behind import behind
 from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.chosen_below import cpu_below
 from migrate.programs.device.defaults import cpu_without_default
-from migrate.programs.device.devices import by_text, device_argument, guard_flag, is_move, is_switched, is_users
+from migrate.programs.device.devices import by_text, device_argument, guard_flag, is_move, is_switched
 from migrate.programs.device.numbered import below_visible
 from migrate.programs.home.asking import makers
 from migrate.programs.marker import is_marked
@@ -27,6 +27,7 @@ from migrate.programs.stages import NoPlace, Spot, Stages, staged, tree_of
 from migrate.programs.values.conditions import as_handed, first_named, flag, needs, negated, same_name, weakest
 from migrate.programs.values.fetches import is_download
 from migrate.programs.values.logs import logs
+from migrate.programs.values.users import is_users, told_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable
@@ -146,6 +147,7 @@ def _cpu(
     facts: Facts, program: Program, units: Container[Unit], choice: Choice | None
 ) -> tuple[str | None, frozenset[str]]:
     """The condition for staying on the CPU: from the device choice, else from the flag that guards the moves."""
+    assert program.start is not None
     default = cpu_without_default(facts, program)
     if default is not None and (choice is None or (choice.is_clear and choice.cpu is None)):
         return ast.unparse(default), frozenset(n for n in needs(default) if n.partition(".")[0] != "torch")
@@ -166,9 +168,9 @@ def _cpu(
     for use in facts.calls:
         if use.unit in units and is_move(facts, use.node) and not is_switched(facts, use.node):
             given = device_argument(facts, use.node)
-            if given is not None and is_users(facts, given):
-                asked = by_text(given)
-                return ast.unparse(asked), frozenset(needs(asked)) - {"torch", "torch.device"}
+            if given is not None and is_users(facts, given, also_names=True):
+                _check_named(facts, program, named := told_in(facts, program.start, given))
+                return ast.unparse(by_text(named)), frozenset(needs(named))
             test = guard_flag(facts, use.node)
             rest = flag(facts, as_handed(facts, test)) if test is not None else None
             if test is None and origins(facts.receiver(use.node), Role.MODEL, Role.BATCH):

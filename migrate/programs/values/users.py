@@ -1,0 +1,60 @@
+"""The device that a user names: `args.device`, and what is handed on of it.
+
+    config = {"device": args.device}
+    device = config["device"]
+
+Nobody but the user knows which one it is, so the text alone tells nothing; where it came from does.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, roles
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Values
+    from migrate.analysis.units import Unit
+
+_NAME = "device"
+
+
+def from_user(values: Values) -> bool:
+    """Whether values are the `.device` of a user's settings, by whatever name they go now."""
+    return from_settings(values) and all(value.name == _NAME for value in values)
+
+
+def from_settings(values: Values) -> bool:
+    """Whether values are something of a user's settings, nobody else knows what."""
+    return bool(values) and all(
+        v.role is Role.METHOD and v.receiver is not None and v.receiver.role is Role.HOLDER for v in values
+    )
+
+
+def is_users(facts: Facts, node: ast.expr, *, also_names: bool = False) -> bool:
+    """`args.device`, or what else gives it: `config["device"]`, `get_device()`; `also_names`: or a variable."""
+    values = facts.values(node)
+    if isinstance(node, ast.Attribute) and node.attr == _NAME and Role.HOLDER in roles(facts.values(node.value)):
+        return not facts.is_device(values)
+    return from_user(values) and (also_names or isinstance(node, (ast.Call, ast.Subscript)))
+
+
+def names_device(facts: Facts, values: Values) -> bool:
+    """Whether an expression is a device, a text that names one, or what a user names."""
+    return facts.is_device(values) or from_user(values)
+
+
+def told_in(facts: Facts, unit: Unit, node: ast.expr) -> ast.expr:
+    """What gives the user's device in a unit; the node itself where there is no other way to say it."""
+    values = facts.values(node)
+    if facts.unit(node) is unit or not from_user(values):
+        return node
+    holders = {value.receiver for value in values}
+    for known in facts.own(unit):
+        if isinstance(known, (ast.Attribute, ast.Subscript)) and facts.values(known) == values:
+            return known
+        if isinstance(known, ast.Name) and facts.values(known) and facts.values(known) <= holders:
+            return ast.Attribute(ast.Name(known.id), _NAME)
+    return node

@@ -1,0 +1,145 @@
+"""The device that a user names, `args.device`, by whatever name it goes when things are moved there."""
+
+import pytest
+
+PROGRAM = """
+import argparse
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+_device = None
+
+
+def get_device():
+    return _device
+
+
+def set_device(device):
+    global _device
+    _device = device
+
+
+def train(model, optimizer, loader{parameter}):
+    {chosen}
+    for x, y in loader:
+        loss = ((model(x.to({given})) - y.to({given})) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("{option}", default="cuda")
+    args = parser.parse_args()
+    {setup}
+    model = nn.Linear(4, 3).to({device})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(torch.ones(32, 4), torch.ones(32, 3)), batch_size=4)
+    train(model, optimizer, loader{argument})
+
+
+if __name__ == "__main__":
+    main()
+"""
+PLAIN = {"parameter": "", "argument": "", "chosen": "pass", "setup": "pass", "option": "--device"}
+
+WAYS = {
+    "a variable": {
+        "setup": "device = args.device",
+        "device": "device",
+        "parameter": ", device",
+        "argument": ", device",
+    },
+    "handed straight": {"device": "args.device", "parameter": ", device", "argument": ", args.device"},
+    "an item": {
+        "setup": 'config = {"on": args.device}',
+        "device": 'config["on"]',
+        "parameter": ", config",
+        "argument": ", config",
+        "given": 'config["on"]',
+    },
+    "a variable of the file": {
+        "setup": "set_device(args.device)",
+        "device": "get_device()",
+        "chosen": "device = get_device()",
+    },
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_it_goes_on_deciding_and_gives_way(convert_text, name):
+    report, result = convert_text(PROGRAM.format(**{**PLAIN, "given": "device", **WAYS[name]}))
+
+    assert 'Accelerator(cpu=torch.device(args.device).type == "cpu")' in result or (
+        'Accelerator(cpu=torch.device(config["on"]).type == "cpu")' in result
+    )
+    assert ".to(" not in result
+    assert any("a number in " in finding.message for finding in report.findings)
+
+
+def test_a_text_that_is_compared_stays_one(convert_text):
+    compared = 'device = args.device\n    if device == "cuda":\n        torch.backends.cudnn.benchmark = True'
+    ways = {**PLAIN, **WAYS["a variable"], "given": "device", "setup": compared}
+    _, result = convert_text(PROGRAM.format(**ways))
+
+    assert 'if accelerator.device.type == "cuda":' in result
+
+
+def test_what_may_be_one_under_another_name_is_refused(convert_text):
+    ways = {**PLAIN, "option": "--gpu", "setup": "gpu = args.gpu", "device": "gpu", "parameter": ", gpu"}
+    report, result = convert_text(PROGRAM.format(**{**ways, "argument": ", gpu", "given": "gpu"}))
+
+    assert "Accelerator" not in result
+    assert any("x.to(gpu) moves to is not known" in finding.message for finding in report.findings)
+
+
+RETURNED = """
+import argparse
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def read():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--no-cuda", action="store_true")
+    args = parser.parse_args()
+    torch.manual_seed(0)
+    device = torch.device("cuda" if {asked}torch.cuda.is_available() else "cpu")
+    {given}
+
+
+if __name__ == "__main__":
+    {taken}
+    weights = torch.ones(4).to(device)
+    model = nn.Linear(4, 3).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in DataLoader(TensorDataset(torch.ones(32, 4), torch.ones(32, 3)), batch_size=4):
+        loss = ((model(weights * x.to(device)) - y.to(device)) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+RETURNS = {"alone": ("return device", "device = read()"), "beside": ("return args, device", "args, device = read()")}
+
+
+@pytest.mark.parametrize("name", RETURNS)
+def test_a_flag_of_the_function_that_returns_it_goes_on_deciding(convert_text, name):
+    given, taken = RETURNS[name]
+    report, result = convert_text(RETURNED.format(asked="not args.no_cuda and ", given=given, taken=taken))
+
+    assert 'accelerator = Accelerator(cpu=torch.device(device).type == "cpu")' in result
+    assert result.index(taken) < result.index("accelerator = ")
+    assert not any("MPS" in finding.message for finding in report.findings)
+
+
+@pytest.mark.parametrize("name", RETURNS)
+def test_one_that_goes_by_what_there_is_needs_no_flag(convert_text, name):
+    given, taken = RETURNS[name]
+    _, result = convert_text(RETURNED.format(asked="", given=given, taken=taken))
+
+    assert "accelerator = Accelerator()" in result
