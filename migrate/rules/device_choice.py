@@ -297,7 +297,7 @@ def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
                 if node.attr == choice.target.rpartition(".")[2] and _may_be_held(facts, choice, node):
                     values = facts.values(node)
                     made = {id(value.origin) for value in values if value.origin is not None}
-                    if not values or (facts.is_device(values) and (not made or made & own)):
+                    if not values or from_user(values) or (facts.is_device(values) and (not made or made & own)):
                         yield node
 
 

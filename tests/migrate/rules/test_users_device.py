@@ -143,3 +143,41 @@ def test_one_that_goes_by_what_there_is_needs_no_flag(convert_text, name):
     _, result = convert_text(RETURNED.format(asked="", given=given, taken=taken))
 
     assert "accelerator = Accelerator()" in result
+
+
+KEPT = """
+import argparse
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self, args):
+        self.device = args.device
+        self.model = nn.Linear(4, 3).to(self.device)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.loader = DataLoader(TensorDataset(torch.ones(32, 4), torch.ones(32, 3)), batch_size=4)
+
+    def train(self):
+        weights = torch.ones(4, device=self.device)
+        for x, y in self.loader:
+            loss = ((self.model(weights * x.to(self.device)) - y.to(self.device)) ** 2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cuda")
+    Trainer(parser.parse_args()).train()
+"""
+
+
+def test_an_object_that_still_asks_for_it_has_it_of_the_accelerator(convert_text):
+    _, result = convert_text(KEPT)
+
+    assert 'self.accelerator = Accelerator(cpu=torch.device(args.device).type == "cpu")' in result
+    assert "self.device = self.accelerator.device" in result
