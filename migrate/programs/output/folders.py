@@ -23,17 +23,24 @@ def may_be_there(facts: Facts, unit: Unit) -> list[ast.Call]:
 
 
 def if_missing(facts: Facts, node: ast.AST) -> ast.Call | None:
-    """The call of `if not os.path.exists(path): os.makedirs(path)`."""
+    """The call of `if not os.path.exists(path): os.makedirs(path)`, whatever else is asked."""
     if not isinstance(node, ast.If):
         return None
-    path, _, missing = asked_for(facts, node)
-    if path is None:
-        return None
+    paths, missing = _not_there(facts, node)
     for statement in missing:
         made = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(made, ast.Call) and _path_made(facts, made) == path:
+        if isinstance(made, ast.Call) and _path_made(facts, made) in paths:
             return made
     return None
+
+
+def _not_there(facts: Facts, node: ast.If) -> tuple[set[str], Sequence[ast.stmt]]:
+    """The paths that a branch asks for, and what runs where they are not there."""
+    if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And):
+        nots = (each for each in node.test.values if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not))
+        return {path for each in nots if (path := _path_asked(facts, each.operand)) is not None}, node.body
+    path, _, missing = asked_for(facts, node)
+    return {path} if path is not None else set(), missing
 
 
 def only_folder(facts: Facts, node: ast.stmt) -> ast.Call | None:

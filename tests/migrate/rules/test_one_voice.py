@@ -107,6 +107,7 @@ def test_what_a_data_set_says_while_it_is_made_is_told(programs, convert_text):
 
 MISSING = {
     "isdir": "if not os.path.isdir('out'):\n    os.makedirs('out'{})",
+    "asked beside others": "if len(x) and not os.path.exists('out'):\n    os.makedirs('out'{})",
     "false": "if os.path.exists('out') == False:\n    os.makedirs('out'{})",
 }
 
