@@ -102,6 +102,8 @@ def _above_of(facts: Facts, program: Program, choice: Choice) -> tuple[str, froz
 
 def _above(facts: Facts, start: Unit, choice: Choice, name: str) -> str | None:
     """What the function above calls what the home calls so: the argument, passed down by its name."""
+    if (itself := _itself_above(facts, start, choice, name)) is not None:
+        return itself
     read = (n for s in (choice.outermost, *choice.others) for n in ast.walk(s) if isinstance(n, ast.Name))
     node: ast.expr | None = next((n for n in read if n.id == name and isinstance(n.ctx, ast.Load)), None)
     for _ in range(_DEEPEST):
@@ -114,3 +116,15 @@ def _above(facts: Facts, start: Unit, choice: Choice, name: str) -> str | None:
         is_one = given.complete and len({ast.unparse(expression) for expression in given.expressions}) == 1
         node = given.expressions[0] if is_one else None
     return node.id if isinstance(node, ast.Name) and facts.unit(node) is start else None
+
+
+def _itself_above(facts: Facts, start: Unit, choice: Choice, name: str) -> str | None:
+    """What a method above calls the object whose method chooses by what the former has given it: `self.args.cpu`."""
+    unit = choice.unit
+    if not (isinstance(unit, Function) and isinstance(start, Function)) or unit.owner is None or start.owner is None:
+        return None
+    if unit.itself is None or start.itself is None or unit.itself.arg != name or start.owner not in unit.owner.mro():
+        return None
+    given = {binding.target for binding in facts.bindings_in(start)}
+    held = {".".join(need.split(".")[:2]) for need in choice.needs if need.startswith(f"{name}.")}
+    return start.itself.arg if {f"{start.itself.arg}{each[len(name) :]}" for each in held} <= given else None

@@ -109,3 +109,56 @@ def test_an_object_that_asks_only_what_is_there_loses_nothing(convert_text):
 
     assert "Accelerator()" in result
     assert not any("also where" in finding.message for finding in report.findings)
+
+
+BUILT = """
+import argparse
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Base:
+    def __init__(self, options):
+        {kept}
+        self.device = self.choose()
+        self.model = nn.Linear(4, 3).to(self.device)
+
+    def choose(self):
+        if self.args.use_gpu:
+            device = torch.device("cuda")
+            print("on the GPU")
+        else:
+            device = torch.device("cpu")
+        return device
+
+
+class Trainer(Base):
+    def train(self):
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        for x, y in DataLoader(TensorDataset(torch.ones(32, 4), torch.ones(32, 3)), batch_size=4):
+            loss = ((self.model(x.to(self.device)) - y.to(self.device)) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--use-gpu", action="store_true")
+    Trainer(parser.parse_args()).train()
+"""
+
+
+def test_a_flag_that_an_object_holds_goes_on_deciding_where_it_is_made(convert_text):
+    _, result = convert_text(BUILT.format(kept="self.args = options"))
+
+    assert "self.accelerator = Accelerator(cpu=not self.args.use_gpu)" in result
+    assert result.index("self.args = options") < result.index("Accelerator(cpu=") < result.index("self.choose()")
+
+
+def test_a_flag_that_something_else_puts_into_the_object_is_told(convert_text):
+    report, result = convert_text(BUILT.format(kept="vars(self).update(args=options)"))
+
+    assert "Accelerator()" in result
+    assert any("also where not self.args.use_gpu" in finding.message for finding in report.findings)
