@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from migrate.programs.argument import HANDLERS, Argument
 from migrate.programs.device.cpu_alone import on_cpu_alone
+from migrate.programs.device.unspoken import without_device
 from migrate.programs.prepare.irregular import averages_after_backward
-from migrate.programs.processes.replicas import without_device
 from migrate.programs.program import Program
 from migrate.programs.training.handed import of_distribution
 

@@ -8,15 +8,12 @@ them has seen.
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import distributed
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import last_line
-from migrate.analysis.units import Class, Module
-from migrate.programs.argument import Argument
+from migrate.analysis.units import Class
 from migrate.programs.chance.draws import Draws
 from migrate.programs.chance.seeds import (
     BESIDE,
@@ -40,7 +37,7 @@ from migrate.programs.schedule.schedulers import schedules
 from migrate.programs.training.loose import trained_alone
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact, Loops
@@ -106,39 +103,6 @@ class _Chances:
 
 
 ON_CPU = "True"
-
-
-def without_device(facts: Facts, loops: Loops, program: Program) -> Iterator[Argument]:
-    """`cpu=True` where no tensor is ever moved: which ones would have to follow the model is not seen."""
-    modules = facts.imported(program.module) | {program.module} | {loop.unit.module for loop in program.training}
-    if without_loader(program) and not any(_names_device(facts, module, modules) for module in modules):
-        yield Argument("cpu", ON_CPU)
-
-
-def _names_device(facts: Facts, module: Module, modules: Collection[Module]) -> bool:
-    """Whether a file of a program speaks of a device, other than in functions that none of them names."""
-    lines = module.file.content.splitlines()
-    if not _speaks_of_device(lines):
-        return False
-    for unit in facts.functions:
-        if unit.module is not module or unit.parent is not None or unit.owner is not None:
-            continue
-        word = re.compile(rf"\b{unit.name}\b".encode())
-        if not isinstance(unit.node, ast.Lambda) and sum(len(word.findall(m.file.content)) for m in modules) == 1:
-            first, last = unit.node.lineno - 1, last_line(unit.node)
-            lines[first:last] = [b""] * (last - first)
-    return _speaks_of_device(lines)
-
-
-def _speaks_of_device(lines: list[bytes]) -> bool:
-    text = _PUTS_NOTHING.sub(b"", b"\n".join(lines))
-    return b"device" in text or b"cuda" in text
-
-
-#: What seeds a GPU, or asks for one, puts nothing there.
-_PUTS_NOTHING = re.compile(
-    rb"cuda\.(manual_seed(_all)?|is_available|device_count|seed(_all)?|empty_cache|synchronize)\b|backends\.cud\w+"
-)
 
 
 def loose_tensors(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:

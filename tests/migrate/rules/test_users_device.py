@@ -1,6 +1,11 @@
 """The device that a user names, `args.device`, by whatever name it goes when things are moved there."""
 
+from pathlib import Path
+
 import pytest
+
+from migrate.options import Options
+from migrate.pipeline import run
 
 PROGRAM = """
 import argparse
@@ -181,3 +186,46 @@ def test_an_object_that_still_asks_for_it_has_it_of_the_accelerator(convert_text
 
     assert 'self.accelerator = Accelerator(cpu=torch.device(args.device).type == "cpu")' in result
     assert "self.device = self.accelerator.device" in result
+
+
+PLACE = """
+import argparse
+
+import torch
+
+from agent import Agent
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--on", default="cuda")
+options = parser.parse_args()
+options.on = torch.device(options.on)
+torch.manual_seed(0)
+Agent(**vars(options)).train()
+"""
+AGENT = """
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self, **settings):
+        self.__dict__.update(settings)
+        self.model = nn.Linear(4, 1){moved}
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def train(self):
+        for _ in range(10):
+            loss = self.model(torch.randn(8, 4){moved}).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("moved", "made"), [(".to(self.on)", "Accelerator()"), ("", "Accelerator(cpu=True)")])
+def test_a_file_that_moves_its_tensors_has_a_device_whatever_it_calls_it(moved, made):
+    Path("main.py").write_text(PLACE)
+    Path("agent.py").write_text(AGENT.format(moved=moved))
+    results = {change.path: change.new.decode() for change in run(["main.py", "agent.py"], Options()).changes}
+
+    assert f"self.accelerator = {made}" in results["agent.py"]
