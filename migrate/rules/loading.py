@@ -5,6 +5,7 @@
     (a file written before)                   ->   accelerator.wait_for_everyone() first
     (a file removed that all have read)       ->   accelerator.wait_for_everyone() first
     (a lambda onto the gpu)                   ->   torch.load(path, map_location=accelerator.device)
+    (a whole model)                           ->   torch.load(path, map_location=accelerator.device)
 
 Keys stay plain; where the original loaded into a wrapped model, a `module.` prefix is taken off first, and within the
 keys of a layer that was wrapped (`model.features = DataParallel(model.features)`). Code beside the training that still
@@ -67,6 +68,7 @@ def loading(conversion: Conversion, draft: Draft) -> None:
             own = f"{{'cuda:0': str({conversion.access.name(use.node)}.device)}}" if is_there else "'cpu'"
             draft.add_keyword(use.node, "map_location", draft.quoted(use.node, own))
     _onto_the_device(conversion, draft)
+    _whole_models(conversion, draft)
     _strip_prefixes(conversion, draft)
     _load_inside(conversion, draft)
     _pickled(conversion, draft)
@@ -108,6 +110,21 @@ def _onto_the_device(conversion: Conversion, draft: Draft) -> None:
             goes = given.body.func if isinstance(given.body, ast.Call) else None
             if isinstance(goes, ast.Attribute) and goes.attr == "cuda" and has_accelerator(conversion, use.node):
                 draft.rewrite(given, f"{conversion.access.name(use.node)}.device")
+
+
+def _whole_models(conversion: Conversion, draft: Draft) -> None:
+    """`model = torch.load(path)` in the place of a model: it runs where the batches of the process are."""
+    facts = conversion.facts
+    for unit in conversion.ordered_units:
+        bindings = facts.bindings_in(unit)
+        names = {b.target for b in bindings if origins(b.values, Role.MODEL) & conversion.program.model_origins}
+        for binding in bindings:
+            call = getattr(binding.statement, "value", None)
+            if binding.target not in names or not isinstance(call, ast.Call) or "torch.load" not in facts.called(call):
+                continue
+            is_told = len(call.args) > 1 or any(keyword.arg in ("map_location", None) for keyword in call.keywords)
+            if not is_told and has_accelerator(conversion, call):
+                draft.add_keyword(call, "map_location", f"{conversion.access.name(call)}.device")
 
 
 def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:

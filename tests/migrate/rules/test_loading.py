@@ -55,6 +55,9 @@ CHANGED = {
             f"accelerator.unwrap_model(model).load_state_dict({LOAD})",
         ),
     },
+    "a whole model in the place of another": {
+        "end": ('model = torch.load("m.pt")', 'model = torch.load("m.pt", map_location=accelerator.device)'),
+    },
     "onto the GPU by a lambda, before prepare": {
         **CHOSEN,
         "made": (
