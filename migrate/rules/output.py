@@ -44,6 +44,9 @@ from migrate.programs.values.names import told_names
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
     from migrate.programs.output.speech import Speech
     from migrate.programs.output.surroundings import Outside
@@ -169,9 +172,7 @@ def _report(conversion: Conversion, draft: Draft, said: Speech) -> None:
         for part, why, hint in table:
             for node in getattr(said, part):
                 tell(node, why, hint)
-    for statement in said.early:
-        does = "prints" if isinstance(statement, ast.Expr) and "print(" in ast.unparse(statement) else "writes"
-        draft.note(statement, f"every process {does} this: it runs before the accelerator exists")
+    _tell_early(conversion, draft, said)
     if said.unnamed:
         what = f"every process prints or writes what is said in {listed(said.unnamed)}"
         named = [module.path for module in conversion.modules]
@@ -188,16 +189,30 @@ def _report(conversion: Conversion, draft: Draft, said: Speech) -> None:
             draft.note(unit.node, f"every process prints or writes what {unit.name}() does", _BY_HAND)
 
 
+def _tell_early(conversion: Conversion, draft: Draft, said: Speech) -> None:
+    """One note for all that a function, or a file, prints too early, and one for all that it writes."""
+    early: dict[tuple[Unit, str], list[ast.stmt]] = {}
+    for statement in said.early:
+        does = "prints" if isinstance(statement, ast.Expr) and "print(" in ast.unparse(statement) else "writes"
+        early.setdefault((conversion.facts.unit(statement), does), []).append(statement)
+    for (_, does), (first, *others) in early.items():
+        draft.note(first, f"every process {does} this{_also(first, others)}: it runs before the accelerator exists")
+
+
+def _also(first: ast.stmt, others: Iterable[ast.stmt]) -> str:
+    """`, and what is in lines 4 and 6`."""
+    lines = sorted({statement.lineno for statement in others} - {first.lineno})
+    return f", and what is in {_numbered(lines)}" if lines else ""
+
+
 def _tell(draft: Draft, around: Outside) -> None:
     """One note for each function, or file, that every process runs and that has no accelerator."""
     first, *others = around.written
-    lines = sorted({statement.lineno for statement in others} - {first.lineno})
     place = "the top level of this file" if isinstance(around.unit, Module) else f"{around.unit.name}()"
-    also = f", and what is in {_numbered(lines)}" if lines else ""
     does = "prints" if around.only_prints else "writes"
     draft.note(
         first,
-        f"every process {does} this{also}: {place} runs without the accelerator",
+        f"every process {does} this{_also(first, others)}: {place} runs without the accelerator",
         ""
         if around.only_prints
         else f"where it does harm: if {_IS_FIRST}:, or accelerator.main_process_first() around what calls it",

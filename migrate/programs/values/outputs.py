@@ -10,6 +10,7 @@ from migrate.analysis.known import output
 from migrate.analysis.known.progress import BARS, RANGE_BARS, SHOWN_BY
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import TRIES, argument_at, arguments
+from migrate.analysis.units import Function
 from migrate.programs.marker import is_marked
 from migrate.programs.values.fronts import Fronts
 from migrate.programs.values.services import Services
@@ -25,6 +26,8 @@ _CANVAS = "canvas"
 _ON_BARS = frozenset({Role.BAR, Role.ITERATOR})
 #: What is raised where a folder is there already.
 _RAISED = frozenset({"OSError", "FileExistsError", "Exception", "IOError", "EnvironmentError"})
+#: What is done with a file that nobody reads.
+_WRITING = frozenset({"write", "writelines", "flush", "close", "truncate"})
 
 
 class Outputs:
@@ -116,7 +119,19 @@ class Outputs:
     def can_write_nowhere(self, call: ast.Call) -> bool:
         """Whether a file may be the null device as well: it is only written to, and may be there."""
         mode = self._mode(call)
-        return mode is not None and not set(mode) & set("x+") and bool(call.args) and self._is_plain_open(call)
+        if mode is None or "x" in mode or not call.args or not self._is_plain_open(call):
+            return False
+        return "+" not in mode or self._is_only_written_to(call)
+
+    def _is_only_written_to(self, call: ast.Call) -> bool:
+        """Whether nothing but what writes is done with a file that has a name, though it may be read as well."""
+        tree = self._facts.tree(call)
+        above, unit = tree.parents[call], self._facts.unit(call)
+        targets = above.targets if isinstance(above, ast.Assign) else []
+        names = {target.id for target in targets if isinstance(target, ast.Name)}
+        seen = ast.walk(unit.node) if isinstance(unit, Function) else tree.nodes
+        reads = (n for n in seen if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load))
+        return bool(names) and all(getattr(tree.parents[node], "attr", "") in _WRITING for node in reads)
 
     def _is_plain_open(self, call: ast.Call) -> bool:
         return not isinstance(call.args[0], ast.Starred) and bool(self._facts.called(call) & output.OPENS)

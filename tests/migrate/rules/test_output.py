@@ -392,6 +392,7 @@ def test_what_writes_and_runs_the_model_is_left_with_the_reason(unchanged, progr
 OPENED = {
     "a name": ("log = open({}, 'w')", "log.write('done')\nlog.close()"),
     "appended": ("log = open({}, 'a')", "print('done', file=log)"),
+    "never read": ("log = open({}, 'w+')", "log.write('done')\nlog.close()"),
     "rows": ("log = open({}, 'w')\nrows = csv.writer(log)", "rows.writerow(['done'])"),
     "around more than writing": ("with open({}, 'w') as log:\n    best = 1\n    log.write('start')", "seen = best"),
 }
@@ -408,8 +409,16 @@ def test_a_file_that_stays_open_is_the_null_device_for_the_others(changed, name)
     )
 
 
-def test_a_file_that_must_not_be_there_is_left_with_the_reason(unchanged, programs, remark):
-    holes = {"made": 'log = open("log.txt", "x")', "end": "log.close()"}
+LEFT_OPEN = {
+    "must not be there": ('log = open("log.txt", "x")', "log.close()"),
+    "is read": ('log = open("log.txt", "w+")', 'log.write("done")\nlog.seek(0)\ntext = log.read()'),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OPEN)
+def test_a_file_that_cannot_be_the_null_device_is_left_with_the_reason(unchanged, programs, remark, name):
+    made, end = LEFT_OPEN[name]
+    holes = {"made": made, "end": end}
     report = unchanged(**holes)
 
     finding = remark(report, programs(holes)[0], "MIG117", "log = open", ["every process opens this file"])
