@@ -227,10 +227,9 @@ def _accelerator_spot(
     last = len(top) if needing is None else _index(top, needing)
     earliest = below_visible(top[:last], earliest, lambda statement: _comes_first(facts, program, statement))
     if choice is not None and (arguments or not in_module or _is_first(facts, program, choice)):
-        held = tree.in_block(choice.statement, top)
-        assert held is not None
-        at = _index(top, held)
-        if choice.outermost is top[at] and not any(_comes_first(facts, program, s) for s in top[earliest:at]):
+        at = next(index for index, each in enumerate(top) if tree.in_block(choice.statement, [each]) is not None)
+        is_free = not any(_comes_first(facts, program, s) for s in top[earliest:at])
+        if at <= last and choice.outermost is top[at] and is_free:
             if earliest <= at:
                 return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
             if not arguments and at and _is_read(choice, top[at + 1 : earliest]):
