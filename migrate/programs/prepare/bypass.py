@@ -13,6 +13,7 @@ from migrate.analysis.known.operations import LOOKING
 from migrate.analysis.known.training import GIVES_ITSELF, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.analysis.syntax import arguments
+from migrate.analysis.units import Function
 from migrate.programs.processes.replicas import differs
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
@@ -47,7 +49,7 @@ def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast
 
 def _calls(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Call]:
     for loop in program.training:
-        yield from (call for call in loop.backwards if facts.unit(call) in steps(facts))
+        yield from (call for call in loop.backwards if _trains_itself(facts, program, facts.unit(call)))
     training = {loop.node for loop in program.training}
     # The functions that call backward, and those that they call: there a loss is computed.
     starts = [facts.unit(call) for loop in program.training for call in loop.backwards]
@@ -64,6 +66,15 @@ def _calls(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Call]:
             in_loop = any(loop in training for loop in loops.around(call, unit))
             if in_loop and not _without_gradients(facts, call):
                 yield call
+
+
+def _trains_itself(facts: Facts, program: Program, unit: Unit) -> bool:
+    """Whether a method trains the model that it belongs to, as against layers of that which are prepared one by one."""
+    if not isinstance(unit, Function) or unit.itself is None or unit not in steps(facts):
+        return False
+    prepared = {origin for named in program.models for origin in named.origins}
+    itself = origins(unit.parameters.get(unit.itself.arg, frozenset()), Role.MODEL)
+    return not itself or not itself.isdisjoint(prepared)
 
 
 def _weights(facts: Facts, loops: Loops, program: Program, made: frozenset[ast.AST]) -> Iterator[ast.Attribute]:
