@@ -155,7 +155,7 @@ def test_the_device_of_a_script_around_a_module(convert_text):
     report, result = convert_text(LEARNER)
 
     assert [finding.code for finding in report.of(Kind.LEFT)] == []
-    assert "self.accelerator = Accelerator(kwargs_handlers=" in result  # not on the CPU
+    assert "self.accelerator = Accelerator()" in result  # not on the CPU
     assert 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")' in result  # each process its own GPU
     assert "        x = x.to(device)\n" in result
 
