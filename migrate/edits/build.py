@@ -89,9 +89,7 @@ class Builder:
         """
         is_own = isinstance(old, cst.GeneratorExp) and isinstance(new, (cst.Name, cst.Attribute))  # `(x for x in y)`
         is_plain = isinstance(new, cst.Name) and new.value in ("True", "False", "None")  # `shuffle=(sampler is None)`
-        is_kept = bool(old.lpar) and self.code(old) in self.code(
-            new
-        )  # over several lines: `(\n    a\n    or b\n) and c`
+        is_kept = bool(old.lpar) and self.code(old) in self.code(new)  # over lines: `(\n    a\n    or b\n) and c`
         if old.lpar and not new.lpar and not is_own and not is_plain and not is_kept:
             return new.with_changes(lpar=old.lpar, rpar=old.rpar)
         needs = tightness(new) < (tightness(old) if room is None else min(room, tightness(old)))
