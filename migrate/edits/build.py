@@ -17,7 +17,7 @@ import libcst as cst
 from migrate.edits.edit import AddArgument, RemoveArgument, ReplaceArgument
 from migrate.edits.join import dumped
 from migrate.edits.parts import fill
-from migrate.edits.tightness import tightness
+from migrate.edits.tightness import LOOSEST, tightness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -89,13 +89,18 @@ class Builder:
         """
         is_own = isinstance(old, cst.GeneratorExp) and isinstance(new, (cst.Name, cst.Attribute))  # `(x for x in y)`
         is_plain = isinstance(new, cst.Name) and new.value in ("True", "False", "None")  # `shuffle=(sampler is None)`
-        is_kept = bool(old.lpar) and self.code(old) in self.code(new)  # over lines: `(\n    a\n    or b\n) and c`
+        is_kept = room == LOOSEST and self._holds_lines(old, new)
         if old.lpar and not new.lpar and not is_own and not is_plain and not is_kept:
             return new.with_changes(lpar=old.lpar, rpar=old.rpar)
         needs = tightness(new) < (tightness(old) if room is None else min(room, tightness(old)))
         if not new.lpar and (needs or (self.is_cautious and self._touches(old)) or self._breaks(new)):
             return new.with_changes(lpar=(cst.LeftParen(),), rpar=(cst.RightParen(),))
         return new
+
+    def _holds_lines(self, old: cst.BaseExpression, new: cst.BaseExpression) -> bool:
+        """Whether parentheses over several lines stand in the new expression as they are: `(\\n    a\\n) and b`."""
+        code = self.code(old)
+        return bool(old.lpar) and "\n" in code and code in self.code(new)
 
     def _touches(self, old: cst.BaseExpression) -> bool:
         code = self.code(old)
