@@ -6,7 +6,9 @@ batch back, so all that follows is as on one process:
     output = model(data)
                                ->   output, target = accelerator.gather_for_metrics((output, target))
 
-A result that is used at once gets a name first: `correct += (model(x).argmax(1) == y).sum()`.
+A result that is used at once gets a name first: `correct += (model(x).argmax(1) == y).sum()`. Inputs that are asked
+only how many they are, `images.size(0)`, are not gathered for that: another tensor of the batch says so,
+`target.size(0)`.
 
 An evaluation loop that looks at the batch in other ways is run in full by every process: right, not faster; the report
 says why. Where its loader is also trained on, and so prepared, every process gets the whole batch first; where nothing
@@ -136,6 +138,8 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
     result = _only_result(shared)
     if result is not None and result not in names:
         names[0] = result
+    for node, other in shared.counted.items():
+        draft.rewrite(node, other)
     at = place(conversion.facts.file(shared.after), shared.after)
     gather = f"{accelerator}.gather_for_metrics"
     if shared.without_gradients:

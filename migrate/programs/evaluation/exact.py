@@ -15,7 +15,7 @@ the loop's first statement instead.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
@@ -25,6 +25,7 @@ from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
 from migrate.programs.evaluation.beside import beside
 from migrate.programs.evaluation.collating import puts_rows_first
+from migrate.programs.evaluation.counted import counted
 from migrate.programs.processes.clocks import own_test
 from migrate.programs.processes.junctions import junctions
 from migrate.programs.shares.own_sums import summing
@@ -35,7 +36,7 @@ from migrate.programs.values.accumulators import statements_after
 from migrate.programs.values.results import carried, folded, has_fields, is_listed, is_tuple_of_more
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
@@ -57,6 +58,7 @@ class Shared:
     before: str = ""  # why they are gathered before this statement, the first of the loop, so that nothing is shared
     unnamed: ast.Call | None = None  # the model's call inside `after`; `names[0]` is its new name
     without_gradients: bool = False  # that are turned off around the loop, so that it is known for an evaluation
+    counted: Mapping[ast.Name, str] = field(default_factory=dict)  # what is asked for its rows, with what else has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,11 @@ def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shar
     targets = {name.id for name in _names_of(loop.node.target)}
     lists = tuple(name for name in names if name in targets and is_listed(facts, loop.node, name))
     plain = tuple(name for name in names if name not in lists)
-    return Shared(loop, forward.statement, plain, lists, unnamed=forward.unnamed)
+    of_batch = [name for name in plain if name in targets and _read_after(facts, loop, name) is None]
+    inside = {id(node) for node in walk(forward.unnamed)} if forward.unnamed is not None else set()
+    sized = counted(facts, forward.before, forward.later, of_batch, inside)
+    plain = tuple(name for name in plain if all(name != node.id for node in sized))
+    return Shared(loop, forward.statement, plain, lists, unnamed=forward.unnamed, counted=sized)
 
 
 def _check_ends(facts: Facts, program: Program, loop: LoopFact) -> None:

@@ -47,6 +47,42 @@ SHARED = {
 }
 
 
+LOSS = "out = net(x)\ncorrect += crit(out, y).item() * {}"
+COUNTED = {
+    "a size": LOSS.format("x.size(0)"),
+    "a shape": LOSS.format("x.shape[0]"),
+    "a length": LOSS.format("len(x)"),
+    "twice": f"{LOSS.format('x.size(0)')}\nfound.append(len(x))",
+    "after moves": f"x, y = x.cuda(), y.cuda()\n{LOSS.format('len(x)')}",
+    "in one statement": "correct += crit(net(x), y).item() * len(x)",
+}
+NOT_COUNTED = {
+    "another dimension": LOSS.format("x.size(1)"),
+    "more than the count": f"{LOSS.format('len(x)')}\nfound.append(x)",
+    "read after the loop": LOSS.format("len(x)"),
+    "the other one has other rows": f"y = y.view(-1)\n{LOSS.format('len(x)')}",
+    "the other one gets other rows": "out = net(x)\ny = y[y > 0]\ncorrect += (out == y).sum() * len(x)",
+    "the other one may be no tensor": "out = net(x)\ncorrect += measure(out, y) * len(x)",
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_is_only_counted_is_not_gathered(decide, name):
+    _, conversion = decide(source(COUNTED[name]))
+
+    (shared,) = conversion.shared
+    assert "x" not in shared.names
+    assert {(node.id, other) for node, other in shared.counted.items()} == {("x", "y")}
+
+
+@pytest.mark.parametrize("name", NOT_COUNTED)
+def test_others_are_gathered(decide, name):
+    after = "if found:\n    show(x)\nfor y in found:\n    show(y)" if "after the loop" in name else ""
+    _, conversion = decide(source(NOT_COUNTED[name]) + after)
+
+    assert all("x" in shared.names and not shared.counted for shared in conversion.shared)
+
+
 @pytest.mark.parametrize("name", SHARED)
 def test_shared_out(decide, name):
     body, names = SHARED[name]

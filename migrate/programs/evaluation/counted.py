@@ -1,0 +1,102 @@
+"""Tensors of a batch of which an evaluation only asks how many rows they have: another one says so as well.
+
+    output = model(images)
+    output, target = accelerator.gather_for_metrics((output, target))
+    losses.update(loss.item(), target.size(0))                             # was images.size(0)
+
+To gather the images for that would send all of them to every process.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.tensors import VARIABLE
+from migrate.analysis.roles import Role, roles
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.syntax import Tree
+
+#: Methods that give a tensor with the same rows, somewhere else or of another type.
+_SAME_ROWS = frozenset("to cuda cpu type float double half long int bool contiguous detach clone".split())
+
+
+def counted(
+    facts: Facts, before: Sequence[ast.stmt], later: Sequence[ast.stmt], names: Sequence[str], inside: Collection[int]
+) -> dict[ast.Name, str]:
+    """What reads only the number of rows of a tensor, `later` than the model's call, with another name that has it.
+
+    `names` are those that the loop gives the tensors of a batch, `inside` is what the model is given (by `id`).
+    """
+    found: dict[ast.Name, str] = {}
+    left = list(names)
+    for name in names:
+        uses = [node for node in _names(later) if node.id == name and id(node) not in inside]
+        others = [other for other in left if other != name and _has_rows(facts, before, later, other)]
+        if others and uses and all(is_count(facts.tree(node), node) for node in uses):
+            left.remove(name)
+            found |= dict.fromkeys(uses, others[0])
+    return found
+
+
+def is_count(tree: Tree, node: ast.Name) -> bool:
+    """Whether a name is only asked for its rows: `x.size(0)`, `x.shape[0]`, `len(x)`."""
+    above = tree.parents[node]
+    if isinstance(above, ast.Call):
+        return isinstance(above.func, ast.Name) and above.func.id == "len" and above.args == [node]
+    whole = tree.parents[above] if isinstance(above, ast.Attribute) else None
+    return whole is not None and ast.unparse(whole) in (f"{node.id}.size(0)", f"{node.id}.shape[0]")
+
+
+def _has_rows(facts: Facts, before: Sequence[ast.stmt], later: Sequence[ast.stmt], name: str) -> bool:
+    """Whether a name is certainly that of a tensor, and goes on standing for what the batch gave it, moved at most."""
+    used = (node for node in _names([*before, *later]) if node.id == name and isinstance(node.ctx, ast.Load))
+    if not any(_is_used_as_tensor(facts, node) for node in used):
+        return False
+    if any(node.id == name and not isinstance(node.ctx, ast.Load) for node in _names(later)):
+        return False
+    binding = [s for s in before if any(n.id == name and not isinstance(n.ctx, ast.Load) for n in _names([s]))]
+    return all(_only_moves(facts, statement, name) for statement in binding)
+
+
+def _is_used_as_tensor(facts: Facts, node: ast.Name) -> bool:
+    """Whether a name is computed with, or given to PyTorch or one of its loss functions: no dictionary, no list."""
+    above = facts.tree(node).parents[node]
+    if isinstance(above, (ast.Compare, ast.BinOp)):
+        return True
+    if not isinstance(above, ast.Call) or node not in above.args:
+        return False
+    called = facts.values(above.func)
+    is_loss = Role.CRITERION in roles(called) and not any(value.unit for value in called)
+    return is_loss or any(name.startswith("torch.") for name in facts.called(above))
+
+
+def _only_moves(facts: Facts, statement: ast.stmt, name: str) -> bool:
+    """`x = x.to(device)`, `x, y = x.cuda(), y.cuda()`."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    target, value = statement.targets[0], statement.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        given = [v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name]
+        return len(given) == 1 and _moved(facts, given[0]) == name
+    return isinstance(target, ast.Name) and _moved(facts, value) == name
+
+
+def _moved(facts: Facts, node: ast.expr) -> str:
+    """The name of what is moved, cast or put into a Variable; empty: it is something else."""
+    while isinstance(node, ast.Call):
+        if node.args and facts.called(node) & VARIABLE:
+            node = node.args[0]
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_ROWS:
+            node = node.func.value
+        else:
+            return ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _names(statements: Sequence[ast.stmt]) -> Iterator[ast.Name]:
+    return (node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name))
