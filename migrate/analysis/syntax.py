@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import chain, count
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -275,6 +276,18 @@ def root_name(node: ast.expr) -> str | None:
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
+
+
+def rows_of(tensor: str) -> tuple[str, ...]:
+    """How a program asks for the number of rows of a tensor."""
+    return f"{tensor}.size(0)", f"{tensor}.shape[0]", f"len({tensor})"
+
+
+def unused_name(tree: Tree, *names: str) -> str:
+    """The first of some names that a file does not use; where it uses all, the first with a number."""
+    taken = {node.id for node in tree.nodes if isinstance(node, ast.Name)}
+    numbered = (f"{names[0]}_{number}" for number in count(2))
+    return next(name for name in chain(names, numbered) if name not in taken)
 
 
 def line_of(node: ast.AST) -> int:

@@ -37,6 +37,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import unused_name
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.shares.joins import apart
@@ -254,8 +255,7 @@ def _reduced(conversion: Conversion, names: list[str], accelerator: str, at: Pla
 
 
 def _meter_name(conversion: Conversion, after: ast.stmt) -> str:
-    taken = {n.id for n in ast.walk(conversion.facts.tree(after).root) if isinstance(n, ast.Name)}
-    return next(name for name in ("meter", "each_meter", "fed_meter") if name not in taken)
+    return unused_name(conversion.facts.tree(after), "meter", "each_meter", "fed_meter")
 
 
 def _and(names: list[str]) -> str:

@@ -10,10 +10,12 @@ To gather the images for that would send all of them to every process.
 from __future__ import annotations
 
 import ast
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import VARIABLE
 from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -45,11 +47,7 @@ def counted(
 
 def is_count(tree: Tree, node: ast.Name) -> bool:
     """Whether a name is only asked for its rows: `x.size(0)`, `x.shape[0]`, `len(x)`."""
-    above = tree.parents[node]
-    if isinstance(above, ast.Call):
-        return isinstance(above.func, ast.Name) and above.func.id == "len" and above.args == [node]
-    whole = tree.parents[above] if isinstance(above, ast.Attribute) else None
-    return whole is not None and ast.unparse(whole) in (f"{node.id}.size(0)", f"{node.id}.shape[0]")
+    return any(ast.unparse(above) in rows_of(node.id) for above in islice(tree.up(node), 2))
 
 
 def _has_rows(facts: Facts, before: Sequence[ast.stmt], later: Sequence[ast.stmt], name: str) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
-from migrate.analysis.syntax import binds, blocks, is_docstring, own_expressions, walk
+from migrate.analysis.syntax import binds, blocks, is_docstring, own_expressions, unused_name, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
 from migrate.programs.evaluation.beside import beside
@@ -93,8 +93,7 @@ def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shar
     lists = tuple(name for name in names if name in targets and is_listed(facts, loop.node, name))
     plain = tuple(name for name in names if name not in lists)
     of_batch = [name for name in plain if name in targets and _read_after(facts, loop, name) is None]
-    inside = {id(node) for node in walk(forward.unnamed)} if forward.unnamed is not None else set()
-    sized = counted(facts, forward.before, forward.later, of_batch, inside)
+    sized = counted(facts, forward.before, forward.later, of_batch, forward.inside)
     plain = tuple(name for name in plain if all(name != node.id for node in sized))
     return Shared(loop, forward.statement, plain, lists, unnamed=forward.unnamed, counted=sized)
 
@@ -204,6 +203,11 @@ class _Forward:
     later: list[ast.stmt]
     unnamed: ast.Call | None  # the call, where its result has no name of its own
 
+    @property
+    def inside(self) -> set[int]:
+        """What that call is made of (by `id`): it is computed before the gather."""
+        return {id(node) for node in ast.walk(self.unnamed)} if self.unnamed is not None else set()
+
 
 def _forward(facts: Facts, loop: LoopFact) -> _Forward:
     tree = facts.tree(loop.node)
@@ -305,12 +309,12 @@ def _looks_at_batch(facts: Facts, node: ast.AST) -> bool:
 def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
     """What is computed from the batch up to the forward call and read after it, results of the model first."""
     assert isinstance(loop.node, (ast.For, ast.AsyncFor))
-    inside = {id(node) for node in ast.walk(forward.unnamed)} if forward.unnamed is not None else set()
+    inside = forward.inside
     results = [] if inside else [n.id for n in _names_of(forward.statement) if isinstance(n.ctx, ast.Store)]
     given = [n.id for n in _names_of(loop.node.target)]
     given += [name for statement in forward.before for name in sorted(binds(statement))]
     defined = [*results, *given]
-    names: list[str] = [_new_name(facts, loop)] if inside else []
+    names = [unused_name(facts.tree(loop.node), "outputs", "model_outputs", "gathered_outputs")] if inside else []
     for name in dict.fromkeys(defined):
         read = _first_read(name, forward.later, inside) or _read_after(facts, loop, name)
         if read is None:
@@ -349,12 +353,6 @@ def _check_result(facts: Facts, statement: ast.stmt, name: str, reading: list[as
 
 def _names_of(node: ast.AST) -> list[ast.Name]:
     return [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
-
-
-def _new_name(facts: Facts, loop: LoopFact) -> str:
-    """A name for the model's result that the function does not use yet."""
-    taken = {name.id for name in _names_of(facts.tree(loop.node).root)}
-    return next(name for name in ("outputs", "model_outputs", "gathered_outputs") if name not in taken)
 
 
 def _first_read(name: str, later: list[ast.stmt], inside: set[int]) -> ast.Name | None:

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import COMPREHENSIONS
+from migrate.analysis.syntax import COMPREHENSIONS, unused_name
 from migrate.programs.conversion import runs_model
 
 if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
 
-_NAMES = ("result", "model_result", "computed")
 #: What is in these is not always computed, or more than once, or is not there to be read.
 _NOT_ONCE = (*COMPREHENSIONS, ast.Lambda, ast.IfExp, ast.BoolOp, ast.NamedExpr, ast.JoinedStr)
 
@@ -36,15 +35,15 @@ class Computed:
 
 def computed(conversion: Conversion, statement: ast.stmt) -> Computed | None:
     """The one call of a statement that all processes must make; None where there are more, or it may not be made."""
-    name = _free_name(conversion, statement)
     calls = _outermost(conversion, statement)
-    if not isinstance(statement, ast.Expr) or name is None or len(calls) != 1:
+    if not isinstance(statement, ast.Expr) or len(calls) != 1:
         return None
     above = takewhile(lambda node: node is not statement, conversion.facts.tree(statement).up(calls[0]))
     inside = ast.walk(calls[0])
     if any(isinstance(node, _NOT_ONCE) for node in above) or any(isinstance(node, ast.NamedExpr) for node in inside):
         return None
     is_shared = any(shared.unnamed is calls[0] for shared in conversion.shared)  # it has a name already
+    name = unused_name(conversion.facts.tree(statement), "result", "model_result", "computed")
     return None if is_shared else Computed(calls[0], statement, name)
 
 
@@ -53,9 +52,3 @@ def _outermost(conversion: Conversion, statement: ast.stmt) -> list[ast.Call]:
     running = [node for node in ast.walk(statement) if isinstance(node, ast.Call) and runs_model(conversion, node)]
     within = {id(inner) for call in running for inner in ast.walk(call) if inner is not call}
     return [call for call in running if id(call) not in within]
-
-
-def _free_name(conversion: Conversion, statement: ast.stmt) -> str | None:
-    root = conversion.facts.tree(statement).root
-    taken = {node.id for node in ast.walk(root) if isinstance(node, ast.Name)}
-    return next((name for name in _NAMES if name not in taken), None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import MOVES
 from migrate.analysis.roles import ROWS
-from migrate.analysis.syntax import argument_at
+from migrate.analysis.syntax import argument_at, rows_of
 from migrate.analysis.units import Function
 from migrate.programs.training.loss_parts import LossParts
 from migrate.programs.values.place import number
@@ -173,5 +173,4 @@ def _dimension(call: ast.Call) -> object:
 def _keeps_first(call: ast.Call) -> bool:
     """`x.view(x.size(0), -1)`: as many rows."""
     assert isinstance(call.func, ast.Attribute)
-    of = ast.unparse(call.func.value)
-    return bool(call.args) and ast.unparse(call.args[0]) in (f"{of}.shape[0]", f"{of}.size(0)", f"len({of})")
+    return bool(call.args) and ast.unparse(call.args[0]) in rows_of(ast.unparse(call.func.value))
