@@ -3,9 +3,11 @@ they are installed).
 
     python bench/step_overhead.py                            one process
     torchrun --nproc_per_node 2 bench/step_overhead.py       two processes: the training thread's time, raw DDP as base
+    python bench/step_overhead.py --gpu                      one process on a GPU: until the GPU is done
 
 The variants take turns in one process (in a shuffled order that all ranks share), so a busy machine slows all of them;
-the ratio is the median over the rounds of a variant's time to the raw one's. Times are CPU time of the training thread.
+the ratio is the median over the rounds of a variant's time to the raw one's. Times are CPU time of the training thread,
+and on a GPU those of the clock.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
@@ -30,6 +33,8 @@ from runtime import Accelerator
 
 STEPS = 16  # of a chunk: short, so that what slows the machine for a moment meets all variants
 BATCHES = 1024  # of an epoch, which goes on from chunk to chunk
+ON_GPU = "--gpu" in sys.argv
+DEVICE = torch.device("cuda" if ON_GPU else "cpu")
 Chunk = Callable[[], float]  # does its work once and returns the seconds per unit
 
 
@@ -41,13 +46,24 @@ class Raw:
     def __init__(self, precision: str = "no") -> None:
         self.forward: Any = low if precision == "bf16" else call
 
-    def prepare(self, model: nn.Module, *others: Any) -> tuple[Any, ...]:
+    def prepare(self, model: nn.Module, optimizer: Any, loader: Any, scheduler: Any) -> tuple[Any, ...]:
+        model.to(DEVICE)
         if dist.is_initialized():
             model = nn.parallel.DistributedDataParallel(model)
-        return model, *others
+        return model, optimizer, Moved(loader) if ON_GPU else loader, scheduler
 
     def backward(self, loss: torch.Tensor) -> None:
         loss.backward()
+
+
+class Moved:
+    """A loader whose batches the program moves by hand."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._loader = loader
+
+    def __iter__(self) -> Iterator[Any]:
+        return ((x.to(DEVICE), y.to(DEVICE)) for x, y in self._loader)
 
 
 class Fabric:
@@ -62,7 +78,7 @@ class Fabric:
 
         size = dist.get_world_size() if dist.is_initialized() else 1
         self.engine = Engine(
-            accelerator="cpu",
+            accelerator=DEVICE.type,
             devices=size,
             strategy="ddp" if size > 1 else "auto",
             precision="bf16-mixed" if precision == "bf16" else "32-true",
@@ -87,7 +103,7 @@ def call(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
 
 
 def low(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast(DEVICE.type, dtype=torch.bfloat16):
         output = model(x)
     return output.float()
 
@@ -107,11 +123,18 @@ def endless(loader: Iterable[Any]) -> Iterator[Any]:
         yield from loader
 
 
+def now() -> float:
+    if not ON_GPU:
+        return time.thread_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()
+
+
 def per_step(loop: Callable[[], int]) -> Chunk:
     def chunk() -> float:
-        start = time.thread_time()
+        start = now()
         count = loop()
-        return (time.thread_time() - start) / count
+        return (now() - start) / count
 
     return chunk
 
@@ -202,15 +225,16 @@ def show(title: str, times: dict[str, list[float]]) -> None:
 
 
 def engines(precision: str) -> dict[str, Any]:
-    os.environ["ACCELERATE_USE_CPU"] = "1"  # Accelerate takes several processes on the CPU for one without it
-    runtime = Accelerator(cpu=True, mixed_precision=precision)  # joins the processes for all
+    if not ON_GPU:
+        os.environ["ACCELERATE_USE_CPU"] = "1"  # Accelerate takes several processes on the CPU for one without it
+    runtime = Accelerator(cpu=not ON_GPU, mixed_precision=precision)  # joins the processes for all
     found = {"raw": Raw(precision), "runtime": runtime}
     if find_spec("accelerate"):
         from accelerate import Accelerator as Other
         from accelerate.state import AcceleratorState
 
         AcceleratorState._reset_state()  # noqa: SLF001  another precision
-        found["accelerate"] = Other(cpu=True, mixed_precision=precision)
+        found["accelerate"] = Other(cpu=not ON_GPU, mixed_precision=precision)
     if find_spec("lightning"):
         found["fabric"] = Fabric(precision)
     return found
@@ -227,6 +251,7 @@ TASKS = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--gpu", action="store_true", help="on a GPU")
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
     for title, make, precision in TASKS:

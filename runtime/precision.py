@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from types import MethodType
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from torch.optim import Optimizer
 from runtime.config import MixedPrecision
 from runtime.errors import PrecisionError
 from runtime.handlers import AutocastKwargs, GradScalerKwargs
+from runtime.strategies.base import is_distributed_tensor
 from runtime.tree import map_leaves
 
 _PATCHED = "_forward_in_low_precision"  # marks the forward that a precision has put on a model
@@ -169,6 +170,19 @@ class Scaler(torch.amp.GradScaler):
         if id(optimizer) not in self._unscaled:
             self._unscaled[id(optimizer)] = optimizer
             self.unscale_(optimizer)
+
+    def _unscale_grads_(
+        self, optimizer: Any, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool
+    ) -> dict[torch.device, Tensor]:
+        """Sharded gradients and whole ones apart: PyTorch's operation takes no list of both."""
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        kinds = [[p for p in parameters if is_distributed_tensor(p) is sharded] for sharded in (True, False)]
+        found: dict[torch.device, Tensor] = {}
+        for alike in filter(None, kinds):
+            part: Any = SimpleNamespace(param_groups=[{"params": alike}])
+            for device, one in super()._unscale_grads_(part, inv_scale, found_inf, allow_fp16).items():
+                found[device] = torch.maximum(found[device], one) if device in found else one
+        return found
 
     def get_scale(self) -> float:
         self.settle()

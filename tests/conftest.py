@@ -28,8 +28,9 @@ _LAUNCH_NAMES = (
     "MASTER_PORT",
     "CUDA_VISIBLE_DEVICES",
 )
-# Written by pytest for each phase of a test, or once by a library at its first import.
-_NOT_OURS = ("PYTEST_", "KMP_", "TORCHINDUCTOR_")
+# Written by pytest for each phase of a test, or once by a library: when imported, opening a GPU, profiling, compiling.
+_NOT_OURS = ("PYTEST_", "KMP_", "TORCHINDUCTOR_", "_TORCHINDUCTOR_", "TRITON_", "CUDA_MODULE_LOADING")
+_NOT_OURS += ("DISABLE_CUPTI_", "TEARDOWN_CUPTI")
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from typing import Any
 import torch.distributed as dist
 
 from runtime.devices import HOST_BACKEND
-from runtime.world import World
+from runtime.world import World, is_joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Crew:
 
     def meet(self) -> None:
         """Make the group. Every process must call it, from the thread that all exchange in."""
-        if self.world.size > 1 and self._group is None:
+        if self._group is None and is_joined():  # also of one process, if the script has put it into a group
             self._group = dist.new_group(backend=HOST_BACKEND)
 
     def tell(self, value: Any = None, error: BaseException | None = None) -> list[Told]:
@@ -52,7 +52,7 @@ class Crew:
 
     @property
     def group(self) -> Any:
-        """The process group; None on one process."""
+        """The process group; None where there is none."""
         return self._group
 
 

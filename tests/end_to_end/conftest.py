@@ -1,4 +1,7 @@
-"""Runs the scripts of `fixtures/` for the tests: one launch of two processes for all of them."""
+"""Runs the scripts of `fixtures/` for the tests: one launch of two processes for all of them.
+
+With FIXTURES_ON=gpu they run on a GPU: the two processes are launched as two machines, so one GPU is enough for both.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ sys.path.insert(0, str(HERE))  # test files import `cases`
 STAGE = HERE / "stage.py"
 PATH = os.pathsep.join(map(str, (HERE.parents[1], HERE / "stubs")))  # libraries that originals import
 PATIENCE_S = 120
+ON_GPU = os.environ.get("FIXTURES_ON") == "gpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +47,19 @@ class Stage:
         self._folder = folder
         self._number = 0
         self._done: dict[Any, list[Ran]] = {}
-        command = [sys.executable, "-m", "runtime", "launch", "--cpu", "-n", "2", str(STAGE), str(folder)]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": PATH}
         with (folder / "log").open("wb") as log:
-            self._launcher = subprocess.Popen(
-                command, env=environment, stdout=log, stderr=log, start_new_session=True, cwd=folder
-            )
+            self._launchers = [
+                subprocess.Popen(
+                    [sys.executable, "-m", "runtime", "launch", *options, str(STAGE), str(folder)],
+                    env={**environment, **own},
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    cwd=folder,
+                )
+                for options, own in (_two_machines() if ON_GPU else [(["--cpu", "-n", "2"], {})])
+            ]
 
     def run(self, script: Path, arguments: list[str], processes: int, *, launched: bool = False) -> list[Ran]:
         """How the script ended on each rank. The same run is done once."""
@@ -71,7 +82,8 @@ class Stage:
         path = self._folder / f"result-{number}-{rank}.json"
         end = time.monotonic() + PATIENCE_S
         while not path.exists():
-            if self._launcher.poll() is not None or time.monotonic() > end:
+            has_ended = any(launcher.poll() is not None for launcher in self._launchers)
+            if has_ended or time.monotonic() > end:
                 raise AssertionError(f"no answer from rank {rank}:\n{(self._folder / 'log').read_text()}")
             time.sleep(0.005)
         return Ran(**json.loads(path.read_text()))
@@ -80,12 +92,21 @@ class Stage:
         """End the launch; it must end well."""
         self._ask(None)
         try:
-            status = self._launcher.wait(PATIENCE_S)
+            statuses = {launcher.wait(PATIENCE_S) for launcher in self._launchers}
         except subprocess.TimeoutExpired:
-            os.killpg(self._launcher.pid, signal.SIGTERM)
+            for launcher in self._launchers:
+                os.killpg(launcher.pid, signal.SIGTERM)
             raise
         log = (self._folder / "log").read_text()
-        assert (status, log) == (0, ""), log
+        assert (statuses, log) == ({0}, ""), log
+
+
+def _two_machines() -> list[tuple[list[str], dict[str, str]]]:
+    """The options and variables of two launches that share this machine's GPU and are joined by NCCL."""
+    place = ["--num_machines", "2", "--main_process_ip", "127.0.0.1", "--main_process_port", str(_free_port())]
+    shared = {"NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    shared["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # a process that has opened a GPU has no forks that can
+    return [([*place, "--machine_rank", str(rank)], {**shared, "NCCL_HOSTID": f"machine-{rank}"}) for rank in range(2)]
 
 
 @pytest.fixture(scope="session")

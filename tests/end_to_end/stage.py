@@ -1,6 +1,7 @@
 """Runs scripts on request, in processes that have imported torch already: started once by `runtime launch`.
 
     runtime launch --cpu -n 2 stage.py FOLDER
+    FIXTURES_ON=gpu runtime launch --num_machines 2 --machine_rank 0 ... stage.py FOLDER     and rank 1: on a GPU
 
 Every rank reads FOLDER/request-<n>.json in turn, forks for each, and leaves FOLDER/result-<n>-<rank>.json. A script has
 a folder of its own on each rank, so that a file written by the wrong process is seen; its output goes to files. On one
@@ -36,6 +37,7 @@ LIMIT_S = int(os.environ.get("STAGE_LIMIT_S", "60"))  # a script that hangs is k
 PLACEMENT = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 #: What torchrun says to the only process that it starts.
 ALONE = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1"}
+ON_GPU = os.environ.get("FIXTURES_ON") == "gpu"
 CHECKPOINTS = (".pt", ".pth", ".ckpt", ".bin")
 
 
@@ -99,6 +101,9 @@ def _become(folder: Path, work: Path, request: dict) -> None:
     os.chdir(work)
     sys.argv = [request["script"], *request["arguments"]]
     sys.path[0] = str(Path(request["script"]).parent)
+    if ON_GPU:  # what can be compared to the last digit
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.backends.cudnn.allow_tf32 = False
     status = 0
     try:
         runpy.run_path(_python(Path(request["script"]), folder), run_name="__main__")
@@ -126,7 +131,7 @@ def _digest(path: Path) -> str:
     """The same for the same content; checkpoints by the tensors in them, for files of one content may differ."""
     if path.suffix not in CHECKPOINTS:
         return hashlib.sha256(path.read_bytes()).hexdigest()
-    content = torch.load(path, weights_only=False)
+    content = torch.load(path, map_location="cpu", weights_only=False)
     return hashlib.sha256(pickle.dumps(_plain(content))).hexdigest()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from cases import cases
 
+ON_GPU = os.environ.get("FIXTURES_ON") == "gpu"
 ROOT = Path(__file__).resolve().parents[2]
 RUNNABLE = [case for case in cases() if case.table["runnable"]]
 SHARED = [case for case in RUNNABLE if 2 in case.table["processes"]]
@@ -54,7 +55,7 @@ def test_two_processes_speak_with_one_voice(stage, case):
     (alone,) = ran(stage, case, frozen=True)
     first, second = ran(stage, case, processes=2, frozen=True)
 
-    assert second.output == ""
+    assert second.output in (("", first.output) if ON_GPU else ("",))  # there it is a machine, of which each may print
     assert second.files == {}
     assert set(first.files) == set(alone.files)
 

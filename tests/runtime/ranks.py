@@ -15,6 +15,7 @@ import socket
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,17 @@ PRELOADED = ["torch", "torch.distributed", "torch.optim", "torch.utils.data", "t
 
 
 def run_ranks(
-    function: Any, size: int, *arguments: Any, timeout_s: float = TIMEOUT_S, is_fresh: bool = False
+    function: Any,
+    size: int,
+    *arguments: Any,
+    timeout_s: float = TIMEOUT_S,
+    is_fresh: bool = False,
+    own: Callable[[int], dict[str, str]] | None = None,
 ) -> list[Any]:
     """What `function(*arguments)` returns on each of `size` ranks; the first failure is raised with its traceback.
 
     `is_fresh` ranks are interpreters of their own: for what torch._dynamo, once imported, would change.
+    `own` gives the variables that only one rank has.
     """
     context: Any = multiprocessing.get_context("spawn" if is_fresh else "forkserver")
     if not is_fresh:
@@ -39,8 +46,9 @@ def run_ranks(
     processes, pipes = [], []
     for rank in range(size):
         receiver, sender = context.Pipe(duplex=False)
-        own = {**variables, "RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size)}
-        process = context.Process(target=_child, args=(place, arguments, own, sender))  # may have workers
+        place_of_rank = {"RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size)}
+        environ = {**variables, **place_of_rank, **(own(rank) if own is not None else {})}
+        process = context.Process(target=_child, args=(place, arguments, environ, sender))  # may have workers
         process.start()
         sender.close()
         processes.append(process)

@@ -106,6 +106,35 @@ def resumes(place, kind):
     return loaded, later
 
 
+def alone(folder):
+    """A script that has put its only process into a group."""
+    torch.distributed.init_process_group("gloo")
+    training = Training("SHARDED_STATE_DICT")
+    training.step()
+    for name, behind in (("now", False), ("behind", True)):
+        training.accelerator.save_state(Path(folder) / name, async_save=behind)
+    saved = training.whole()
+    training.step()
+    training.accelerator.wait_for_save()
+    later = training.whole()
+    found = []
+    for name in ("now", "behind"):
+        other = Training("SHARDED_STATE_DICT", seed=1)
+        other.accelerator.load_state(Path(folder) / name)
+        found.append(close(other.whole(), saved))
+        other.step()
+        found.append(close(other.whole(), later))
+    training.accelerator.end_training()
+    plain = Training(seed=2)
+    plain.accelerator.load_state(Path(folder) / "now")
+    return [*found, close(plain.whole(), saved)]
+
+
+@needs_shards
+def test_one_process_in_a_group_of_its_own_saves_shards_without_a_warning(tmp_path):
+    assert run_ranks(alone, 1, str(tmp_path)) == [[True] * 5]
+
+
 @needs_shards
 def test_shards_and_whole_state_are_loaded_by_any_number_of_processes(tmp_path):
     (results, told, damaged), other = run_ranks(saves, 2, str(tmp_path))

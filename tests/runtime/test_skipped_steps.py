@@ -17,6 +17,17 @@ STEPS = 4
 BROKEN = {1: float("inf"), 2: float("nan")}  # step → what the loss is multiplied with on the last process
 
 
+class Scaled(nn.Sequential):
+    """Layers, and a factor without dimensions: it stays whole where the layers are sharded."""
+
+    def __init__(self, *layers):
+        super().__init__(*layers)
+        self.factor = nn.Parameter(torch.tensor(1.5))
+
+    def forward(self, x):
+        return self.factor * super().forward(x)
+
+
 def train(is_sharded):
     Cpu.scales = True  # as if this were a GPU; the process ends with the test
     accelerator = Accelerator(
@@ -26,8 +37,8 @@ def train(is_sharded):
         fsdp_plugin=FullyShardedDataParallelPlugin() if is_sharded else None,
     )
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1))
-    first = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    model = Scaled(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1))
+    first = torch.optim.SGD([*model[0].parameters(), model.factor], lr=0.1)
     second = torch.optim.SGD(model[2].parameters(), lr=0.1)
     model, first, second = accelerator.prepare(model, first, second)
     history = []

@@ -1,0 +1,147 @@
+"""Launching on a GPU: the commands, as they are typed."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from on_gpu import DEVICE, ON_CPU, apart
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 120
+CPU = ["--cpu"] if ON_CPU else []
+
+HELLO = """
+import torch
+from runtime import Accelerator
+accelerator = Accelerator()
+x = torch.full((3,), float(accelerator.process_index + 1), device=accelerator.device)
+total = accelerator.reduce(x).tolist()
+group = torch.distributed.get_backend() if torch.distributed.is_initialized() else "alone"
+accelerator.print(accelerator.device.type, accelerator.num_processes, group, total)
+accelerator.end_training()
+"""
+
+RESUMED = """
+import os, signal, sys
+from pathlib import Path
+import torch
+from runtime import Accelerator, ProjectConfiguration
+place = Path(sys.argv[1])
+accelerator = Accelerator(
+    mixed_precision=sys.argv[2],
+    project_config=ProjectConfiguration(str(place), automatic_checkpoint_naming=True, total_limit=2),
+)
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(4, 32), torch.nn.Dropout(0.5), torch.nn.Linear(32, 1))
+data = torch.utils.data.TensorDataset(torch.randn(80, 4), torch.randn(80, 1))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+loader = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+done = 0
+if list(place.glob("checkpoints/checkpoint_*")):
+    accelerator.load_state()
+    done = int(next(iter(optimizer.state.values()))["step"])
+for x, y in loader:
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    accelerator.backward(loss)
+    optimizer.step()
+    optimizer.zero_grad()
+    done += 1
+    print(done, loss.item(), flush=True)
+    accelerator.save_state()
+    if done == 5 and "kill" in sys.argv and int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+accelerator.end_training()
+"""
+
+
+def command(folder, *words, **variables):
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables}
+    return subprocess.run(
+        [sys.executable, "-m", "runtime", *words],
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+
+
+def test_without_a_word_a_script_gets_the_gpu(tmp_path):
+    (tmp_path / "hello.py").write_text(HELLO)
+    done = command(tmp_path, "launch", *CPU, "hello.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{DEVICE.type} 1 alone [1.0, 1.0, 1.0]\n"
+
+
+@pytest.mark.skipif(ON_CPU, reason="a CPU can have any number")
+def test_more_processes_than_gpus_are_refused(tmp_path):
+    (tmp_path / "hello.py").write_text(HELLO)
+    count = torch.cuda.device_count()
+    done = command(tmp_path, "launch", "-n", str(count + 1), "hello.py")
+    assert done.returncode != 0
+    assert f"has {count} GPU" in done.stderr
+
+
+def test_two_machines_with_a_gpu_each_are_joined(tmp_path):
+    (tmp_path / "hello.py").write_text(HELLO)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    started = [
+        subprocess.Popen(
+            [
+                *(sys.executable, "-m", "runtime", "launch", *CPU, *(["-n", "2"] if ON_CPU else [])),
+                *("--num_machines", "2", "--machine_rank", str(rank)),
+                *("--main_process_ip", "127.0.0.1", "--main_process_port", port, "hello.py"),
+            ],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **apart(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        ends = [(*process.communicate(timeout=LIMIT_S), process.returncode) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    group = "gloo" if ON_CPU else "nccl"
+    assert ends == [(f"{DEVICE.type} 2 {group} [3.0, 3.0, 3.0]\n", "", 0)] * 2  # each machine has a main process
+
+
+@pytest.mark.parametrize("precision", ["no", "fp16"])
+def test_a_killed_training_is_started_again_and_has_the_losses_of_one_that_was_not(tmp_path, precision):
+    (tmp_path / "train.py").write_text(RESUMED)
+    whole = command(tmp_path, "launch", *CPU, "train.py", str(tmp_path / "whole"), precision)
+    assert whole.returncode == 0, whole.stderr
+    killed = command(
+        tmp_path, "launch", *CPU, "--max_restarts", "1", "train.py", str(tmp_path / "killed"), precision, "kill"
+    )
+    assert killed.returncode == 0, killed.stderr
+    assert killed.stdout == whole.stdout
+    assert len(whole.stdout.splitlines()) == 10
+
+
+def test_the_test_of_a_setup_passes(tmp_path):
+    done = command(tmp_path, "test", *CPU)
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, *_, last = done.stdout.splitlines()
+    assert first == f"1 process, {DEVICE.type}, no process group"
+    assert "none failed" in last
+
+
+def test_the_environment_names_the_gpu(tmp_path):
+    done = command(tmp_path, "env")
+    assert done.returncode == 0, done.stderr
+    if not ON_CPU:
+        assert torch.cuda.get_device_name(0) in done.stdout
