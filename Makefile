@@ -7,6 +7,7 @@
 #               a part of it: make torture INPUTS=1000)
 #   make test-xla, make test-tpu-contract   in environments of their own (1 to 2 GB each): torch_xla on XLA's CPU client,
 #               and whether the real torch_tpu is what the stand-in for it imitates; neither needs a TPU
+#   make test-gpu   the runtime and the fixtures on a GPU, which torch in .venv must be built for; one GPU is enough
 #   make test-wheel PYTHON=python3.13 WITH='libcst==1.8.0 typer==0.24.2 torch==2.6.0'   the tests on the wheel, in a fresh
 #               environment of that Python, with these versions; without WITH the newest that are allowed
 #   make coverage   which branches of analysis, edits, rules and the runtime's data the tests go through (half an hour)
@@ -46,7 +47,7 @@ INSTALL := $(PY) -m pip --disable-pip-version-check install --quiet
 LOCKED ?=
 PIP := $(INSTALL) $(if $(LOCKED),--no-build-isolation) -c constraints.txt
 
-.PHONY: demo docs bench coverage test test-long torture test-xla test-tpu-contract test-wheel lint types unit format clean help
+.PHONY: demo docs bench coverage test test-long test-gpu torture test-xla test-tpu-contract test-wheel lint types unit format clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -83,6 +84,10 @@ test-tpu-contract: $(VENV)/.dev $(TPU_VENV)/.ready
 
 test-long: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) -m long
+
+test-gpu: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) tests/gpu
+	OMP_NUM_THREADS=1 FIXTURES_ON=gpu $(PY) -m pytest -n $(WORKERS) tests/end_to_end
 
 # The tests and what they read lie in a repository of their own without the packages: only the wheel has these.
 test-wheel:

@@ -131,5 +131,5 @@ def converted(
                 optimizer.zero_grad()
             if accelerator.sync_gradients:
                 rates.append(optimizer.param_groups[0]["lr"])
-    scale = accelerator.scaler.get_scale() if precision == "fp16" else 1.0
+    scale = accelerator.scaler.get_scale() if accelerator.scaler is not None else 1.0
     return seen(accelerator.unwrap_model(model), losses, rates, scale)

@@ -61,6 +61,22 @@ accelerator.end_training()
 """
 
 
+CELL = """
+import torch
+from runtime import Accelerator, notebook_launcher
+
+def training(rate):
+    accelerator = Accelerator()
+    model = accelerator.prepare(torch.nn.Linear(4, 1))
+    optimizer = accelerator.prepare(torch.optim.SGD(model.parameters(), lr=rate))
+    accelerator.backward(model(torch.ones(2, 4, device=accelerator.device)).sum())
+    optimizer.step()
+    accelerator.print(accelerator.device.type, accelerator.num_processes, model.weight.dtype, accelerator.native_amp)
+
+notebook_launcher(training, (0.1,), num_processes=1, mixed_precision="fp16")
+"""
+
+
 def command(folder, *words, **variables):
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables}
     return subprocess.run(
@@ -79,6 +95,21 @@ def test_without_a_word_a_script_gets_the_gpu(tmp_path):
     done = command(tmp_path, "launch", *CPU, "hello.py")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{DEVICE.type} 1 alone [1.0, 1.0, 1.0]\n"
+
+
+def test_a_notebook_trains_on_the_gpu(tmp_path):
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), **({"ACCELERATE_USE_CPU": "true"} if ON_CPU else {})}
+    done = subprocess.run(
+        [sys.executable, "-c", CELL],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"{DEVICE.type} 1 torch.float32 True"
 
 
 @pytest.mark.skipif(ON_CPU, reason="a CPU can have any number")

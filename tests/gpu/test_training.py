@@ -36,6 +36,25 @@ def test_losses_rates_scales_and_weights_are_those_of_the_plain_program(precisio
     assert precision != "fp16" or expected["scale"] != 65536.0, "nothing has overflown, and nothing has grown"
 
 
+@pytest.mark.parametrize(("precision", "window"), [("no", 1), ("no", 2), ("bf16", 1), ("fp16", 1), ("fp16", 2)])
+def test_losses_and_weights_are_those_of_accelerate(precision, window):
+    accelerate = pytest.importorskip("accelerate")
+    accelerate.state.AcceleratorState._reset_state(reset_partial_state=True)
+    accelerate.state.GradientState._reset_state()
+    scaling = accelerate.utils.GradScalerKwargs(growth_interval=2)
+    other = accelerate.Accelerator(
+        cpu=DEVICE.type == "cpu",
+        mixed_precision=precision,
+        gradient_accumulation_steps=window,
+        kwargs_handlers=[scaling],
+    )
+    expected = converted(other, precision, "adamw", window, clips=True)
+    own = accelerator(mixed_precision=precision, gradient_accumulation_steps=window, kwargs_handlers=[SCALING])
+    mine = converted(own, precision, "adamw", window, clips=True)
+    assert mine["losses"] == expected["losses"]
+    assert all(torch.equal(mine["state"][key], value) for key, value in expected["state"].items())
+
+
 def test_an_accelerator_says_where_it_is():
     own = accelerator()
     assert own.device.type == DEVICE.type
@@ -103,6 +122,7 @@ def test_a_batch_size_that_fits_is_found_and_the_memory_comes_back():
     if DEVICE.type == "cpu":
         pytest.skip("a CPU gives what it does not have")
     torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(0.02)  # others may be on this GPU
     before, tried = torch.cuda.memory_reserved(), []
 
     def smaller():
@@ -117,6 +137,7 @@ def test_a_batch_size_that_fits_is_found_and_the_memory_comes_back():
     assert len(tried) > 1
     assert len(result) == tried[-1]
     result = release_memory(result)
+    torch.cuda.set_per_process_memory_fraction(1.0)
     assert torch.cuda.memory_reserved() <= before
 
 
