@@ -160,7 +160,8 @@ class Checkpointing(Files):
             input_dir: a checkpoint, or a folder of checkpoints, of which the newest good one is taken. None: the folder
                 of the project's checkpoints.
             load_kwargs: for `torch.load` of optimizers and schedulers; `weights_only` is always True.
-            load_model_func_kwargs: for `load_state_dict` of models (`strict`); `map_location`: "cpu", "on_device".
+            load_model_func_kwargs: for `load_state_dict` of models (`strict`); `map_location`: "cpu", or "on_device" to
+                read weights and optimizers to the device at once.
 
         Returns:
             The folder that was loaded.
@@ -330,9 +331,8 @@ class Checkpointing(Files):
         return models, optimizers, sharded
 
     def _location(self, name: str | None) -> Any:
-        """Where files in PyTorch's format are read to: at once to where their state is used, unless told otherwise."""
-        is_direct = self._device.needs_copies and self._device.is_portable
-        known = {None: self.device if is_direct else "cpu", "cpu": "cpu", "on_device": self.device}
+        """Where weights and optimizers are read to, before they go to their parameters."""
+        known = {None: "cpu", "cpu": "cpu", "on_device": self.device}
         if name not in known:
             raise ConfigurationError(f"map_location={name!r} is not known. Known: 'cpu', 'on_device'.")
         return known[name]

@@ -174,14 +174,21 @@ class Scaler(torch.amp.GradScaler):
     def _unscale_grads_(
         self, optimizer: Any, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool
     ) -> dict[torch.device, Tensor]:
-        """Sharded gradients and whole ones apart: PyTorch's operation takes no list of both."""
+        """As PyTorch's, for each kind of gradients apart.
+
+        PyTorch's takes no list of sharded ones and whole ones, and does not wait for the scale to arrive in host
+        memory, where those of an offloaded model are.
+        """
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        kinds = [[p for p in parameters if is_distributed_tensor(p) is sharded] for sharded in (True, False)]
+        kinds: dict[tuple[bool, torch.device], list[Tensor]] = {}
+        for parameter in parameters:
+            kinds.setdefault((is_distributed_tensor(parameter), parameter.device), []).append(parameter)
         found: dict[torch.device, Tensor] = {}
-        for alike in filter(None, kinds):
+        for (_, device), alike in kinds.items():
             part: Any = SimpleNamespace(param_groups=[{"params": alike}])
-            for device, one in super()._unscale_grads_(part, inv_scale, found_inf, allow_fp16).items():
-                found[device] = torch.maximum(found[device], one) if device in found else one
+            here = super()._unscale_grads_(part, inv_scale.to(device), found_inf.to(device), allow_fp16)
+            for place, one in here.items():
+                found[place] = torch.maximum(found[place], one) if place in found else one
         return found
 
     def get_scale(self) -> float:

@@ -71,7 +71,8 @@ class World:
         if not dist.is_initialized():
             by_host = offloads or device.meets_on_host
             own_backend = device.backend_with_host if by_host else device.backend
-            _start_group(self, options.backend or own_backend or HOST_BACKEND, options)
+            backend = options.backend or own_backend or HOST_BACKEND
+            _start_group(self, backend, options, device.group_arguments(own, backend))
         backend = dist.get_backend()
         return self.in_group(device, own, backend)
 
@@ -160,9 +161,9 @@ def _number(environ: Mapping[str, str], name: str, default: int | None) -> int:
         raise WorldError(f"{name}={text!r} is not a number. Start with `runtime launch` or torchrun.") from None
 
 
-def _start_group(world: World, backend: str, options: InitProcessGroupKwargs) -> None:
+def _start_group(world: World, backend: str, options: InitProcessGroupKwargs, of_device: Mapping[str, Any]) -> None:
     _let_go()  # with its store, which may have the port that this one needs
-    arguments: dict[str, Any] = {"backend": backend}
+    arguments: dict[str, Any] = {"backend": backend, **of_device}
     if options.timeout is not None:
         arguments["timeout"] = options.timeout
     if options.init_method is not None:

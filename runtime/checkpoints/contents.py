@@ -12,7 +12,7 @@ from typing import Any
 
 from runtime.checkpoints.digest import CheckedFile, digests, digests_of
 from runtime.checkpoints.formats import mapped, read_object, read_safetensors
-from runtime.checkpoints.layout import is_whole_state, random_states
+from runtime.checkpoints.layout import has_parameters, is_whole_state, random_states
 from runtime.checkpoints.manifest import FileRecord, Manifest, damage
 from runtime.errors import LoadError
 
@@ -22,7 +22,9 @@ class Reading:
     """How files are read."""
 
     rank: int
-    location: Any = "cpu"  # where the tensors of `torch.save` go
+    location: Any = (
+        "cpu"  # where the tensors of weights and optimizers go; the state of a generator is always the CPU's
+    )
     options: Mapping[str, Any] = field(default_factory=dict)  # of torch.load
 
 
@@ -58,9 +60,8 @@ def _read_one(path: Path, reading: Reading) -> tuple[Any, tuple[str, ...]]:
         content = mapped(path)
         seen = digests_of(content)
         return read_safetensors(path, content), seen
-    is_random = path.name.startswith("random_states")
-    location = "cpu" if is_random else reading.location
-    options = {} if is_random else dict(reading.options)
+    location = reading.location if has_parameters(path.name) else "cpu"
+    options = {} if path.name.startswith("random_states") else dict(reading.options)
     if options.get("mmap"):  # the script's wish; then there is nothing to read into
         return read_object(path, location, **options), digests(path)
     file = CheckedFile(path)

@@ -18,6 +18,7 @@ SHARDED_OPTIMIZER = "optimizer_{}"
 _WHOLE = re.compile(
     r"(model|pytorch_model|optimizer|scheduler|dl_state_dict)(_\d+)?\.(safetensors|bin)|scaler\.pt|custom_checkpoint_\d+\.pkl"
 )
+_OF_PARAMETERS = re.compile(r"(pytorch_model|optimizer)(_\d+)?\.bin")
 _AUTOMATIC = re.compile(r"checkpoint_(\d+)")
 _CUSTOM = re.compile(r"custom_checkpoint_\d+\.pkl")
 _MARKS = (MANIFEST, SAFE_MODEL, MODEL, OPTIMIZER, "random_states_0.pkl", SHARDED_MODEL.format(0))
@@ -46,6 +47,11 @@ def is_custom(name: str) -> bool:
 def is_whole_state(name: str) -> bool:
     """Whether every process reads a file of this name."""
     return _WHOLE.fullmatch(name) is not None
+
+
+def has_parameters(name: str) -> bool:
+    """Whether a file has tensors that belong to parameters, and may lie on the device as these do."""
+    return _OF_PARAMETERS.fullmatch(name) is not None
 
 
 def is_state(name: str) -> bool:

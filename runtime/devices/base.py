@@ -98,6 +98,10 @@ class Device:
         """Where large tensors may stay while they are exchanged: on the device, if the group reaches it."""
         return own if self.backend is not None and self.backend in backend else torch.device("cpu")
 
+    def group_arguments(self, own: torch.device, backend: str) -> dict[str, Any]:
+        """Arguments of `init_process_group` that depend on the device, for a group of that backend."""
+        return {}
+
     def ddp_arguments(self, device: torch.device) -> dict[str, Any]:
         """Arguments of DistributedDataParallel that depend on the device."""
         return {}

@@ -27,5 +27,9 @@ class Cuda(Gpu):
             return "mixed_precision='bf16' is not supported by this GPU. Use mixed_precision='fp16'."
         return None
 
+    def group_arguments(self, own: torch.device, backend: str) -> dict[str, Any]:
+        # Else NCCL connects the processes in their first collective: one that does not come to it could not be named.
+        return {"device_id": own} if self.backend in backend else {}
+
     def streams(self, device: torch.device) -> Streams:
         return CudaStreams(device)

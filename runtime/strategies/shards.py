@@ -82,7 +82,8 @@ def dealt(world: World, state: dict[str, Any], like: Callable[[tuple[Any, ...]],
 
     def filled(node: Any, path: tuple[Any, ...]) -> Any:
         if isinstance(node, _Slot):
-            whole = next(rest).detach() if world.rank == 0 else torch.empty(node.shape, dtype=node.dtype)
+            # In host memory on all: what lies there travels in another form than what lies on a device.
+            whole = next(rest).detach().cpu() if world.rank == 0 else torch.empty(node.shape, dtype=node.dtype)
             broadcast_tensors(world, [whole])
             return own_part(whole, like(path))
         inside = children(node)

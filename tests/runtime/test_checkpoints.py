@@ -18,11 +18,12 @@ import torch
 from torch import nn
 
 from runtime import Accelerator, ProjectConfiguration
-from runtime.checkpoints import digest, manifest
+from runtime.checkpoints import contents, digest, manifest
 from runtime.checkpoints.digest import CheckedFile, digests, digests_of
 from runtime.checkpoints.formats import mapped, read_safetensors, write_safetensors
 from runtime.checkpoints.sink import Sink
 from runtime.errors import ConfigurationError, LoadError, SaveError
+from runtime.tree import leaves
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [
@@ -666,6 +667,34 @@ class Positioned:
 
     def load_state_dict(self, state):
         self.at = state["at"]
+
+
+def test_only_what_belongs_to_parameters_is_read_to_the_device(tmp_path):
+    """The states of generators, a loader's among them, are the CPU's: PyTorch takes no others."""
+    accelerator = Accelerator(cpu=True)
+    rows = torch.utils.data.TensorDataset(torch.arange(8.0)[:, None])
+    data = torch.utils.data.DataLoader(rows, shuffle=True, generator=torch.Generator())
+    model = nn.Linear(1, 1)
+    model, optimizer, loader = accelerator.prepare(model, torch.optim.Adam(model.parameters()), data)
+    accelerator.register_for_checkpointing(nn.Linear(1, 1))
+    for (x,) in loader:
+        accelerator.backward(model(x).sum())
+        optimizer.step()
+        break
+    accelerator.save_state(tmp_path / "state", safe_serialization=False)
+    items, wrong = contents.read(tmp_path / "state", None, contents.Reading(rank=0, location="meta"))
+    assert not wrong
+    places = {
+        name: {leaf.device.type for leaf in leaves(content) if isinstance(leaf, torch.Tensor)}
+        for name, content in items.items()
+    }
+    assert places == {
+        "pytorch_model.bin": {"meta"},
+        "optimizer.bin": {"meta"},
+        "dl_state_dict.bin": {"cpu"},
+        "custom_checkpoint_0.pkl": {"cpu"},
+        "random_states_0.pkl": {"cpu"},
+    }
 
 
 def test_the_position_of_the_data_is_kept(tmp_path):

@@ -39,6 +39,14 @@ def test_each_process_has_the_gpu_of_its_local_rank(gpu):
         gpu.own(2, 3)
 
 
+def test_nccl_connects_the_processes_when_they_join():
+    own = torch.device("cuda", 1)
+    assert (
+        Cuda().group_arguments(own, "nccl") == Cuda().group_arguments(own, "cpu:gloo,cuda:nccl") == {"device_id": own}
+    )
+    assert Cuda().group_arguments(own, "gloo") == Xpu().group_arguments(own, "xccl") == {}
+
+
 def test_random_states_go_to_as_many_gpus_as_there_are(gpu):
     key = f"torch_{gpu.kind.name}_manual_seed"
     assert gpu.random_states() == {key: ["first", "second"]}

@@ -135,7 +135,7 @@ class Walk:
         if isinstance(target, ast.Starred):
             target = target.value
         if isinstance(target, (ast.Tuple, ast.List)):
-            for part in unpacked(self.facts, target, place, value):
+            for part in unpacked(self.facts, target, place, value, self._element):
                 self._bind(*part)
             return
         text = ast.unparse(target)

@@ -12,7 +12,7 @@ from migrate.programs.device.devices import is_move
 from migrate.programs.reach.outsiders import is_inside_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Function
@@ -146,9 +146,16 @@ def _is_made_on_host(facts: Facts, origin: ast.AST | None, read: ast.expr) -> bo
 
 
 def unpacked(
-    facts: Facts, target: ast.Tuple | ast.List, place: Where, value: ast.expr
+    facts: Facts, target: ast.Tuple | ast.List, place: Where, value: ast.expr, where: Callable[[ast.expr], Where]
 ) -> Iterator[tuple[ast.expr, Where, ast.expr]]:
-    """Each name that a value is unpacked into, its place, and what it is a part of; a number is no tensor."""
+    """Each name that a value is unpacked into, its place, and what it is a part of; a number is no tensor.
+
+    Args:
+        where: gives the place of what an iterable gives.
+    """
+    if isinstance(value, ast.Call) and len(value.args) == len(target.elts) and "builtins.zip" in facts.called(value):
+        yield from ((element, where(each), each) for element, each in zip(target.elts, value.args, strict=True))
+        return
     over = _counted(facts, value)
     for position, element in enumerate(target.elts):
         is_number = (position == 0 and over is not None) or roles(facts.values(element)) == {Role.NUMBER}
