@@ -18,7 +18,6 @@ from torch.optim import Optimizer
 from runtime.config import MixedPrecision
 from runtime.errors import PrecisionError
 from runtime.handlers import AutocastKwargs, GradScalerKwargs
-from runtime.strategies.base import is_distributed_tensor
 from runtime.tree import map_leaves
 
 _PATCHED = "_forward_in_low_precision"  # marks the forward that a precision has put on a model
@@ -179,10 +178,10 @@ class Scaler(torch.amp.GradScaler):
         PyTorch's takes no list of sharded ones and whole ones, and does not wait for the scale to arrive in host
         memory, where those of an offloaded model are.
         """
-        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        kinds: dict[tuple[bool, torch.device], list[Tensor]] = {}
-        for parameter in parameters:
-            kinds.setdefault((is_distributed_tensor(parameter), parameter.device), []).append(parameter)
+        kinds: dict[tuple[type, torch.device], list[Tensor]] = {}
+        for parameter in (parameter for group in optimizer.param_groups for parameter in group["params"]):
+            if parameter.grad is not None:
+                kinds.setdefault((type(parameter.grad), parameter.grad.device), []).append(parameter)
         found: dict[torch.device, Tensor] = {}
         for (_, device), alike in kinds.items():
             part: Any = SimpleNamespace(param_groups=[{"params": alike}])
