@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,6 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from runtime import Accelerator
 from runtime.devices.cpu import Cpu
 
+ROOT = Path(__file__).resolve().parents[2]
 ON_CPU = os.environ.get("GPU_TESTS_ON") == "cpu"
 DEVICE = torch.device("cpu" if ON_CPU else "cuda")
 DTYPES = {"no": None, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -36,6 +41,32 @@ def apart(rank: int) -> dict[str, str]:
 def on_two(function: Any, *arguments: Any, timeout_s: float = 120) -> list[Any]:
     """What `function` returns on each of two processes that share the GPU."""
     return run_ranks(function, 2, *arguments, timeout_s=timeout_s, own=apart)
+
+
+def launched(folder: Path, machines: int, *words: str, limit_s: float = 120) -> list[tuple[str, str, int]]:
+    """`runtime launch` of a script, here or on so many "machines": what each printed, its errors and its status."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    place = ["--num_machines", str(machines), "--main_process_ip", "127.0.0.1", "--main_process_port", port]
+    place += ["-n", str(machines)] if ON_CPU else []
+    command = [sys.executable, "-m", "runtime", "launch", *(["--cpu"] if ON_CPU else [])]
+    started = [
+        subprocess.Popen(
+            [*command, *([*place, "--machine_rank", str(rank)] if machines > 1 else []), *words],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **apart(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(machines)
+    ]
+    try:
+        return [(*process.communicate(timeout=limit_s), process.returncode) for process in started]
+    finally:
+        for process in started:
+            process.kill()
 
 
 class Net(nn.Module):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
-from on_gpu import DEVICE, ON_CPU, apart
+from on_gpu import DEVICE, ON_CPU, ROOT, launched
 
-ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 120
 CPU = ["--cpu"] if ON_CPU else []
 
@@ -92,9 +89,7 @@ def command(folder, *words, **variables):
 
 def test_without_a_word_a_script_gets_the_gpu(tmp_path):
     (tmp_path / "hello.py").write_text(HELLO)
-    done = command(tmp_path, "launch", *CPU, "hello.py")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{DEVICE.type} 1 alone [1.0, 1.0, 1.0]\n"
+    assert launched(tmp_path, 1, "hello.py") == [(f"{DEVICE.type} 1 alone [1.0, 1.0, 1.0]\n", "", 0)]
 
 
 def test_a_notebook_trains_on_the_gpu(tmp_path):
@@ -123,29 +118,7 @@ def test_more_processes_than_gpus_are_refused(tmp_path):
 
 def test_two_machines_with_a_gpu_each_are_joined(tmp_path):
     (tmp_path / "hello.py").write_text(HELLO)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    started = [
-        subprocess.Popen(
-            [
-                *(sys.executable, "-m", "runtime", "launch", *CPU, *(["-n", "2"] if ON_CPU else [])),
-                *("--num_machines", "2", "--machine_rank", str(rank)),
-                *("--main_process_ip", "127.0.0.1", "--main_process_port", port, "hello.py"),
-            ],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **apart(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        ends = [(*process.communicate(timeout=LIMIT_S), process.returncode) for process in started]
-    finally:
-        for process in started:
-            process.kill()
+    ends = launched(tmp_path, 2, "hello.py")
     group = "gloo" if ON_CPU else "nccl"
     assert ends == [(f"{DEVICE.type} 2 {group} [3.0, 3.0, 3.0]\n", "", 0)] * 2  # each machine has a main process
 
