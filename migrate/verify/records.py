@@ -84,6 +84,7 @@ class Saved:
     path: str  # below the copy
     content: Any
     unwrapped: bool = False  # its keys are shown without the prefix of the wrapper around the model
+    digest: str = ""  # of the file as it was then; empty if it was not closed yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +243,7 @@ def _file(record: Record, event: dict[str, Any]) -> None:
 
 
 def _saved(record: Record, event: dict[str, Any]) -> None:
-    record.saved.append(Saved(event["path"], event["content"], event["unwrapped"]))
+    record.saved.append(Saved(event["path"], event["content"], event["unwrapped"], event["digest"]))
 
 
 def _renamed(record: Record, event: dict[str, Any]) -> None:

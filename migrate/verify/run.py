@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 from migrate.verify.records import End, Record
 
@@ -89,11 +90,15 @@ class Run:
         return f"its last words: {said[-1][:200]}" if said else "it said nothing"
 
     def digests(self) -> dict[str, str]:
-        """The files, checkpoints by what is in them: two of one content may differ in their bytes."""
-        saved = {
-            path: sha256(json.dumps(contents[-1]).encode()).hexdigest() for path, contents in self.main.saves().items()
-        }
-        return {path: saved.get(path, digest) for path, digest in self.files.items()}
+        """The files; checkpoints, and copies of them, by what is in them: two of one content may differ in bytes."""
+        saved = {path: contents[-1] for path, contents in self.main.saves().items()}
+        copied = {each.digest: each.content for each in self.main.saved}
+        contents = {path: saved.get(path, copied.get(digest)) for path, digest in self.files.items()}
+        return {path: self.files[path] if each is None else _shown(each) for path, each in contents.items()}
+
+
+def _shown(content: Any) -> str:
+    return sha256(json.dumps(content).encode()).hexdigest()
 
 
 def with_cuts(message: str, *runs: Run) -> str:

@@ -6,7 +6,6 @@ What a run writes replaces the link (`recorder/fence.py`), so the copy behaves l
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from migrate.errors import UsageError
 from migrate.source.top import is_top
+from migrate.verify.digest import digest
 
 LARGE_BYTES = 4 << 20  # a larger file is linked
 MANY_FILES = 5000  # a folder with more, and no Python among them, is linked as a whole
@@ -108,19 +108,11 @@ def written(folder: Path, before: Snapshot) -> dict[str, str]:
     """
     now = snapshot(folder)
     changed = {path for path, state in now.items() if before.get(path) != state}
-    found = {path: _digest(folder / path) for path in sorted(changed) if not (folder / path).is_symlink()}
+    found = {path: digest(folder / path) for path in sorted(changed) if not (folder / path).is_symlink()}
     kept = [path for path in found if path.endswith(".py")]
     sources = [path for path in sorted(before.keys() - changed) if kept and path.endswith(".py")]
-    copied = {_digest(folder / path): f"a copy of {path}" for path in sources if (folder / path).is_file()}
+    copied = {digest(folder / path): f"a copy of {path}" for path in sources if (folder / path).is_file()}
     return found | {path: copied.get(found[path], found[path]) for path in kept}
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        total = hashlib.sha256()
-        while block := file.read(1 << 20):
-            total.update(block)
-    return total.hexdigest()
 
 
 class _Count:

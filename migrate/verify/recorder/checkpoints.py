@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 
+from migrate.verify.digest import digest
 from migrate.verify.order import PARALLEL, Order
 from migrate.verify.recorder.fence import Fence
 from migrate.verify.recorder.journal import Journal
@@ -41,8 +42,10 @@ class Checkpoints:
             if isinstance(f, str | os.PathLike):
                 self._fence.check(f)  # it is opened by C code
             shown = _unwrapped(obj, DataParallel if self._order.package else _WRAPPERS)
-            self._journal.write("saved", path=path, content=described(shown), unwrapped=shown is not obj)
+            content, is_unwrapped = described(shown), shown is not obj
             run(obj, f, *arguments, **options)
+            stored = digest(path) if isinstance(f, str | os.PathLike) and os.path.isfile(path) else ""
+            self._journal.write("saved", path=path, content=content, unwrapped=is_unwrapped, digest=stored)
             self._try_others(path, obj)
 
         torch.save = save

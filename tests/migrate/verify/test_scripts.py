@@ -191,6 +191,25 @@ def test_a_checkpoint_of_a_model_in_data_parallel_may_lose_the_prefix(prove, mad
     assert ("without the `module.` of the wrapper" in outcome(found, "E6").message) == loads
 
 
+COPIED = """
+import shutil
+model = torch.nn.DataParallel(model)
+for _ in range(2): step()
+torch.save({"state": model.state_dict()}, "last.pt")
+shutil.copyfile("last.pt", "best.pt")
+for _ in range(2): step()
+torch.save({"state": model.state_dict()}, "last.pt")
+"""
+
+
+@pytest.mark.parametrize(("copied", "holds"), [('"last.pt", "best.pt"', True), ('"train.py", "best.pt"', False)])
+def test_a_copy_of_a_checkpoint_is_what_was_saved_then(prove, copied, holds):
+    converted = COPIED.replace("torch.nn.DataParallel(model)", "model").replace('"last.pt", "best.pt"', copied)
+    found = outcome(prove(TRAIN + COPIED, TRAIN + converted), "E1")
+
+    assert (found.outcome is Outcome.PASS) == holds
+
+
 def test_arguments_reach_the_script(prove):
     found = prove(TRAIN + "for _ in range(int(sys.argv[2])): step()\n", arguments=("--epochs", "3"))
 
