@@ -31,7 +31,35 @@ def cpu_below(facts: Facts, program: Program, units: Container[Unit]) -> tuple[s
     if len(inside) == 1 and (above := inside.pop()) is not None:
         return above
     handed = handed_choice(facts, program.start) or _returned(facts, program.start)
-    return None if handed is None else (ast.unparse(by_text(ast.Name(handed))), frozenset({handed}))
+    if handed is not None:
+        return ast.unparse(by_text(ast.Name(handed))), frozenset({handed})
+    return _among_settings(facts, program.start)
+
+
+def _among_settings(facts: Facts, start: Unit | None) -> tuple[str, frozenset[str]] | None:
+    """The condition by a device among the keywords that an object keeps whole: `self.__dict__.update(settings)`."""
+    if not isinstance(start, Function) or start.owner is None or start.itself is None:
+        return None
+    settings, itself, cls = start.node.args.kwarg, start.itself.arg, start.owner
+    calls = {ast.unparse(node) for node in facts.own(start) if isinstance(node, ast.Call)}
+    if (
+        "torch" not in start.module.names
+        or settings is None
+        or f"{itself}.__dict__.update({settings.arg})" not in calls
+    ):
+        return None
+    asked = (n for n in facts.own(start) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == itself)
+    kept = {n.attr for n in asked if not cls.sets(n.attr) and _is_users_choice(facts, facts.values(n))}
+    if len(kept) != 1:
+        return None
+    device = ast.Subscript(ast.Name(settings.arg), ast.Constant(kept.pop()))
+    return ast.unparse(by_text(device)), frozenset({settings.arg})
+
+
+def _is_users_choice(facts: Facts, values: Values) -> bool:
+    """Whether values are a device that one of the program's units chooses by what a user says."""
+    made = {facts.unit(value.origin) for value in values if isinstance(value.origin, ast.expr)}
+    return any(_gives_chosen(facts, unit, values) for unit in made)
 
 
 def _returned(facts: Facts, start: Unit | None) -> str | None:

@@ -222,10 +222,25 @@ class Agent:
 """
 
 
-@pytest.mark.parametrize(("moved", "made"), [(".to(self.on)", "Accelerator()"), ("", "Accelerator(cpu=True)")])
-def test_a_file_that_moves_its_tensors_has_a_device_whatever_it_calls_it(moved, made):
+@pytest.mark.parametrize(
+    ("moved", "made"),
+    [(".to(self.on)", "Accelerator(cpu=torch.device(settings['on']).type == 'cpu')"), ("", "Accelerator(cpu=True)")],
+)
+def test_a_file_that_moves_its_tensors_goes_by_its_device_whatever_it_calls_it(moved, made):
     Path("main.py").write_text(PLACE)
     Path("agent.py").write_text(AGENT.format(moved=moved))
     results = {change.path: change.new.decode() for change in run(["main.py", "agent.py"], Options()).changes}
 
     assert f"self.accelerator = {made}" in results["agent.py"]
+
+
+SET = "self.__dict__.update(settings)"
+
+
+@pytest.mark.parametrize("kept", [f"{SET}; self.on = torch.device('cuda')", "self.on = settings.pop('on')"])
+def test_settings_tell_the_device_only_where_the_object_keeps_them_whole(kept):
+    Path("main.py").write_text(PLACE)
+    Path("agent.py").write_text(AGENT.format(moved=".to(self.on)").replace(SET, kept))
+    results = {change.path: change.new.decode() for change in run(["main.py", "agent.py"], Options()).changes}
+
+    assert "settings['on']" not in results.get("agent.py", "")
