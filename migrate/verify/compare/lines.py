@@ -18,6 +18,7 @@ CLOCK = (
     (re.compile(r"\b(?:[Tt]ime|[Ee]lapsed|[Dd]uration|[Ss]peed|ETA|eta)\b\W{0,4}\d+(?:\.\d+)?"), "<time>"),
     (re.compile(r"\b0x[0-9a-f]{6,}\b"), "<address>"),
 )
+PADDING = re.compile(r" +(?=#|<time>)")  # before a number of a fixed width: `{:5.2f}`
 SIGNIFICANT = 1e-3  # a last digit that weighs less may come from rounding a number that differs far behind it
 REDUCTION = 1e-5  # relative; floats are added in another order
 DIGITS = 3  # a number with fewer may be twice another by chance
@@ -65,7 +66,7 @@ def taken(line: Line) -> Said:
     text = line.text.rstrip()
     for pattern, name in CLOCK:
         text = pattern.sub(name, text)
-    return Said(line, NUMBER.sub("#", text), tuple(NUMBER.findall(text)))
+    return Said(line, PADDING.sub(" ", NUMBER.sub("#", text)), tuple(NUMBER.findall(text)))
 
 
 def differing(one: Said, other: Said) -> list[int]:

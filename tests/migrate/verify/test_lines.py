@@ -24,6 +24,7 @@ def record(*texts):
         ("2026-01-02 03:04:05,678 loss 1", "<date> <time> loss #", ("1",)),
         ("epoch 1 took 3.25 s, 12.5it/s", "epoch # took <time>, <time>", ("1",)),
         ("Time 0.12 Loss 3", "<time> Loss #", ("3",)),
+        ("time:  8.34s | loss   12", "time: <time> | loss #", ("12",)),
         ("<Net at 0x7f00aa1122>", "<Net at <address>>", ()),
     ],
 )
