@@ -14,6 +14,7 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?|\b(
 CLOCK = (
     (re.compile(r"\d{4}[-/]\d\d[-/]\d\d"), "<date>"),
     (re.compile(r"\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?\b"), "<time>"),
+    (re.compile(r"\b\d\d: \d\d: \d\d\b"), "<time>"),
     (re.compile(r"\b\d+(?:\.\d+)?\s?(?:s|ms|us|sec|secs|seconds|min|minutes|it/s|s/it)\b"), "<time>"),
     (re.compile(r"\b(?:[Tt]ime|[Ee]lapsed|[Dd]uration|[Ss]peed|ETA|eta)\b\W{0,4}\d+(?:\.\d+)?"), "<time>"),
     (re.compile(r"\b0x[0-9a-f]{6,}\b"), "<address>"),

@@ -25,6 +25,7 @@ def record(*texts):
         ("epoch 1 took 3.25 s, 12.5it/s", "epoch # took <time>, <time>", ("1",)),
         ("Time 0.12 Loss 3", "<time> Loss #", ("3",)),
         ("time:  8.34s | loss   12", "time: <time> | loss #", ("12",)),
+        ("epoch 1 took 00: 00: 02", "epoch # took <time>", ("1",)),
         ("<Net at 0x7f00aa1122>", "<Net at <address>>", ()),
     ],
 )
