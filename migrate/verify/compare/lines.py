@@ -10,7 +10,7 @@ from migrate.verify.compare.numbers import is_near
 from migrate.verify.records import Line, Record
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b")
-#: What goes by the clock or by where things lie in memory.
+#: What goes by the clock or by where things lie in memory, and what is said in two ways.
 CLOCK = (
     (re.compile(r"\d{4}[-/]\d\d[-/]\d\d"), "<date>"),
     (re.compile(r"\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?\b"), "<time>"),
@@ -18,6 +18,7 @@ CLOCK = (
     (re.compile(r"\b\d+(?:\.\d+)?\s?(?:s|ms|us|sec|secs|seconds|min|minutes|it/s|s/it)\b"), "<time>"),
     (re.compile(r"\b(?:[Tt]ime|[Ee]lapsed|[Dd]uration|[Ss]peed|ETA|eta)\b\W{0,4}\d+(?:\.\d+)?"), "<time>"),
     (re.compile(r"\b0x[0-9a-f]{6,}\b"), "<address>"),
+    (re.compile(r"\b(cuda|xpu|mps):0\b"), r"\1"),  # the accelerator of one process takes the current GPU, by no number
 )
 PADDING = re.compile(r" +(?=#|<time>)")  # before a number of a fixed width: `{:5.2f}`
 SIGNIFICANT = 1e-3  # a last digit that weighs less may come from rounding a number that differs far behind it

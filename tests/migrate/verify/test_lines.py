@@ -26,6 +26,7 @@ def record(*texts):
         ("Time 0.12 Loss 3", "<time> Loss #", ("3",)),
         ("time:  8.34s | loss   12", "time: <time> | loss #", ("12",)),
         ("epoch 1 took 00: 00: 02", "epoch # took <time>", ("1",)),
+        ("on cuda:0, not cuda:1", "on cuda, not cuda:#", ("1",)),
         ("<Net at 0x7f00aa1122>", "<Net at <address>>", ()),
     ],
 )
