@@ -63,7 +63,7 @@ class Fsdp(Strategy):
         replicate, shard = arrangement.sizes(world.size)
         if self._sharding.is_hybrid and arrangement.shard is None and world.size % world.local_size == 0:
             replicate, shard = world.size // world.local_size, world.local_size
-        kind = self._ground.own.type
+        kind = self._ground.device.current().type  # which opens a GPU: a mesh would warn, and choose one by the rank
         if replicate == 1:
             return init_device_mesh(kind, (shard,), mesh_dim_names=("dp_shard",))
         return init_device_mesh(kind, (replicate, shard), mesh_dim_names=("dp_replicate", "dp_shard"))

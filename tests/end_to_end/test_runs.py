@@ -106,6 +106,8 @@ def test_two_processes_count_as_those_of_the_original_did(stage, case):
     """A program that distributed itself prints the same on two processes as before."""
     arguments = list(case.table.get("distributed", ()))
     before, _ = stage.run(case.script("before"), arguments, 2)
+    if ON_GPU and "No backend type associated with device type cpu" in before.errors:
+        pytest.skip("the original leaves its model on the CPU, which NCCL does not reach")
     assert before.status == 0, before.errors
     first, _ = ran(stage, case, processes=2)
 

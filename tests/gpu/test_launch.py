@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 import torch
@@ -40,23 +41,39 @@ data = torch.utils.data.TensorDataset(torch.randn(80, 4), torch.randn(80, 1))
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
 loader = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)
 model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-done = 0
+class Progress:
+    done = 0
+    def state_dict(self):
+        return {"done": self.done}
+    def load_state_dict(self, state):
+        self.done = state["done"]
+
+progress = Progress()
+accelerator.register_for_checkpointing(progress)
 if list(place.glob("checkpoints/checkpoint_*")):
     accelerator.load_state()
-    done = int(next(iter(optimizer.state.values()))["step"])
 for x, y in loader:
     loss = torch.nn.functional.mse_loss(model(x), y)
     accelerator.backward(loss)
     optimizer.step()
     optimizer.zero_grad()
-    done += 1
-    print(done, loss.item(), flush=True)
+    progress.done += 1
+    print(progress.done, loss.item(), flush=True)
     accelerator.save_state()
-    if done == 5 and "kill" in sys.argv and int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) == 0:
+    if progress.done == 5 and "kill" in sys.argv and int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 accelerator.end_training()
 """
 
+
+GUARDED = """
+import torch
+from runtime import Accelerator
+
+accelerator = Accelerator(debug=True)
+if accelerator.is_main_process:
+    accelerator.gather(torch.ones(2, device=accelerator.device))
+"""
 
 CELL = """
 import torch
@@ -121,6 +138,16 @@ def test_two_machines_with_a_gpu_each_are_joined(tmp_path):
     ends = launched(tmp_path, 2, "hello.py")
     group = "gloo" if ON_CPU else "nccl"
     assert ends == [(f"{DEVICE.type} 2 {group} [3.0, 3.0, 3.0]\n", "", 0)] * 2  # each machine has a main process
+
+
+def test_a_process_that_does_not_come_is_named_in_seconds(tmp_path):
+    (tmp_path / "guarded.py").write_text(GUARDED)
+    began = time.monotonic()
+    (_, errors, status), _ = launched(tmp_path, 2, "guarded.py")
+    assert status != 0
+    assert "rank 1" in errors
+    assert "guarded.py:7" in errors
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.parametrize("precision", ["no", "fp16"])

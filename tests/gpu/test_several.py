@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 import torch
 from on_gpu import DEVICE, ON_CPU, accelerator, on_two
@@ -243,21 +241,3 @@ def test_calls_that_differ_are_named():
         assert "rank 0: wait_for_everyone    at " in calls
         assert "different shapes to reduce" in shapes
         assert total == [0, 1]
-
-
-def waits_in_vain():
-    own = accelerator(debug=True)
-    began = time.monotonic()
-    if own.is_main_process:
-        try:
-            own.gather(torch.ones(2, device=own.device))
-        except CollectiveError as error:
-            return str(error), time.monotonic() - began
-        return "no error", time.monotonic() - began
-    return "gone", 0.0
-
-
-def test_a_process_that_does_not_come_is_named_in_seconds():
-    (told, seconds), _ = on_two(waits_in_vain)
-    assert "rank 1" in told
-    assert seconds < 30
