@@ -29,7 +29,7 @@ from turns import in_turns, ratio
 from runtime import Accelerator, FullyShardedDataParallelPlugin
 
 DEVICE = torch.device("cuda")
-WIDTH, LAYERS, BATCH, STEPS = 4096, 12, 64, 4  # 201 million parameters: 0.8 GB, and 3.2 GB with AdamW and gradients
+WIDTH, LAYERS, BATCH, STEPS = 2048, 12, 64, 4  # 50 million parameters: 0.2 GB, and 0.8 GB with AdamW and gradients
 ROWS, ROW = 64, 1 << 18  # of a batch: 67 MB, which takes some milliseconds to copy
 BATCHES = 24
 
