@@ -3,7 +3,8 @@
     python bench/report.py [--out docs/performance.md] [--images docs/images] [NAMES ...]      or: make bench
 
 Each section has the command that made it. Tables whose last column is a ratio to raw also become a plot. Of a script of
-the list that is not there, or fails, the section says so. With NAMES only these run, and the sections of others stay.
+the list that is not there, or fails, the section says so. With NAMES only these run, and the sections of others stay;
+those that need a GPU run where there is one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,6 +38,7 @@ class Run:
     script: str
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    needs_gpu: bool = False
 
     @property
     def arguments(self) -> list[str]:
@@ -44,12 +47,14 @@ class Run:
 
 RUNS = (
     Run("step", "A training step on one process", "step_overhead.py"),
+    Run("step-gpu", "A training step on a GPU", "step_overhead.py", after=("--gpu", "--rounds", "40"), needs_gpu=True),
     Run("step-two", "A training step on two processes", "step_overhead.py", before=TWO, after=("--rounds", "100")),
     Run("start", "Importing and constructing", "start.py", after=("--rounds", "5")),
     Run("data", "Data", "data.py"),
     Run("collectives", "Collectives", "collectives.py", before=TWO),
     Run("checkpoints", "Checkpoints", "checkpoints.py"),
     Run("memory", "Memory", "memory.py"),
+    Run("gpu", "Memory, copies and saves on a GPU", "on_gpu.py", after=("--rounds", "3"), needs_gpu=True),
     Run("launch", "Launching", "launch_start.py"),
     Run("analysis", "Understanding a project", "analysis_speed.py", after=("--rounds", "3", "--sizes", "250", "1000")),
     Run("codemod", "Converting", "codemod_speed.py", after=("--rounds", "3")),
@@ -63,9 +68,15 @@ Made by `make bench`: every section has the command that printed it. What the ro
 program, the parser of the language), which was measured in the same run, in turns.
 """
 ROW = re.compile(r"^(?P<name>\S.*?) {2,}(?P<numbers>[\d., ]*?)(?P<ratio>\d+\.\d+)$")
-NOISE = re.compile(
-    r"^(\[|W\d{4} |Using |GPU available|TPU available|HPU available|-{10,}|All distributed|Starting with)"
-)
+NOISE = re.compile(r"^(\[|W\d{4} |Using |You are using |[GTH]PU available|-{10,}|All distributed|Starting with)")
+
+
+def gpu() -> str:
+    """The name of the first GPU, as a further part of what the machine is."""
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    if shutil.which(command[0]) is None:
+        return ""
+    return f", {subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]}"
 
 
 def machine() -> str:
@@ -76,7 +87,7 @@ def machine() -> str:
         except PackageNotFoundError:
             found.append(f"{package} not installed")
     day = datetime.now(tz=timezone.utc).date().isoformat()
-    cores = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    cores = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}{gpu()}"
     where = f"{platform.system()} {platform.machine()}, {cores}, Python {platform.python_version()}"
     return f"{day}; {where}; {', '.join(found)}"
 
@@ -181,8 +192,9 @@ def main() -> None:
     if unknown:
         parser.error(f"{', '.join(sorted(unknown))}: not known. Known: {', '.join(run.name for run in RUNS)}")
     sections = earlier(arguments.out)
+    has_gpu = bool(gpu())
     for run in RUNS:
-        if not arguments.names or run.name in arguments.names:
+        if run.name in arguments.names or (not arguments.names and (has_gpu or not run.needs_gpu)):
             sections[run.title] = section(run, arguments.images, arguments.out)
     page = "\n".join([INTRODUCTION, *(sections[run.title].rstrip() + "\n" for run in RUNS if run.title in sections)])
     arguments.out.write_text(page, encoding="utf-8")

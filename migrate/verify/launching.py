@@ -130,6 +130,7 @@ def environment(start: Start, work: Path) -> dict[str, str]:
         "TMPDIR": str(temporary),
         "MPLCONFIGDIR": str(temporary),
         "CUDA_CACHE_PATH": str(temporary),
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # of a fixed size: else cuBLAS differs from run to run
         "MPLBACKEND": "agg",  # no window
         "WANDB_MODE": kept.get("WANDB_MODE", "offline"),  # a run that only proves something is not one to upload
     }
