@@ -45,7 +45,9 @@ from migrate.programs.shares.left_over import left_over
 from migrate.programs.training.compared_inside import compared_inside
 from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
-from migrate.programs.values.accumulators import Accumulator, Joined
+from migrate.programs.values.accumulators import Accumulator
+from migrate.programs.values.divided import Joined
+from migrate.programs.values.lengths import Moments
 from migrate.rules.layout import Place, assignment, place
 from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
@@ -188,9 +190,17 @@ def _of_shares(conversion: Conversion, accumulator: Accumulator) -> Accumulator:
     Of the means of these shares the mean is that of the batches, of their sums the sum, whatever they are divided by.
     """
     splits = conversion.program.handed is not None and conversion.program.handed.splits
+    if not splits and _is_of_all_data(conversion, accumulator.lengths):
+        return replace(accumulator, joined=Joined.SUM)
     if not splits or accumulator.grows is None or accumulator.joined not in (Joined.SUM, Joined.MEAN):
         return accumulator
     return replace(accumulator, joined=Joined.SUM if accumulator.grows else Joined.MEAN)
+
+
+def _is_of_all_data(conversion: Conversion, lengths: Collection[ast.Call]) -> bool:
+    """Whether a number is divided by lengths of loaders as they were before prepare alone."""
+    moments = Moments(conversion.facts, conversion.program, conversion.placement.stages)
+    return bool(lengths) and all(moments.after(length) == {False} for length in lengths)
 
 
 def _join_where_training(

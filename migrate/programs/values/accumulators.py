@@ -10,33 +10,23 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, Values, roles
 from migrate.analysis.syntax import DEFINITIONS, LOOPS, reads, same, walk, writes
 from migrate.analysis.units import Function
+from migrate.programs.values.divided import Division, Joined, division
 from migrate.programs.values.kept import divisors_of, is_place, is_read, sets
-from migrate.programs.values.lengths import measured
 from migrate.programs.values.numbers import is_foreign, is_number, is_text
-from migrate.programs.values.rounds import are_alike
 from migrate.programs.values.scalars import Scalars
 from migrate.programs.values.together import together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
-
-
-class Joined(Enum):
-    """How the shares become the whole."""
-
-    SUM = "sum"
-    MEAN = "mean"
-    LIST = "list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +41,7 @@ class Accumulator:
     read_inside: bool
     grows: bool | None = None  # with the batch, what is added; False: it is a mean over the batch
     is_numeric: bool = False  # a number, a tensor or an array of NumPy, whichever it is
+    lengths: tuple[ast.Call, ...] = ()  # of loaders, by which it is divided: what a mean rests on
 
 
 def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
@@ -128,10 +119,11 @@ def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
                 yield replace(kept, grows=_grow(facts, loop, additions))
         elif anchor is not None:  # else it begins in each step, or elsewhere
             number = numbers.pop() if len(numbers) == 1 else None
-            joined = _joined(facts, loop, name, anchor, additions)
+            divided = _divided(facts, loop, name, anchor, additions)
+            joined, lengths = (divided.joined, divided.lengths) if divided is not None else (None, ())
             inside, grows = _is_read_inside(anchor, name), _grow(facts, loop, additions)
             is_numeric = _begins_as_number(facts, loop, name) and not any(map(partial(is_foreign, facts), additions))
-            yield Accumulator(name, loop, anchor, number, joined, inside, grows, is_numeric)
+            yield Accumulator(name, loop, anchor, number, joined, inside, grows, is_numeric, lengths)
 
 
 def _grow(facts: Facts, loop: LoopFact, additions: Sequence[ast.expr]) -> bool | None:
@@ -159,9 +151,9 @@ def _kept(
     if any(id(node) not in within and is_read(parents, node, name) for node in (later if "[" in name else around)):
         divided = [*divisors_of(later if "[" in name else around, name), *_by_callers(facts, loop, name)]
         divided += _divided_already(additions)
-        how = _by_mean(facts, loop, anchor, divided)
+        how = division(facts, loop, anchor, divided, set(_counted(facts, loop.node)))
         inside = any(id(node) in within and is_read(parents, node, name) for node in around)
-        yield Accumulator(name, loop, anchor, numbers.pop(), how, inside)
+        yield Accumulator(name, loop, anchor, numbers.pop(), how.joined, inside, lengths=how.lengths)
 
 
 def _grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
@@ -288,7 +280,10 @@ def is_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
     return any(value.role in FROM_LOADER and value.origin in loop.loaders for value in values)
 
 
-def _joined(facts: Facts, loop: LoopFact, name: str, anchor: ast.stmt, additions: Sequence[ast.expr]) -> Joined | None:
+def _divided(
+    facts: Facts, loop: LoopFact, name: str, anchor: ast.stmt, additions: Sequence[ast.expr]
+) -> Division | None:
+    """How the shares of a name are joined; None: it is not read after the loop."""
     divisors: list[ast.expr] = []
     is_read = False
     for statement in statements_after(facts, anchor):
@@ -300,13 +295,7 @@ def _joined(facts: Facts, loop: LoopFact, name: str, anchor: ast.stmt, additions
     if not is_read:
         return None
     divisors += [*_by_callers(facts, loop, name), *_divided_already(additions)]
-    return _by_mean(facts, loop, anchor, divisors)
-
-
-def _by_mean(facts: Facts, loop: LoopFact, anchor: ast.stmt, divisors: Iterable[ast.expr]) -> Joined:
-    """By the mean, where each process takes as many batches as one alone, or where it divides by how many it took."""
-    by_mean = are_alike(facts, loop.node, anchor) or any(_counts_own_batches(facts, loop, d) for d in divisors)
-    return Joined.MEAN if by_mean else Joined.SUM
+    return division(facts, loop, anchor, divisors, set(_counted(facts, loop.node)))
 
 
 def _divided_already(additions: Sequence[ast.expr]) -> Iterator[ast.expr]:
@@ -353,25 +342,6 @@ def _divisors(statement: ast.stmt, name: str) -> Iterator[ast.expr]:
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
             if isinstance(node.target, ast.Name) and node.target.id == name:
                 yield node.value
-
-
-def _counts_own_batches(facts: Facts, loop: LoopFact, divisor: ast.expr) -> bool:
-    """Whether a divisor is the number of batches of this process: len(loader), or a counter of the loop."""
-    counters = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
-    counted = set(_counted(facts, loop.node))
-    for node in walk(divisor):
-        if isinstance(node, ast.Call) and measured(facts, node):
-            return True
-        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) in counted:
-            return True
-        if isinstance(node, ast.Name) and node.id in counters and Role.NUMBER in roles(facts.values(node)):
-            return True
-        if isinstance(node, ast.Name):
-            for binding in facts.bindings_in(facts.unit(divisor)):
-                value = getattr(binding.statement, "value", None)
-                if binding.target == node.id and isinstance(value, ast.Call) and "builtins.len" in facts.called(value):
-                    return bool(measured(facts, value))
-    return False
 
 
 def _counted(facts: Facts, loop: ast.AST) -> Iterator[str]:

@@ -103,6 +103,7 @@ def test_a_name_that_is_taken(changed):
     )
 
 
+JOIN = "total = sum(accelerator.gather_for_metrics([total]))"
 JOINED = {
     "a number": (
         "total += loss.item()",
@@ -128,6 +129,11 @@ JOINED = {
         "total += loss.item()",
         "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
         "print(total / len(list(loader)))",
+    ),
+    "divided by the fewest batches of several loaders": (
+        "total += loss.item()",
+        "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
+        "steps = min(len(loader), 100)\nprint(total / steps)",
     ),
     "divided by steps that the loop counts": (
         "total += loss.item()\nsteps += 1",
@@ -175,6 +181,15 @@ JOINED = {
         "print(total)",
     ),
 }
+
+
+def test_what_is_divided_by_the_batches_of_all_processes_is_added_up(changed):
+    changed(
+        made="steps = len(loader)",
+        start="total = 0",
+        step="total += loss.item()",
+        epoch=("print(total / steps)", JOIN + "\naccelerator.print(total / steps)"),
+    )
 
 
 NUMBERS = [

@@ -1,0 +1,91 @@
+"""What a number of a training loop is divided by: whether its shares are joined by their sum or by their mean.
+
+By the mean, where a process divides by how many batches it saw itself, or where each takes as many as one alone. Where
+it divides by what one process would see, the shares are added up.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import walk, writes
+from migrate.programs.values.lengths import measured
+from migrate.programs.values.rounds import are_alike
+from migrate.programs.values.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+
+#: Functions whose result counts what their arguments count.
+_COUNTING = frozenset(f"builtins.{name}" for name in "min max int float round".split())
+
+
+class Joined(Enum):
+    """How the shares become the whole."""
+
+    SUM = "sum"
+    MEAN = "mean"
+    LIST = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How shares are joined, and the lengths of loaders that alone say so: before prepare these are of all data."""
+
+    joined: Joined
+    lengths: tuple[ast.Call, ...] = ()
+
+
+def division(
+    facts: Facts, loop: LoopFact, anchor: ast.stmt, divisors: Iterable[ast.expr], counted: Collection[str]
+) -> Division:
+    """How the shares of a number are joined behind `anchor`; `counted` are the names that the loop counts up."""
+    divisors = tuple(divisors)
+    if are_alike(facts, loop.node, anchor) or any(_counts_batches(facts, loop, each, counted) for each in divisors):
+        return Division(Joined.MEAN)
+    lengths = tuple(dict.fromkeys(length for each in divisors for length in _lengths(facts, each)))
+    return Division(Joined.MEAN if lengths else Joined.SUM, lengths)
+
+
+def _counts_batches(facts: Facts, loop: LoopFact, divisor: ast.expr, counted: Collection[str]) -> bool:
+    """Whether a divisor is counted in the loop: `steps += 1`, or the number of the batch."""
+    counters = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
+    for node in walk(divisor):
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) in counted:
+            return True
+        if isinstance(node, ast.Name) and node.id in counters and Role.NUMBER in roles(facts.values(node)):
+            return True
+    return False
+
+
+def _lengths(facts: Facts, divisor: ast.expr) -> Iterator[ast.Call]:
+    """The lengths of loaders that a divisor is made of: `steps` of `steps = min(len(one), len(other))`."""
+    sources = facts.once(Sources)
+    waiting, seen = [divisor], {divisor}
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call) and measured(facts, node):
+            yield node
+        behind = [*_parts(facts, node), *sources.given(node).expressions]
+        waiting += [each for each in behind if each not in seen]
+        seen.update(behind)
+
+
+def _parts(facts: Facts, node: ast.expr) -> Iterator[ast.expr]:
+    """What a number is computed from by arithmetic."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            yield from (left, right)
+        case ast.UnaryOp(operand=operand):
+            yield operand
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from (body, orelse)
+        case ast.Call(args=given) if facts.called(node) & _COUNTING:
+            yield from given
