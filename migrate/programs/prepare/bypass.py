@@ -1,4 +1,5 @@
-"""Training around the forward of the prepared model: `model.log_prob(x)`, `x @ model.weight.T`, `odeint(model, x, t)`.
+"""Training around the forward of the prepared model: `model.log_prob(x)`, `x @ model.weight.T`, `odeint(model, x, t)`,
+and by its parts: `head(body(x))` of `body, head = model.body, model.head`.
 
 A wrapper that counts on its own forward does not see such gradients. The program asks for `find_unused_parameters`,
 with which the runtime averages after each backward, whatever took part in it (see `irregular.py`).
@@ -16,12 +17,12 @@ from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function
 from migrate.programs.processes.replicas import differs
 from migrate.programs.reach.callees import reached
-from migrate.programs.reach.outsiders import units_of
+from migrate.programs.reach.outsiders import is_inside_model, units_of
 from migrate.programs.reach.self_training import steps
 from migrate.programs.training.gradients_off import is_decorated_without, without_gradients
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -54,14 +55,16 @@ def _calls(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Call]:
     # The functions that call backward, and those that they call: there a loss is computed.
     starts = [facts.unit(call) for loop in program.training for call in loop.backwards]
     computing = reached(facts, starts) if differs(facts, loops, program) else set()
+    parts = facts.parts(program.model_origins) - program.model_origins
     for unit in units_of(facts, program):
+        outside = frozenset() if is_inside_model(facts, unit) else parts
         for call in facts.own(unit):
             if not isinstance(call, ast.Call):
                 continue
-            if not _is_of_trained(facts, program, call.func) and not _runs_handed(facts, program, call):
+            is_around = _is_of_trained(facts, program, call.func) or _runs_part(facts, call.func, outside)
+            if not is_around and not _runs_handed(facts, program, call):
                 continue
-            given = arguments(call)
-            if unit not in computing and not any(roles(facts.values(argument)) & ROWS for argument in given):
+            if unit not in computing and not any(_has_rows(facts, argument) for argument in arguments(call)):
                 continue
             in_loop = any(loop in training for loop in loops.around(call, unit))
             if in_loop and not _without_gradients(facts, call):
@@ -107,6 +110,21 @@ def _is_of_trained(facts: Facts, program: Program, func: ast.expr) -> bool:
     if not isinstance(func, ast.Attribute) or func.attr in _COMPUTES_NOTHING:
         return False
     return bool(origins(facts.values(func.value), Role.MODEL) & program.model_origins)
+
+
+def _runs_part(facts: Facts, func: ast.expr, parts: Collection[ast.AST]) -> bool:
+    """Whether a layer of a trained model, or a method of one, is meant by a name of its own."""
+    if isinstance(func, ast.Attribute) and func.attr not in _COMPUTES_NOTHING - {"forward"}:
+        meant = facts.values(func) | facts.values(func.value)
+    else:
+        meant = facts.values(func)
+    return not origins(meant, Role.MODEL).isdisjoint(parts)
+
+
+def _has_rows(facts: Facts, argument: ast.expr) -> bool:
+    """Whether a batch is handed over, or what holds one."""
+    values = facts.values(argument)
+    return bool(roles(values) & ROWS) or any(facts.inside(values, role) for role in ROWS)
 
 
 def _runs_handed(facts: Facts, program: Program, call: ast.Call) -> bool:

@@ -193,6 +193,22 @@ def test_accelerate_averages_in_forward(programs, convert_text, name):
     assert "forward" in finding.hint
 
 
+DECODED = "model.decode(rows)"
+BESIDE = {
+    "a layer by a name of its own": {"made": "layer = model.layer", "forward": "layer(x)"},
+    "a method of a layer by a name of its own": {"made": "layer = model.layer", "forward": "layer.forward(x)"},
+    "a method that is handed lists of batches": {"batch": "rows = [x]", "forward": (DECODED, f"{INNER}.decode(rows)")},
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_runs_beside_the_forward_averages_after_backward(programs, convert_text, name):
+    before, after = programs(MODEL | BESIDE[name] | {"accelerator": HANDLED})
+    _, result = convert_text(before)
+
+    assert result.replace(", DistributedDataParallelKwargs", "").split() == after.split()
+
+
 SOLVED = {"imports": "from torchdiffeq import odeint"}
 HANDED = {
     "a library": SOLVED | {"forward": ("odeint(model, x, 3)", f"odeint({INNER}, x, 3)")},
