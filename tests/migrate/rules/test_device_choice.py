@@ -370,6 +370,29 @@ def test_what_a_user_names_gives_way_where_tensors_are_made(changed):
     )
 
 
+TOLD = """
+class Net(nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.device = {kept}
+        self.layer = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.layer(x.to(self.device))
+
+"""
+
+
+@pytest.mark.parametrize(("kept", "given"), [("device", "accelerator"), ("device.split(':')[0]", "args")])
+def test_a_model_that_is_told_what_a_user_names_is_told_that_of_the_accelerator(changed, kept, given):
+    net = TOLD.format(kept=kept)
+    changed(
+        accelerator="",
+        setup=(f"{PARSED}{net}", f"{PARSED}\n{ASKED}{net}"),
+        model=("model = Net(args.device).to(args.device)", f"model = Net({given}.device)"),
+    )
+
+
 def test_a_device_that_exec_may_set_is_noted(changed):
     report = changed(
         accelerator="",
