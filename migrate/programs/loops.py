@@ -27,6 +27,7 @@ from migrate.programs.training.in_step import in_step
 from migrate.programs.training.updates import How, Updates
 from migrate.programs.values.accumulators import Accumulator, accumulators
 from migrate.programs.values.frameworks import Frameworks
+from migrate.programs.values.going_on import joined_last
 from migrate.programs.values.takes import nexts, taken, taken_for
 
 if TYPE_CHECKING:
@@ -311,6 +312,11 @@ class Loops:
 
     def accumulated(self, loop: LoopFact) -> tuple[Accumulator, ...]:
         """What a training loop adds up or collects."""
+        beside = [t for t in self.training if t.unit is loop.unit and t.loaders and t.node is not loop.node]
+        others = [added for each in beside for added in self._added(each)]
+        return tuple(joined_last(self._facts, self._added(loop), others))
+
+    def _added(self, loop: LoopFact) -> tuple[Accumulator, ...]:
         if loop.node not in self._accumulated:
             self._accumulated[loop.node] = tuple(accumulators(self._facts, loop))
         return self._accumulated[loop.node]

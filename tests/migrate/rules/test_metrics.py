@@ -514,3 +514,43 @@ def test_batches_that_torch_itself_puts_together_are_shared_out(programs, conver
     _, result = convert_text(programs(holes)[0])
 
     assert (GATHERED in result) is shares
+
+
+TWO_LOOPS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
+first, second = DataLoader(data, batch_size=4), DataLoader(data, batch_size=2)
+model = nn.Linear(2, 1).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+{begun}
+for x, y in first:
+    loss = (model(x.to(device)) - y.to(device)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {added}
+{between}
+for x, y in second:
+    loss = (model(x.to(device)) - y.to(device)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {added}
+print({shown})
+"""
+SUMMED = {"begun": "seen = 0", "added": "seen += loss.item()", "shown": "seen"}
+LISTED = {"begun": "seen = []", "added": "seen.append(loss.item())", "shown": "sum(seen)"}
+
+
+@pytest.mark.parametrize("kind", [SUMMED, LISTED], ids=["a sum", "a list"])
+@pytest.mark.parametrize(("between", "times"), [("", 1), ("seen = {}", 2)])
+def test_what_goes_on_growing_in_another_loop_is_joined_behind_the_last(convert_text, kind, between, times):
+    anew = between.format(kind["begun"].rpartition(" ")[2])
+    _, result = convert_text(TWO_LOOPS.format(**kind, between=anew and f"print({kind['shown']})\n{anew}"))
+
+    assert result.count("accelerator.gather_for_metrics(") == times
+    assert result.rindex("gather_for_metrics") > result.index("in second")
