@@ -7,25 +7,28 @@ go to the accelerator's. That is always right; only where nothing of the kind ha
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.tensors import HOST_PREFIXES
+from migrate.analysis.syntax import writes
 from migrate.programs.device.defaults import defaults
 from migrate.programs.device.devices import is_move
 from migrate.programs.device.scattered import split_models
 from migrate.programs.device.tour import strangers
 from migrate.programs.device.walk import Walk
-from migrate.programs.device.whereabouts import Handed, Need
+from migrate.programs.device.whereabouts import Handed, Need, Reason, Where
 from migrate.programs.home.around import around
 from migrate.programs.reach.outsiders import units_of
+from migrate.programs.values.accumulators import statements_after
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Collection, Iterator, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
-    from migrate.programs.loops import Loops
+    from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.program import Program
 
 
@@ -83,4 +86,17 @@ def _units(facts: Facts, program: Program) -> set[Unit]:
 def _walks(facts: Facts, program: Program, *, makes_on_device: bool) -> Iterator[Walk]:
     split = frozenset(split_models(facts, units_of(facts, program)))
     for loop in (*program.training, *program.evaluation):
-        yield Walk(facts, frozenset(loop.loaders), makes_on_device, split=split).through(loop)
+        walk = Walk(facts, frozenset(loop.loaders), makes_on_device, split=split).through(loop)
+        walk.needs += _given_to_numpy(facts, loop, walk)
+        yield walk
+
+
+def _given_to_numpy(facts: Facts, loop: LoopFact, walk: Walk) -> Iterator[Need]:
+    """Where NumPy is given, after a loop, the batches that were put into a list as they are: it takes none of a GPU."""
+    raw = {name for name, place in walk.names.items() if place is Where.RAW}
+    for statement in statements_after(facts, loop.node) if raw else ():
+        for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
+            given = {ast.unparse(each) for each in call.args if isinstance(each, (ast.Name, ast.Attribute))}
+            if given & raw and any(name.startswith(HOST_PREFIXES) for name in facts.called(call)):
+                yield Need(call, Reason.UNSEEN)
+        raw -= writes(statement)

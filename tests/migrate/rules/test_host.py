@@ -11,6 +11,11 @@ UNCHANGED = {
         "epoch": "shown = np.array(crf.decode(output))",
     },
     "a number": {"imports": "import numpy as np", "epoch": "shown = np.array(loss.item())"},
+    "a list of what was brought there": {
+        "start": "found = []",
+        "step": "found.append(output.detach().cpu())",
+        "epoch": "shown = torch.cat(found).numpy()",
+    },
     "torch's own functions": {"epoch": "shown = torch.stack([output])"},
 }
 
@@ -130,3 +135,32 @@ def test_what_a_name_has_on_the_host_is_not_brought_there_again(convert_text, ho
     _, result = convert_text(EVALUATED.format(host=host))
 
     assert ("np.mean(ranked)" if is_there else "np.mean(ranked.cpu())") in result
+
+
+def test_batches_that_a_list_gives_to_numpy_stay_on_the_cpu(convert_text):
+    report, result = convert_text(LISTED)
+
+    assert "model, optimizer, device_placement=[False, True, True]" in " ".join(result.split())
+    assert "model(x.to(device))" in result.partition("accelerator.prepare")[2].replace("accelerator.device", "device")
+    assert any(f.code == "MIG104" and "np.concatenate" in LISTED.splitlines()[f.line - 1] for f in report.findings)
+
+
+LISTED = """
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+seen = []
+for x, y in loader:
+    loss = (model(x.to(device)) - y.to(device)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    seen.append(y)
+print(np.concatenate(seen).mean())
+""".lstrip()
