@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.known.tensors import VARIABLE
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import same
 from migrate.programs.device.devices import cpu_argument, device_argument
 from migrate.programs.device.lambdas import mapped
 from migrate.programs.device.moves import Fate, Move
@@ -178,7 +179,7 @@ def says_nothing(statement: ast.stmt, gone: set[ast.Call]) -> bool:
     if isinstance(statement, ast.Expr):
         return isinstance(without(statement.value, gone), (ast.Name, ast.Attribute))
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        return ast.unparse(statement.targets[0]).strip("()") == ast.unparse(without(statement.value, gone)).strip("()")
+        return same(statement.targets[0], without(statement.value, gone))
     return False
 
 

@@ -20,6 +20,7 @@ def test_unchanged(unchanged, name):
     unchanged(**UNCHANGED[name])
 
 
+NAMED = "class model(nn.Linear):\n    def __init__(self):\n        super().__init__(2, 1)\n"
 CHANGED = {
     "where it is made": ("model = nn.Linear(2, 1).to(device)", "model = nn.Linear(2, 1)"),
     "by keyword": ("model = nn.Linear(2, 1).to(device=device)", "model = nn.Linear(2, 1)"),
@@ -42,6 +43,7 @@ CHANGED = {
         "model = nn.Linear(2, 1)\nmodel = model.cuda() if torch.cuda.is_available() else model",
         "model = nn.Linear(2, 1)",
     ),
+    "by the name of its class": (f"{NAMED}model = model().to(device)", f"{NAMED}model = model()"),
     "with its comment": ("model = nn.Linear(2, 1).to(device)  # the net", "model = nn.Linear(2, 1)  # the net"),
 }
 
