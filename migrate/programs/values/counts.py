@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import arguments
+from migrate.analysis.syntax import arguments, is_none
 from migrate.analysis.units import Function
 from migrate.programs.reach.frequency import Frequency, Rate
 from migrate.programs.values.elements import elements, gone_through
@@ -315,6 +315,8 @@ class Counts:
         return any(isinstance(statement, ast.AugAssign) and self.is_per_batch(statement) for statement in grown)
 
     def _compared(self, node: ast.Compare) -> Measure:
+        if any(map(is_none, node.comparators)):
+            return _NOTHING  # whether there is a count
         sides = [node.left, *node.comparators]
         found = [self.of(side) for side in sides]
         steps = [one for one in found if one.count is Count.STEPS]

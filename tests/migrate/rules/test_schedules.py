@@ -96,6 +96,12 @@ SCALED = {
         "batch": (f"lr = rate(step)\n{SET}", f"lr = rate(step * {N})\n{SET}"),
         "step": "step += 1",
     },
+    "a function that asks whether it is given one": {
+        **COUNTED,
+        "setup": NOAM.replace("step):", "step=None):\n    if step is None:\n        step = 0"),
+        "batch": (f"lr = rate(step)\n{SET}", f"lr = rate(step * {N})\n{SET}"),
+        "step": "step += 1",
+    },
     "a horizon measured before prepare": {
         **NUMBERED,
         "made": "total = 2 * len(loader)",
