@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import DEVICE_TEXT
+from migrate.analysis.known.training import NO_GRAD
 from migrate.analysis.roles import Role, only
 from migrate.analysis.state import ANY
 from migrate.analysis.syntax import arguments, is_docstring, is_main_guard
@@ -300,7 +301,11 @@ def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
     return None
 
 
-def _only_moves(facts: Facts, loop: ast.stmt) -> bool:
-    """`for loss in losses: loss = loss.cuda()`: a loop that has nothing else to do."""
-    made = (each.value if isinstance(each, _PLAIN) else None for each in getattr(loop, "body", ()))
-    return isinstance(loop, ast.For) and all(isinstance(each, ast.Call) and is_move(facts, each) for each in made)
+def _only_moves(facts: Facts, block: ast.stmt) -> bool:
+    """`for loss in losses: loss = loss.cuda()`, `with torch.no_grad(): x = x.cuda()`: nothing else is done there."""
+    if isinstance(block, ast.With):
+        managers = [item.context_expr for item in block.items]
+        is_plain = all(isinstance(each, ast.Call) and facts.called(each) & NO_GRAD for each in managers)
+        return is_plain and all(isinstance(each, _PLAIN) for each in block.body)
+    made = (each.value if isinstance(each, _PLAIN) else None for each in getattr(block, "body", ()))
+    return isinstance(block, ast.For) and all(isinstance(each, ast.Call) and is_move(facts, each) for each in made)

@@ -643,6 +643,13 @@ def test_a_flag_above_a_loop_that_only_moves_goes_on_deciding(convert_text):
     assert "Accelerator(cpu=not args.cuda)" in convert_text(source)[1]
 
 
+def test_a_flag_above_moves_without_gradients_goes_on_deciding(convert_text):
+    moved = "            with torch.no_grad():\n                x, y = x.cuda(), y.cuda()"
+    source = FLAGGED.format(flag="args.cuda").replace("            x, y = x.cuda(), y.cuda()", moved)
+
+    assert "Accelerator(cpu=not args.cuda)" in convert_text(source)[1]
+
+
 def test_a_block_on_one_gpu_gives_way(changed):
     block = "with torch.cuda.device({}):\n    shown = model(x)"
     for gpu in ("0", "'cuda:0'"):
