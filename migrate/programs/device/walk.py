@@ -214,6 +214,8 @@ class Walk:
         if Where.RAW in found and Where.DEVICE not in found and found & {Where.HOST, Where.UNKNOWN, Where.NUMPY}:
             self._need(node, Reason.MIXED if Where.HOST in found else Reason.UNSEEN)
             return Where.HOST
+        if {Where.HOST, Where.DEVICE} <= found:
+            return Where.HOST  # where the other is as well, or a number: else they would not have met
         return joined(places)
 
     def _need(self, node: ast.expr, reason: Reason) -> None:

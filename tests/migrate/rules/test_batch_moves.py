@@ -598,3 +598,42 @@ def test_a_loop_over_items_that_does_more_stays(convert_text, moved, after, stay
     _, result = convert_text(PUT_BACK.format(loop=loop, moved=moved, after=after))
 
     assert f"    {loop}\n        {stays}\n" in result
+
+
+SCALED_BACK = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Scale:
+    def __init__(self, rows):
+        self.mean = torch.mean(rows)
+        self.std = torch.std(rows)
+
+    def undone(self, rows):
+        return rows * self.std + self.mean
+
+
+def main():
+    loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+    scale = Scale(torch.ones(8, 1))
+    model = nn.Linear(2, 1).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        output = model(x.cuda())
+        loss = nn.functional.mse_loss(output, y.cuda())
+        print((scale.undone(output.data.cpu()) - y).abs().mean())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+main()
+"""
+
+
+def test_a_batch_that_meets_what_was_scaled_on_the_cpu_stays_there(convert_text):
+    _, result = convert_text(SCALED_BACK)
+
+    assert "device_placement=[False, True, True]" in result
