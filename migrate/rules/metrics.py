@@ -47,7 +47,7 @@ from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
 from migrate.programs.values.accumulators import Accumulator
 from migrate.programs.values.divided import Joined
-from migrate.programs.values.lengths import Moments
+from migrate.programs.values.lengths import measured
 from migrate.rules.layout import Place, assignment, place
 from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
@@ -199,8 +199,8 @@ def _of_shares(conversion: Conversion, accumulator: Accumulator) -> Accumulator:
 
 def _is_of_all_data(conversion: Conversion, lengths: Collection[ast.Call]) -> bool:
     """Whether a number is divided by lengths of loaders as they were before prepare alone."""
-    moments = Moments(conversion.facts, conversion.program, conversion.placement.stages)
-    return bool(lengths) and all(moments.after(length) == {False} for length in lengths)
+    made = {length: measured(conversion.facts, length) for length in lengths}
+    return bool(made) and not any(conversion.is_prepared_at(length, loaders) for length, loaders in made.items())
 
 
 def _join_where_training(

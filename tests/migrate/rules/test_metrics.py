@@ -183,6 +183,41 @@ JOINED = {
 }
 
 
+def test_an_object_that_prepares_its_loader_divides_by_its_own_batches(convert_text):
+    _, result = convert_text(OBJECT)
+
+    assert "total = sum(self.accelerator.gather_for_metrics([total])) / self.accelerator.num_processes" in result
+
+
+OBJECT = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+        self.model = nn.Linear(2, 1).to(self.device)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def train(self):
+        total = 0
+        for x, y in self.loader:
+            loss = (self.model(x.to(self.device)) - y.to(self.device)).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            total += loss.item()
+        print(total / len(self.loader))
+
+
+trainer = Trainer()
+trainer.train()
+"""
+
+
 def test_what_is_divided_by_the_batches_of_all_processes_is_added_up(changed):
     changed(
         made="steps = len(loader)",
