@@ -27,7 +27,7 @@ from migrate.programs.training.in_step import in_step
 from migrate.programs.training.updates import How, Updates
 from migrate.programs.values.accumulators import Accumulator, accumulators
 from migrate.programs.values.frameworks import Frameworks
-from migrate.programs.values.going_on import joined_last
+from migrate.programs.values.going_on import beside, joined_last, meters_last
 from migrate.programs.values.takes import nexts, taken, taken_for
 
 if TYPE_CHECKING:
@@ -312,8 +312,7 @@ class Loops:
 
     def accumulated(self, loop: LoopFact) -> tuple[Accumulator, ...]:
         """What a training loop adds up or collects."""
-        beside = [t for t in self.training if t.unit is loop.unit and t.loaders and t.node is not loop.node]
-        others = [added for each in beside for added in self._added(each)]
+        others = [added for each in beside(self.training, loop) for added in self._added(each)]
         return tuple(joined_last(self._facts, self._added(loop), others))
 
     def _added(self, loop: LoopFact) -> tuple[Accumulator, ...]:
@@ -323,6 +322,10 @@ class Loops:
 
     def joined(self, loop: LoopFact) -> tuple[Join, ...]:
         """The meters that are joined after a training loop."""
+        others = [join for each in beside(self.training, loop) for join in self._fed(each)]
+        return tuple(meters_last(self._facts, self._fed(loop), others))
+
+    def _fed(self, loop: LoopFact) -> tuple[Join, ...]:
         if loop.node not in self._joined:
             self._joined[loop.node] = tuple(joins(self._facts, loop))
         return self._joined[loop.node]

@@ -102,6 +102,7 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
         draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
     for name in left_over(facts, loop, found, joined, averaged):
         draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
+    joined = tuple(join for join in joined if join.sums)
     if (turn := _turn(conversion, loop)) is not None:
         _join_where_training(conversion, draft, turn, found, joined)
         return

@@ -1,4 +1,4 @@
-"""Numbers and lists that go on growing in another training loop: their shares are joined behind the last of these.
+"""Numbers, lists and meters that go on growing in another training loop: they are joined behind the last of these.
 
     total = 0
     for batch in first: ...   # total += loss.item()
@@ -9,31 +9,49 @@ Joined behind each of them, what the first has left would count once for each pr
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import reads, writes
+from migrate.analysis.syntax import root_name, walk
 from migrate.programs.values.accumulators import statements_after
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+    from migrate.programs.shares.joins import Join
     from migrate.programs.values.accumulators import Accumulator
+
+
+def beside(training: Collection[LoopFact], loop: LoopFact) -> list[LoopFact]:
+    """The other training loops of the same function that run over loaders."""
+    return [each for each in training if each.unit is loop.unit and each.loaders and each.node is not loop.node]
 
 
 def joined_last(facts: Facts, found: Collection[Accumulator], others: Collection[Accumulator]) -> Iterator[Accumulator]:
     """What a loop adds up, joined behind it only where nothing of `others`, of further loops, takes it up first."""
     for each in found:
-        alike = [o for o in others if o.name == each.name and o.joined is each.joined and o.after is not each.after]
-        yield replace(each, joined=None) if each.joined and _goes_on(facts, each, alike) else each
+        alike = [o.after for o in others if o.name == each.name and o.joined is each.joined]
+        goes_on = each.joined is not None and _goes_on(facts, each.after, each.name, alike)
+        yield replace(each, joined=None) if goes_on else each
 
 
-def _goes_on(facts: Facts, accumulator: Accumulator, others: Collection[Accumulator]) -> bool:
-    """Whether another loop is the first to ask for it."""
-    for statement in statements_after(facts, accumulator.after):
-        if any(statement is other.after for other in others):
+def meters_last(facts: Facts, found: Collection[Join], others: Collection[Join]) -> Iterator[Join]:
+    """The meters that a loop feeds; of one that another loop goes on to feed nothing is joined behind this one."""
+    for each in found:
+        alike = [o.after for o in others if (o.target, o.sums) == (each.target, each.sums)]
+        goes_on = _goes_on(facts, each.after, each.target, alike)
+        yield replace(each, sums=(), derived=()) if goes_on else each
+
+
+def _goes_on(facts: Facts, after: ast.stmt, name: str, others: Collection[ast.stmt]) -> bool:
+    """Whether another loop is the first to ask for a number or an object."""
+    root = root_name(ast.parse(name, mode="eval").body)
+    for statement in statements_after(facts, after):
+        if any(statement is other for other in others):
             return True
-        if accumulator.name in reads(statement) | writes(statement):
+        if any(isinstance(node, ast.Name) and node.id == root for node in walk(statement)):
             return False
     return False

@@ -1,3 +1,4 @@
+import re
 import textwrap
 
 import pytest
@@ -581,11 +582,26 @@ SUMMED = {"begun": "seen = 0", "added": "seen += loss.item()", "shown": "seen"}
 LISTED = {"begun": "seen = []", "added": "seen.append(loss.item())", "shown": "sum(seen)"}
 
 
-@pytest.mark.parametrize("kind", [SUMMED, LISTED], ids=["a sum", "a list"])
+METERED = {"begun": "seen = Meter()", "added": "seen.update(loss.item(), x.size(0))", "shown": "seen.avg"}
+KEPT = """
+class Meter:
+    def __init__(self):
+        self.sum = self.count = self.avg = 0
+
+    def update(self, value, n):
+        self.sum += value * n
+        self.count += n
+        self.avg = self.sum / self.count
+"""
+
+
+@pytest.mark.parametrize("kind", [SUMMED, LISTED, METERED], ids=["a sum", "a list", "a meter"])
 @pytest.mark.parametrize(("between", "times"), [("", 1), ("seen = {}", 2)])
 def test_what_goes_on_growing_in_another_loop_is_joined_behind_the_last(convert_text, kind, between, times):
     anew = between.format(kind["begun"].rpartition(" ")[2])
-    _, result = convert_text(TWO_LOOPS.format(**kind, between=anew and f"print({kind['shown']})\n{anew}"))
+    source = TWO_LOOPS.format(**kind, between=anew and f"print({kind['shown']})\n{anew}")
+    _, result = convert_text(source.replace("\ndevice", f"{KEPT}\n\ndevice", 1))
 
-    assert result.count("accelerator.gather_for_metrics(") == times
-    assert result.rindex("gather_for_metrics") > result.index("in second")
+    joins = [m.start() for m in re.finditer(r"accelerator\.(gather_for_metrics|reduce)\(", result)]
+    assert len(joins) == times
+    assert joins[-1] > result.index("in second")
