@@ -28,7 +28,7 @@ from migrate.programs.training.updates import How, Updates
 from migrate.programs.values.accumulators import Accumulator, accumulators
 from migrate.programs.values.frameworks import Frameworks
 from migrate.programs.values.going_on import beside, joined_last, meters_last
-from migrate.programs.values.takes import nexts, taken, taken_for
+from migrate.programs.values.takes import goes_on_with, nexts, taken, taken_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -210,11 +210,12 @@ class Loops:
 
     def _run_over(self, loop: Loop) -> tuple[Loop, frozenset[ast.AST]]:
         """The loop that takes what a training loop trains on, itself or one around it; where the loaders were made."""
-        for around in (loop, *self.around(loop, self._facts.unit(loop))):
-            found = self.loaders(around)
-            if found:
-                return around, frozenset(found)
-        return loop, frozenset(self.fetched(loop))
+        for each in (around := (loop, *self.around(loop, self._facts.unit(loop)))):
+            if found := self.loaders(each):
+                return each, frozenset(found)
+        fetched = ((each, frozenset(self.fetched(each))) for each in around)
+        own = ((each, found) for each, found in fetched if each is loop or goes_on_with(self._facts, loop, found))
+        return next((each for each in own if each[1]), (loop, frozenset()))
 
     def loaders(self, loop: Loop) -> set[ast.AST]:
         """Where the loaders that a loop itself runs over were made."""

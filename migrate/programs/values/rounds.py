@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
 
+#: A range, and one with a progress bar around it.
+_RANGES = frozenset(f"{home}range" for home in ("builtins.", "tqdm.t", "tqdm.auto.t", "tqdm.notebook.t", "tqdm.std.t"))
+
 
 def rounds(facts: Facts, over: ast.expr) -> ast.expr | None:
     """`steps` of `range(steps)`, `range(0, steps)`, `tqdm(range(steps))`."""
@@ -52,4 +55,4 @@ def _range(facts: Facts, over: ast.expr) -> list[ast.expr]:
     """What a range is made of, also inside of a progress bar."""
     if not isinstance(over, ast.Call) or not over.args:
         return []
-    return list(over.args) if "builtins.range" in facts.called(over) else _range(facts, over.args[0])
+    return list(over.args) if facts.called(over) & _RANGES else _range(facts, over.args[0])

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import FROM_LOADER, Role, origins
 from migrate.analysis.syntax import walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.values.sources import passed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.syntax import Loop
     from migrate.analysis.units import Unit
 
 _DEEPEST = 3  # iterators of iterators
@@ -35,6 +36,12 @@ def taken_for(facts: Facts, call: ast.Call, roots: Iterable[ast.AST]) -> set[ast
         return found
     own = [found & _held(facts, made, source, unit, _DEEPEST) for made in _used(facts, unit.owner, roots)]
     return set().union(*own) if own and all(own) else found
+
+
+def goes_on_with(facts: Facts, loop: Loop, loaders: Collection[ast.AST]) -> bool:
+    """Whether a loop reads what the code around it took: `batch = next(batches)`, and then `for _ in range(steps):`."""
+    read = (node for node in walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    return any(value.role in FROM_LOADER and value.origin in loaders for n in read for value in facts.values(n))
 
 
 def nexts(facts: Facts, node: ast.AST) -> Iterator[Function]:

@@ -6,7 +6,7 @@ PROGRAM = """
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-from tqdm import tqdm
+from tqdm import tqdm, trange
 
 data = TensorDataset(torch.ones(40, 2), torch.ones(40, 1))
 loader = DataLoader(data, batch_size=8)
@@ -44,6 +44,7 @@ def converted(convert_text):
         ({"steps": "steps = len(loader)"}, "range(min(steps, len(loader)))"),
         ({"steps": "size = len(data)", "over": "range(0, size // 8)"}, "range(0, min(size // 8, len(loader)))"),
         ({"steps": "steps = len(loader)", "over": "tqdm(range(steps))"}, "range(min(steps, len(loader)))"),
+        ({"steps": "steps = len(loader)", "over": "trange(steps)"}, "trange(min(steps, len(loader))"),
         ({"steps": "steps = len(loader)", "take": "x, y = batches.__next__()"}, "range(min(steps, len(loader)))"),
     ],
 )
@@ -145,3 +146,34 @@ def test_what_as_many_batches_on_each_process_add_up_to_is_averaged(converted, a
 def test_what_the_batches_of_a_share_add_up_to_is_summed(converted):
     parts = SHOWN | {"take": SHOWN["take"].replace("ADDED", "total += x.sum().item()"), "over": "range(len(loader))"}
     assert "total = sum(accelerator.gather_for_metrics([total]))\n" in converted(**parts, end="    print(total)\n")
+
+
+AROUND = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from tqdm import trange
+
+loader = DataLoader(TensorDataset(torch.ones(40, 2), torch.ones(40, 1)), batch_size=8, shuffle=True)
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+batches = iter(loader)
+total = 0
+for _ in trange(5):
+    x, y = next(batches)
+    for _ in range(3):
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+print(total / 15)
+"""
+
+
+def test_a_batch_that_is_taken_around_the_steps_is_dealt_out(convert_text):
+    report, result = convert_text(AROUND)
+
+    assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in result
+    assert "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes" in result
+    assert not any(finding.code == "MIG903" for finding in report.findings)
