@@ -6,6 +6,7 @@ Nothing outside of this package asks which kind a device is: what differs is a q
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from operator import is_
 from typing import Any, ClassVar
 
 import torch
@@ -191,6 +192,9 @@ def moved(data: Any, device: Any, non_blocking: bool = False, skip_keys: Collect
     """
     if isinstance(data, torch.Tensor):
         return data.to(device, non_blocking=non_blocking)
+    if type(data) in (list, tuple):  # a batch, mostly; the way of all containers would take longer than its copies
+        moved_values = [moved(value, device, non_blocking, skip_keys) for value in data]
+        return data if all(map(is_, moved_values, data)) else type(data)(moved_values)
     # PackedSequence, BatchEncoding, graph batches
     if callable(getattr(data, "to", None)) and not isinstance(data, type):
         try:

@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from runtime import Accelerator
 from runtime.accumulation import Accumulation
 from runtime.data.feeds import Dealing
 from runtime.data.loader import prepared_loader
@@ -136,17 +135,3 @@ def test_a_batch_that_was_fetched_ahead_does_not_count():
 def test_nothing_is_fetched_ahead_where_the_data_set_draws_beside_the_script():
     loader, _ = on_a_fake_device()
     assert type(loader._source.transfer) is Move
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_on_a_gpu_the_batches_are_right():
-    data = torch.randn(512, 1 << 14)
-    accelerator = Accelerator()
-    loader = accelerator.prepare(DataLoader(TensorDataset(data), batch_size=8, num_workers=2))
-    assert type(loader._source.transfer) is Ahead
-    weight = torch.randn(1 << 14, 1 << 10, device=accelerator.device)
-    for number, (x,) in enumerate(loader):
-        for _ in range(4):
-            x @ weight  # work that the copies run beside
-        assert torch.equal(x.cpu(), data[8 * number : 8 * number + 8])
