@@ -116,25 +116,27 @@ class World:
         if len(targets) != 1 or isinstance(targets[0].node, ast.Lambda) or targets[0] in self._asked_of:
             return None
         self._asked_of.append(targets[0])
-        said = set(self._said(targets[0].node.body))
+        said, ends = self._said(targets[0].node.body)
         self._asked_of.pop()
-        return said.pop() if len(said) == 1 else None
+        return said.pop() if len(said) == 1 and ends else None
 
-    def _said(self, block: list[ast.stmt]) -> Iterator[bool | None]:
-        """What a block may return; None: something else than one of both, or nothing."""
-        for at, statement in enumerate(block):
+    def _said(self, block: list[ast.stmt]) -> tuple[set[bool | None], bool]:
+        """What a block may return, None for something else than one of both; whether it always returns."""
+        said: set[bool | None] = set()
+        for statement in block:
             if isinstance(statement, ast.Return):
-                yield self.truth(statement.value) if statement.value is not None else None
-                return
+                said.add(self.truth(statement.value) if statement.value is not None else None)
+                return said, True
             if isinstance(statement, ast.If):
                 truth = self.truth(statement.test)
-                for way, body in ((True, statement.body), (False, statement.orelse)):
-                    if truth is None or truth is way:
-                        yield from self._said([*body, *block[at + 1 :]])
-                return
-            if not isinstance(statement, ast.Pass) and not is_docstring(statement):
-                yield None
-        yield None
+                bodies = ((True, statement.body), (False, statement.orelse))
+                ways = [self._said(body) for way, body in bodies if truth is None or truth is way]
+                said.update(*(inner for inner, _ in ways))
+                if all(ends for _, ends in ways):
+                    return said, True
+            elif not isinstance(statement, ast.Pass) and not is_docstring(statement):
+                said.add(None)
+        return said, False
 
     def _compared(self, test: ast.expr) -> bool | None:
         """`world_size == 4`: decided by the number itself."""

@@ -1,8 +1,10 @@
 """What was found out once is not found out again."""
 
+import ast
 import textwrap
 
 from migrate import analysis
+from migrate.alone.world import World
 from migrate.edits import apply
 from migrate.options import Mode, Options
 from migrate.pipeline import run_text
@@ -55,3 +57,13 @@ def test_edits_that_were_made_to_look_at_them_are_not_made_again(monkeypatch):
     changes = report("if rank == 0:\n    print('done')", Mode.PREVIEW).changes
     assert b"accelerator.backward(loss)" in changes[0].new
     assert len(made) == len(set(made)) > 1
+
+
+def test_each_test_of_a_function_that_says_something_is_looked_at_once_for_all_ways_to_it(monkeypatch):
+    looked_at = []
+    truth = World.truth
+    monkeypatch.setattr(World, "truth", lambda self, test: looked_at.append(test) or truth(self, test))
+    branches = "\n".join(f"    if word == {number}:\n        found.append(word)" for number in range(8))
+    report(f"def says(word, found):\n{branches}\n    return found\nif says(rank, []):\n    print('done')", Mode.CHECK)
+    mine = [test for test in looked_at if ast.unparse(test) == "word == 7"]
+    assert 0 < len(mine) < 2**7
