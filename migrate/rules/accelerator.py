@@ -23,6 +23,7 @@ from migrate.programs.home.access import NAME, Parameter
 from migrate.programs.home.asking import keeps
 from migrate.programs.prepare.setup import written
 from migrate.rules.device_choice import device_line
+from migrate.rules.handed_devices import handed_lines
 from migrate.rules.one_seed import seeding
 from migrate.rules.rule import rule
 from migrate.rules.visitors import hand_on, invite, required
@@ -61,6 +62,7 @@ def _create(conversion: Conversion, draft: Draft) -> None:
         assert placement.choice is not None
         device = device_line(conversion, placement.choice)
         code = code if device is None else f"{code}\n{device}"
+    code = "\n".join((code, *handed_lines(conversion)))
     code += seeding(conversion, draft, name)
     if spot.where == "instead":
         draft.replace(spot.statement, code)

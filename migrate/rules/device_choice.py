@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.devices import IN_DEVICE, SET_DEVICE
-from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import is_docstring, own_nodes
-from migrate.analysis.units import Function, Module, Unit
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.units import Module
 from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.devices import is_move
 from migrate.programs.device.moves import is_in_left_branch
@@ -34,21 +33,26 @@ from migrate.programs.values.users import from_user
 from migrate.rules.chosen_gpus import say_chosen, say_kept, say_lost
 from migrate.rules.first_gpu import follow_in_models, is_first_gpu
 from migrate.rules.fixed_devices import name_fixed
+from migrate.rules.handed_devices import (
+    INLINED,
+    gone,
+    is_text,
+    overruled,
+    redirect_handed,
+    redirect_parameters,
+    sees,
+)
 from migrate.rules.idle import drop_idle_flags, drop_idle_functions
 from migrate.rules.own_gpu import name_own, name_users
-from migrate.rules.placing import dropped_arguments, kept_moves
+from migrate.rules.placing import kept_moves
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Call
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
-
-#: A variable that is read only so often is not worth keeping.
-INLINED = 2
 
 
 @rule("MIG101")
@@ -82,7 +86,8 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     say_kept(conversion, draft, [choice for choice in staying if any(_unmoved(conversion, choice))])
     _follow_imported(conversion, draft)
     name_fixed(conversion, draft)
-    _redirect_parameters(conversion, draft)
+    redirect_parameters(conversion, draft)
+    redirect_handed(conversion, draft)
     drop_idle_flags(conversion, draft)
     say_chosen(conversion, draft)
     say_lost(conversion, draft)
@@ -193,7 +198,10 @@ def _redirect_globals(conversion: Conversion, draft: Draft) -> Iterator[Choice]:
 def _unmoved(conversion: Conversion, choice: Choice) -> Iterator[bool]:
     """For each read that is left of a device, whether it is no move that goes to the accelerator's now."""
     tree = {id(inner) for move in kept_moves(conversion) for inner in ast.walk(move.node)}
+    unread = overruled(conversion)
     for node in _remaining(conversion, choice):
+        if id(node) in unread:
+            continue
         yield id(node) not in tree or not conversion.access.can_reach(node)
 
 
@@ -246,35 +254,10 @@ def is_redirected(conversion: Conversion, choice: Choice) -> bool:
 
 def _remaining(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
     """The reads of a device variable that are left when the moves are dropped and the parameters replaced."""
-    gone = _gone(conversion)
+    left_out = gone(conversion)
     for node in _reads(conversion, choice):
-        if id(node) not in gone:
+        if id(node) not in left_out:
             yield node
-
-
-def _gone(conversion: Conversion) -> set[int]:
-    """The expressions (by `id`) that go with the moves, and with the arguments that give way."""
-    replaced = {id(inner) for given in _replaced_arguments(conversion) for inner in ast.walk(given)}
-    return dropped_arguments(conversion) | replaced
-
-
-def _replaced_arguments(conversion: Conversion) -> Iterator[ast.expr]:
-    """The `device` arguments that give way to the accelerator."""
-    for parameter in conversion.access.parameters.values():
-        if parameter.replaces is None:
-            continue
-        for call in conversion.facts.callers(parameter.unit):
-            given = argument_for(call, parameter.unit, parameter.replaces)
-            if given is not None:
-                yield given.value if isinstance(given, ast.keyword) else given
-
-
-def argument_for(call: Call, unit: Function, parameter: ast.arg) -> ast.expr | ast.keyword | None:
-    """The argument of a call that fills a parameter, as it can be edited."""
-    position = unit.positional.index(parameter) - int(call.bound)
-    if position < len(call.node.args):
-        return call.node.args[position]
-    return next((keyword for keyword in call.node.keywords if keyword.arg == parameter.arg), None)
 
 
 def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
@@ -291,7 +274,7 @@ def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
             if id(node) in own or not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
                 continue
             if is_name and isinstance(node, ast.Name) and node.id == choice.target:
-                if _sees(facts.unit(node), choice.unit, choice.target):
+                if sees(facts.unit(node), choice.unit, choice.target):
                     yield node
             elif not is_name and isinstance(node, ast.Attribute):
                 if node.attr == choice.target.rpartition(".")[2] and _may_be_held(facts, choice, node):
@@ -331,28 +314,11 @@ def _is_imported(conversion: Conversion, module: Module, choice: Choice, seen: f
     )
 
 
-def _sees(unit: Unit, owner: Unit, name: str) -> bool:
-    """Whether a name read in a unit is the variable of the owner, not one of its own."""
-    while unit is not owner:
-        if isinstance(unit, Module):
-            return isinstance(owner, Module)  # imported by name
-        if name in unit.parameters or any(p.arg == name for p in (*unit.positional, *unit.node.args.kwonlyargs)):
-            return False
-        if any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in own_nodes(unit.node)):
-            return False
-        unit = unit.parent if unit.parent is not None else unit.module
-    return True
-
-
 def _is_text(conversion: Conversion, choice: Choice) -> bool:
     """Whether the variable held a text, "cuda", which the program may compare or print as such."""
     if choice.is_read_as_text:
         return True
-    reads = list(_reads(conversion, choice))
-    values = frozenset().union(*map(conversion.facts.values, reads))
-    if from_user(values):  # a text, or what the user's settings made of it
-        return any(isinstance(conversion.facts.tree(node).parents[node], ast.Compare) for node in reads)
-    return bool(values) and roles(values) == {Role.TEXT}
+    return is_text(conversion.facts, list(_reads(conversion, choice)))
 
 
 def _can_inline(conversion: Conversion, choice: Choice, left: list[ast.expr]) -> bool:
@@ -363,37 +329,3 @@ def _can_inline(conversion: Conversion, choice: Choice, left: list[ast.expr]) ->
         and all(isinstance(conversion.facts.tree(node).parents[node], ast.Compare) for node in left)
         and all(conversion.access.can_reach(node) for node in left)
     )
-
-
-def _redirect_parameters(conversion: Conversion, draft: Draft) -> None:
-    """In a function whose device parameter gives way: what still reads it reads the accelerator's device.
-
-    Where that is often, the function keeps its `device` as a variable.
-    """
-    facts = conversion.facts
-    gone = _gone(conversion)
-    for parameter in conversion.access.parameters.values():
-        if parameter.replaces is None:
-            continue
-        name = parameter.replaces.arg
-        reads = [
-            node
-            for node in ast.walk(parameter.unit.node)
-            if isinstance(node, ast.Name)
-            and node.id == name
-            and isinstance(node.ctx, ast.Load)
-            and id(node) not in gone
-            if facts.unit(node) is parameter.unit or _sees(facts.unit(node), parameter.unit, name)
-        ]
-        if len(reads) > INLINED:
-            first = _first_statement(parameter.unit)
-            draft.before(first, f"{name} = {conversion.access.of(parameter.unit)}.device")
-            continue
-        for node in reads:
-            draft.rewrite(node, f"{conversion.access.name(node)}.device")
-
-
-def _first_statement(unit: Function) -> ast.stmt:
-    """The first statement after the docstring."""
-    body = unit.body
-    return body[1] if is_docstring(body[0]) and len(body) > 1 else body[0]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from migrate.programs.home.access import NAME, OutOfReach, Parameter
 from migrate.programs.limits import bound
-from migrate.rules.device_choice import argument_for
+from migrate.rules.handed_devices import argument_for
 
 if TYPE_CHECKING:
     import ast

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.devices import IN_DEVICE, SET_DEVICE
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import FUNCTIONS, arguments, walk
+from migrate.analysis.units import Function
 from migrate.programs.device.choices import choices
 from migrate.programs.device.devices import is_cpu, is_move
 from migrate.programs.values.sources import Sources
@@ -88,6 +89,18 @@ def _chosen(facts: Facts, uses: Iterable[Use], units: Iterable[Unit]) -> Iterato
         for choice in choices(facts, unit):
             for statement in (choice.statement, *choice.others):
                 yield from _texts(statement)
+        yield from _handed(facts, unit)
+
+
+def _handed(facts: Facts, unit: Unit) -> Iterator[ast.expr]:
+    """The texts that the parameters of a function are given by its callers, or have by default."""
+    if not isinstance(unit, Function):
+        return
+    given = [*unit.node.args.defaults, *unit.node.args.kw_defaults]
+    given += [argument for call in facts.callers(unit) for argument in arguments(call.node)]
+    for each in given:
+        if isinstance(each, ast.Constant):
+            yield from _texts(each)
 
 
 def _texts(node: ast.AST) -> Iterator[ast.expr]:
