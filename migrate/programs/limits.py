@@ -19,7 +19,7 @@ from migrate.programs.evaluation.metric_objects import twice_joined
 from migrate.programs.home.access import NAME
 from migrate.programs.loops import Loops, is_scaling
 from migrate.programs.output.patched import OF_WRAPPER, is_patching
-from migrate.programs.output.wrapped import for_one_device, splitting
+from migrate.programs.output.wrapped import for_one_device, opened_elsewhere, splitting
 from migrate.programs.processes.agreement import parting_ways
 from migrate.programs.processes.failing import failing
 from migrate.programs.processes.films import recorded
@@ -315,5 +315,6 @@ CHECKS: tuple[Check, ...] = (
     closures,
     _unknown_moves,
     _needed_wrappers,
+    opened_elsewhere,
     _split_by_hand,
 )

@@ -149,4 +149,5 @@ def _ask_inside(conversion: Conversion, draft: Draft, node: ast.expr, model: ast
 
 
 def _is_prepared(conversion: Conversion, node: ast.AST, model: ast.expr) -> bool:
-    return conversion.is_prepared_at(node, origins(conversion.facts.values(model), Role.MODEL))
+    mine = origins(conversion.facts.values(model), Role.MODEL)
+    return bool(mine) and conversion.is_prepared_at(node, mine)  # a copy is none of those

@@ -6,18 +6,21 @@ import ast
 import copy
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.distributed import SPLITTING
+from migrate.analysis.known.distributed import DATA_PARALLEL, SPLITTING
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, line_of
 from migrate.analysis.units import Function
 from migrate.programs.processes.branches import Branches, Side
-from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.callees import reached
+from migrate.programs.reach.outsiders import is_inside_model, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
+    from migrate.programs.loops import Loops
 
 #: Calls in a test that only ask.
 _ASKING = frozenset(
@@ -148,13 +151,43 @@ def _gives_inner(facts: Facts, node: ast.expr, models: Collection[ast.AST]) -> b
 
 
 def module_accesses(facts: Facts, node: ast.AST, models: Collection[ast.AST]) -> bool:
-    """Whether a node is `model.module` of one of these models."""
-    return (
-        isinstance(node, ast.Attribute)
-        and node.attr == "module"
-        and isinstance(node.ctx, ast.Load)
-        and bool(origins(facts.values(node.value), Role.MODEL) & set(models))
-    )
+    """Whether a node is `model.module` of one of these models, or of a copy of one."""
+    if not isinstance(node, ast.Attribute) or node.attr != "module" or not isinstance(node.ctx, ast.Load):
+        return False
+    values = facts.values(node.value)
+    return bool(origins(values, Role.MODEL) & set(models)) or any(_is_copy(facts, v.origin, models) for v in values)
+
+
+def _is_copy(facts: Facts, made: ast.AST | None, models: Collection[ast.AST]) -> bool:
+    """`copy.deepcopy(model)`, of a copy, too."""
+    if not isinstance(made, ast.Call) or "copy.deepcopy" not in facts.called(made) or not made.args:
+        return False
+    values = facts.values(made.args[0])
+    of_copies = (value.origin for value in values if value.origin is not made)
+    return bool(origins(values, Role.MODEL) & set(models)) or any(_is_copy(facts, each, models) for each in of_copies)
+
+
+def opened_elsewhere(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """`model.module` in a file that was not named, where nothing asks whether there is a wrapper: there is none."""
+    mine = program.model_origins
+    wrapping = facts.calls_to(DATA_PARALLEL)
+    if not any(use.node.args and origins(facts.values(use.node.args[0]), Role.MODEL) & mine for use in wrapping):
+        return
+    for unit in reached(facts, units_of(facts, program)):
+        for node in facts.own(unit) if not facts.is_editable(unit) else ():
+            if module_accesses(facts, node, mine) and not _is_asked_for(facts, node):
+                path = unit.module.path
+                why = f"{ast.unparse(node)} in {path}:{line_of(node)} takes the model out of DataParallel, which goes"
+                why = f"{why} away, and that file was not named"
+                yield Refusal(program.training[0].node, "MIG904", why, f"name {path} as well", (path,))
+                return
+
+
+def _is_asked_for(facts: Facts, node: ast.AST) -> bool:
+    """Whether a test above asks what the model is: `isinstance(model, DataParallel)`, `hasattr(model, "module")`."""
+    above = (each.test for each in facts.tree(node).up(node) if isinstance(each, (ast.If, ast.IfExp)))
+    asked = (inner for test in above for inner in ast.walk(test) if isinstance(inner, ast.Call))
+    return any(facts.called(call) & _ASKING for call in asked)
 
 
 def _is_asking(facts: Facts, test: ast.expr) -> bool:
