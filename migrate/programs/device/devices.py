@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import DEVICE_TEXT
 from migrate.analysis.known.training import NO_GRAD
-from migrate.analysis.roles import Role, only
+from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.state import ANY
 from migrate.analysis.syntax import arguments, is_docstring, is_main_guard
 from migrate.analysis.units import Function
@@ -113,7 +113,8 @@ def cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
         inner = node.args[0]
         if isinstance(inner, (ast.Constant, ast.IfExp)):
             return cpu_when(facts, inner)
-        if isinstance(inner, (ast.Name, ast.Attribute)) and not facts.is_device(facts.values(inner)):
+        is_read = isinstance(inner, (ast.Name, ast.Attribute)) or _is_setting(facts, inner)
+        if is_read and not facts.is_device(facts.values(inner)):
             return by_text(inner)
         if isinstance(inner, ast.Attribute) and only_cpu(facts, inner):  # what a user names, or the CPU
             return by_text(inner)
@@ -244,9 +245,27 @@ _INDICES = (Role.NUMBER, Role.RANK, Role.LOCAL_RANK)  # a number is the index of
 
 def is_unknown_move(facts: Facts, node: ast.Call) -> bool:
     """`x.to(y)` where y is neither a device, nor a dtype, nor another tensor, as far as is known."""
-    if not isinstance(node.func, ast.Attribute) or node.func.attr != "to" or is_move(facts, node):
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "to":
         return False
-    return any(_is_unknown(facts, argument) for argument in _devices_given(node))
+    given = _devices_given(node)
+    if any(_is_setting(facts, argument) for argument in given):
+        return True
+    return not is_move(facts, node) and any(_is_unknown(facts, argument) for argument in given)
+
+
+def _is_setting(facts: Facts, node: ast.expr, seen: frozenset[ast.expr] = frozenset()) -> bool:
+    """Whether a device may be an item that nobody knows: `config.get("device", "cpu")` of a file that is read."""
+    if node in seen:
+        return False
+    if isinstance(node, (ast.IfExp, ast.BoolOp)):
+        parts = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
+        return any(_is_setting(facts, part, seen | {node}) for part in parts)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        given = facts.once(Sources).given(node).expressions
+        return any(_is_setting(facts, each, seen | {node}) for each in given)
+    is_got = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+    is_item = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+    return (is_got or is_item) and roles(facts.values(node)) <= {Role.UNKNOWN} and not _says_dtype(node)
 
 
 def _is_unknown(facts: Facts, node: ast.expr) -> bool:
