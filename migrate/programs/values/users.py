@@ -12,8 +12,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import is_none
+from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts
     from migrate.analysis.roles import Values
     from migrate.analysis.units import Unit
@@ -37,8 +41,32 @@ def is_users(facts: Facts, node: ast.expr, *, also_names: bool = False) -> bool:
     """`args.device`, or what else gives it: `config["device"]`, `get_device()`; `also_names`: or a variable."""
     values = facts.values(node)
     if isinstance(node, ast.Attribute) and node.attr == _NAME and Role.HOLDER in roles(facts.values(node.value)):
-        return not facts.is_device(values)
+        return not facts.is_device(values) or _is_by_default(facts, node)
     return from_user(values) and (also_names or isinstance(node, (ast.Call, ast.Subscript)))
+
+
+def _is_by_default(facts: Facts, node: ast.Attribute) -> bool:
+    """Whether an option is given a device only where the user names none: `if args.device is None: ...`."""
+    sources = facts.once(Sources)
+    if sources.option(node) is None:
+        return False
+    given = sources.given(node).expressions
+    return bool(given) and all(any(_asks(test) for test in _tests(facts, each)) for each in given)
+
+
+def _tests(facts: Facts, node: ast.expr) -> Iterator[ast.expr]:
+    return (above.test for above in facts.tree(node).up(node) if isinstance(above, ast.If))
+
+
+def _asks(test: ast.expr) -> bool:
+    """Whether a test asks if there is one."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and is_none(test.comparators[0]):
+        test = test.left if isinstance(test.ops[0], (ast.Is, ast.Eq)) else test
+    else:
+        return False
+    return isinstance(test, ast.Attribute) and test.attr == _NAME
 
 
 def names_device(facts: Facts, values: Values) -> bool:
