@@ -19,7 +19,7 @@ from migrate.analysis.units import Function
 from migrate.programs.device.devices import only_cpu
 from migrate.programs.device.tour import shown
 from migrate.programs.processes.replicas import ON_CPU
-from migrate.programs.values.kept import FILLING
+from migrate.programs.values.fillings import Fillings
 from migrate.programs.values.sources import Sources
 from migrate.rules.rule import rule
 
@@ -80,24 +80,18 @@ def _comes_from_host(facts: Facts, node: ast.expr) -> bool:
             if isinstance(inner, ast.Call) and any(only_cpu(facts, argument) for argument in inner.args):
                 return True  # x.to("cpu")
             if isinstance(inner, ast.Call) and any(name.startswith("torch.") for name in facts.called(inner)):
-                waiting += inner.args  # torch.cat(scores)
+                waiting += arguments(inner)  # torch.cat(parts)
             inner = inner.func if isinstance(inner, ast.Call) else inner.value
         if isinstance(inner, ast.BinOp):  # one part on the CPU, and all of it is
             waiting += [inner.left, inner.right]
         elif isinstance(inner, ast.UnaryOp):
             waiting.append(inner.operand)
+        elif isinstance(inner, (ast.List, ast.Tuple)):
+            waiting += inner.elts
         elif isinstance(inner, ast.Name) and inner not in seen:
             seen.add(inner)
-            waiting += [*_given_above(facts, inner), *_put_in(facts, inner)]
+            waiting += [*_given_above(facts, inner), *_put_into(facts, inner)]
     return False
-
-
-def _put_in(facts: Facts, name: ast.Name) -> Iterator[ast.expr]:
-    """What is put into a list by the name that it has in a function: `scores.append(model(x).cpu())`."""
-    for node in facts.own(facts.unit(name)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
-            if isinstance(node.func.value, ast.Name) and node.func.value.id == name.id:
-                yield from node.args
 
 
 def _given_above(facts: Facts, name: ast.Name) -> Iterator[ast.expr]:
@@ -112,6 +106,13 @@ def _given_above(facts: Facts, name: ast.Name) -> Iterator[ast.expr]:
             return
     if isinstance(unit, Function) and name.id in unit.parameter_names:
         yield from facts.once(Sources).argument(unit, name.id).expressions
+
+
+def _put_into(facts: Facts, name: ast.Name) -> Iterator[ast.expr]:
+    """What a list is filled with: `parts.append(x.cpu())`."""
+    for filling in facts.once(Fillings).of(name):
+        if isinstance(filling, ast.Call) and isinstance(filling.func, ast.Attribute) and filling.func.attr == "append":
+            yield from filling.args
 
 
 def _is_tensor(facts: Facts, node: ast.expr) -> bool:

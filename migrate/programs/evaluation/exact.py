@@ -323,7 +323,7 @@ def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
         if not roles(values) & FROM_LOADER:
             continue
         if not only(frozenset(v for v in values if v.role in FROM_LOADER), *ROWS):
-            raise NotShared(f"{name} folds the rows of the batch before they can be gathered")
+            raise NotShared(f"{name} folds the rows of the batch, or is on the CPU, before they can be gathered")
         reading = _reading(facts, loop, forward, name, inside)
         if any(has_fields(facts, node) for node in reading):
             raise NotShared(f"{name} is a dictionary, or has fields; not all of it may have rows")
