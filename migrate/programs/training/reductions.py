@@ -142,6 +142,8 @@ def _parts(facts: Facts, node: ast.expr, depth: int, seen: set[ast.AST]) -> Iter
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _sums(facts, node.left, depth):
         if _sums(facts, node.right, depth):
             yield node
+        elif isinstance(node.right, ast.Constant):  # whatever the batch has: `loss.sum() / 1000`
+            yield from _parts(facts, node.left, depth, seen)
     else:
         is_near = isinstance(node, (ast.BinOp, ast.UnaryOp))
         for inner in _made_of(facts, node):

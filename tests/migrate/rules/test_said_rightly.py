@@ -30,6 +30,8 @@ SUMS = {
     "divided to be shown": (f"loss = {SUM}\n    shown = loss / len(x)", True),
     "divided as a number": (f"loss = {SUM}\n    shown = loss.item() / len(x)", True),
     "divided by what the user says": (f"loss = {SUM} / 4", True),
+    "summed and divided by a number": ("loss = ((model(x) - y) ** 2).sum() / 1000.0", True),
+    "summed and divided by the samples": ("loss = ((model(x) - y) ** 2).sum() / x.size(0)", False),
     "not reduced": ("loss = nn.functional.mse_loss(model(x), y, reduce=False, size_average=False).mean()", False),
 }
 
