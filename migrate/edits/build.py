@@ -17,7 +17,7 @@ import libcst as cst
 from migrate.edits.edit import AddArgument, RemoveArgument, ReplaceArgument
 from migrate.edits.join import dumped
 from migrate.edits.parts import fill
-from migrate.edits.tightness import LOOSEST, tightness
+from migrate.edits.tightness import ATOM, LOOSEST, tightness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -90,12 +90,18 @@ class Builder:
         is_own = isinstance(old, cst.GeneratorExp) and isinstance(new, (cst.Name, cst.Attribute))  # `(x for x in y)`
         is_plain = isinstance(new, cst.Name) and new.value in ("True", "False", "None")  # `shuffle=(sampler is None)`
         is_kept = room == LOOSEST and self._holds_lines(old, new)
-        if old.lpar and not new.lpar and not is_own and not is_plain and not is_kept:
+        is_idle = room == tightness(new) == ATOM and self._needed_them(old) and not self.is_cautious
+        if old.lpar and not new.lpar and not (is_own or is_plain or is_kept or is_idle):
             return new.with_changes(lpar=old.lpar, rpar=old.rpar)
         needs = tightness(new) < (tightness(old) if room is None else min(room, tightness(old)))
         if not new.lpar and (needs or (self.is_cautious and self._touches(old)) or self._breaks(new)):
             return new.with_changes(lpar=(cst.LeftParen(),), rpar=(cst.RightParen(),))
         return new
+
+    def _needed_them(self, old: cst.BaseExpression) -> bool:
+        """Whether an expression has parentheses on one line for its own looseness: `(a if b else c).name`."""
+        bare = old.with_changes(lpar=(), rpar=())
+        return bool(old.lpar) and tightness(bare) < ATOM and "\n" not in self.code(old)
 
     def _holds_lines(self, old: cst.BaseExpression, new: cst.BaseExpression) -> bool:
         """Whether parentheses over several lines stand in the new expression as they are: `(\\n    a\\n) and b`."""

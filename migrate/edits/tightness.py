@@ -64,6 +64,8 @@ def rooms(node: cst.CSTNode) -> dict[int, int]:
         return dict.fromkeys(map(id, (node.left, *(each.comparator for each in node.comparisons))), 8)
     if type(node) is cst.BinaryOperation and not isinstance(node.operator, cst.Power):
         return {id(node.left): tightness_of(node), id(node.right): tightness_of(node) + 1}
+    if type(node) is cst.Attribute:
+        return {id(node.value): ATOM}
     return {id(getattr(node, name)): LOOSEST for name in LOOSE.get(type(node), ())}
 
 

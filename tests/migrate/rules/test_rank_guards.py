@@ -35,7 +35,7 @@ CHANGED = {
         "made": ("model = nn.parallel.DistributedDataParallel(model)", ""),
         "end": (
             'state = (model.module if hasattr(model, "module") else model).state_dict()',
-            "state = (accelerator.unwrap_model(model)).state_dict()",
+            "state = accelerator.unwrap_model(model).state_dict()",
         ),
     },
     "rank == 0": {"setup": (RANK, ""), "end": (f"if rank == 0:\n{SAY}", MAIN)},
