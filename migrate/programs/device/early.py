@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts, Use
-    from migrate.analysis.units import Unit
+    from migrate.analysis.units import Call, Unit
     from migrate.programs.conversion import Conversion
     from migrate.programs.program import Program
 
@@ -77,9 +77,22 @@ def only_before(conversion: Conversion, unit: Unit, made: set[ast.AST], seen: fr
         and (
             not conversion.is_prepared_at(call.node, made)
             if call.caller is conversion.placement.stages.of(made).unit
-            else only_before(conversion, call.caller, made, seen | {id(unit)})
+            else _is_above(conversion, call, made) or only_before(conversion, call.caller, made, seen | {id(unit)})
         )
         for call in calls
+    )
+
+
+def _is_above(conversion: Conversion, call: Call, made: set[ast.AST]) -> bool:
+    """Whether a call in an `__init__` stands above the only one that enters the method that prepares the models."""
+    preparing = conversion.placement.stages.of(made).unit
+    entering = conversion.facts.callers(preparing) if isinstance(preparing, Function) else []
+    return (
+        isinstance(call.caller, Function)
+        and call.caller.name == "__init__"
+        and [each.caller for each in entering] == [call.caller]
+        and line_of(call.node) < line_of(entering[0].node)
+        and not any(True for _ in conversion.facts.tree(call.node).loops(call.node))
     )
 
 
