@@ -176,7 +176,8 @@ def _named(facts: Facts, value: ast.expr) -> ast.expr | None:
     """The condition under which what a user names is the CPU: `args.device`, `torch.device(args.device)`."""
     if isinstance(value, ast.Call) and "torch.device" in facts.called(value):
         return cpu_when(facts, value)
-    return by_text(value) if isinstance(value, ast.Attribute) and not facts.names(value) else None
+    is_told = isinstance(value, ast.Attribute) and not facts.names(value)
+    return by_text(value) if is_told or _is_setting(facts, value) else None
 
 
 def by_text(node: ast.expr) -> ast.expr:

@@ -38,6 +38,12 @@ def test_a_device_that_is_made_of_it_decides_whether_it_is_the_cpu(convert_text,
     assert f"Accelerator(cpu=torch.device({device}).type == 'cpu')" in text
 
 
+def test_so_it_does_where_it_is_one_of_two(convert_text):
+    device = "torch.device(config['device'] if torch.cuda.is_available() else 'cpu')"
+    _, text = convert_text(PROGRAM.format(device=device))
+    assert "Accelerator(cpu=torch.device(config['device']).type == 'cpu')" in text
+
+
 @pytest.mark.parametrize("device", UNKNOWN)
 def test_where_it_moves_to_is_not_known(refused_text, device):
     source = PROGRAM.format(device=device).replace("    model.to(device)\n", "")
