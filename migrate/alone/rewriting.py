@@ -9,7 +9,7 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from migrate.alone import calls, devices, jobs, numbers, samplers, sharded_states, tests
+from migrate.alone import calls, devices, jobs, numbers, samplers, sharded_states, synchronized, tests
 from migrate.alone.kinds import is_affirmed
 from migrate.alone.prefixes import strips
 from migrate.alone.scales import Scales
@@ -137,7 +137,8 @@ class Rewriting:
             return
         kept = tests.fold(self._world, self._pen, statement)
         if kept is not None:
-            for text in (*self._scales.kept(statement), *self._samplers.kept(statement, kept)):
+            numbers, samplers = self._scales.kept(statement), self._samplers.kept(statement, kept)
+            for text in (*numbers, *samplers, *synchronized.kept(self._world, statement, kept)):
                 self._pen.before(statement, text)
             self._block(kept)
             return

@@ -1,0 +1,46 @@
+"""Layers that share their statistics over the processes, in a branch that goes away with its test for several of them.
+
+    if args.distributed:                              ->   if accelerator.num_processes > 1 and ...:
+        model = SyncBatchNorm.convert_sync_batchnorm(model)    model = SyncBatchNorm.convert_sync_batchnorm(model)
+        model = DistributedDataParallel(model)
+
+Without them each process would normalize by its own share of the batch. PyTorch has none on the CPU.
+"""
+
+from __future__ import annotations
+
+import ast
+from textwrap import indent
+from typing import TYPE_CHECKING
+
+from migrate.alone.told import told
+from migrate.analysis.known.distributed import SYNCHRONIZING
+from migrate.programs.marker import ACCELERATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.alone.world import World
+
+_SHARED = f"if {ACCELERATOR}.num_processes > 1 and {ACCELERATOR}.device.type != 'cpu':"
+
+
+def kept(world: World, branch: ast.If, stays: list[ast.stmt]) -> Iterator[str]:
+    """What of a decided branch goes on making layers that share their statistics."""
+    for statement in branch.orelse if stays is branch.body else branch.body:
+        for text in _converting(world, statement):
+            yield f"{_SHARED}\n{indent(text, '    ')}"
+
+
+def _converting(world: World, statement: ast.stmt) -> Iterator[str]:
+    """`model = convert_sync_batchnorm(model)`, also inside of a wrapper, and where an option asks for it."""
+    if isinstance(statement, ast.If) and not statement.orelse:
+        inner = [text for each in statement.body for text in _converting(world, each)]
+        if inner:
+            yield f"if {told(world, statement.test)}:\n" + "\n".join(indent(text, "    ") for text in inner)
+    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = ast.unparse(statement.targets[0])
+        for node in ast.walk(statement.value):
+            is_converting = isinstance(node, ast.Call) and world.facts.called(node) & SYNCHRONIZING
+            if is_converting and isinstance(node, ast.Call) and node.args and ast.unparse(node.args[0]) == target:
+                yield f"{target} = {told(world, node)}"

@@ -1,0 +1,59 @@
+"""Layers that share their statistics over the processes, where a branch for several of them makes them."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+PROGRAM = """
+    import os
+
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+    from torch.utils.data.distributed import DistributedSampler
+
+    world_size = int(os.environ.get("WORLD_SIZE", 1))
+    sync = os.environ.get("SYNC") == "1"
+    if world_size > 1:
+        dist.init_process_group("nccl")
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    data = TensorDataset(torch.ones(40, 4))
+    sampler = DistributedSampler(data) if world_size > 1 else None
+    loader = DataLoader(data, batch_size=8, sampler=sampler, shuffle=sampler is None)
+    if world_size > 1:
+        {wrapped}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        if world_size > 1:
+            sampler.set_epoch(epoch)
+        for (x,) in loader:
+            loss = model(x).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+CONVERTED = "model = nn.SyncBatchNorm.convert_sync_batchnorm(model)"
+ASKED = "if accelerator.num_processes > 1 and accelerator.device.type != 'cpu':\n    "
+WRAPPED = "model = nn.parallel.DistributedDataParallel({})"
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "left"),
+    [
+        (f"{CONVERTED}\n        {WRAPPED.format('model')}", CONVERTED),
+        (WRAPPED.format("nn.SyncBatchNorm.convert_sync_batchnorm(model)"), CONVERTED),
+        (f"if sync:\n            {CONVERTED}\n        {WRAPPED.format('model')}", f"if sync:\n        {CONVERTED}"),
+    ],
+)
+def test_several_processes_go_on_sharing_them(convert_text, wrapped, left):
+    report, text = convert_text(PROGRAM.format(wrapped=wrapped))
+    assert not report.of(Kind.LEFT)
+    assert ASKED + left in text
+    assert text.index(ASKED) < text.index("accelerator.prepare(")
+
+
+def test_where_there_are_none_nothing_is_asked(convert_text):
+    _, text = convert_text(PROGRAM.format(wrapped=WRAPPED.format("model")))
+    assert "num_processes" not in text
