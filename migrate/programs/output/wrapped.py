@@ -168,19 +168,29 @@ def _is_copy(facts: Facts, made: ast.AST | None, models: Collection[ast.AST]) ->
 
 
 def opened_elsewhere(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """`model.module` in a file that was not named, where nothing asks whether there is a wrapper: there is none."""
+    """`model.module` in code that is left as it is and asks for no wrapper: there is none any more."""
     mine = program.model_origins
     wrapping = facts.calls_to(DATA_PARALLEL)
     if not any(use.node.args and origins(facts.values(use.node.args[0]), Role.MODEL) & mine for use in wrapping):
         return
-    for unit in reached(facts, units_of(facts, program)):
-        for node in facts.own(unit) if not facts.is_editable(unit) else ():
+    own = units_of(facts, program)
+    for unit in reached(facts, own):
+        for node in facts.own(unit) if unit not in own or not facts.is_editable(unit) else ():
             if module_accesses(facts, node, mine) and not _is_asked_for(facts, node):
-                path = unit.module.path
-                why = f"{ast.unparse(node)} in {path}:{line_of(node)} takes the model out of DataParallel, which goes"
-                why = f"{why} away, and that file was not named"
-                yield Refusal(program.training[0].node, "MIG904", why, f"name {path} as well", (path,))
+                yield _opened(facts, program, node)
                 return
+
+
+def _opened(facts: Facts, program: Program, node: ast.AST) -> Refusal:
+    unit = facts.unit(node)
+    path = unit.module.path
+    what = f"{ast.unparse(node)} in {path}:{line_of(node)} takes the model out of DataParallel, which goes away, and "
+    at = program.training[0].node
+    if not facts.is_editable(unit):
+        return Refusal(at, "MIG904", f"{what}that file was not named", f"name {path} as well", (path,))
+    model = ast.unparse(node).rpartition(".")[0]
+    way_out = f"ask there what it is: {model}.module if hasattr({model}, 'module') else {model}"
+    return Refusal(at, "MIG110", f"{what}other code enters {getattr(unit, 'name', 'it')}(), too", way_out)
 
 
 def _is_asked_for(facts: Facts, node: ast.AST) -> bool:

@@ -81,3 +81,14 @@ def test_a_file_that_asks_first_need_not_be_named(tmp_path):
     report = converted(tmp_path, ASKING)
     assert report.changes
     assert not report.of(Kind.LEFT)
+
+
+def test_what_other_code_enters_too_cannot_be_taken_out_of_nothing(tmp_path):
+    (tmp_path / "other.py").write_text("from tools import sample\nsample(None, False)\n")
+    (tmp_path / "tools.py").write_text(textwrap.dedent(TOOLS.format(taken=OF_A_COPY)))
+    (tmp_path / "train.py").write_text(textwrap.dedent(TRAIN.format(imported="\n    from tools import sample\n")))
+    report = run([tmp_path / "train.py", tmp_path / "tools.py"], Options())
+    assert not report.changes
+    (left,) = (finding for finding in report.findings if finding.code == "MIG110")
+    assert "other code enters sample(), too" in left.message
+    assert "inner.module if hasattr(inner, 'module') else inner" in left.hint
