@@ -64,9 +64,17 @@ def find(facts: Facts, wanted: Wanted, *, everywhere: bool = False) -> Home | No
         and _names_all(facts, unit, wanted, is_wide=False)
     ]
     if fitting:
-        unit = next((unit for unit in fitting if isinstance(unit, Function)), fitting[0])
+        unit = _leading(facts, fitting, wanted)
         return Home(unit, unit)
     return next(_wide(facts, wanted, everywhere=everywhere), None)
+
+
+def _leading(facts: Facts, fitting: list[Unit], wanted: Wanted) -> Unit:
+    """The unit that leads to the training, as against one that is handed all objects to load what they were."""
+    functions = [unit for unit in fitting if isinstance(unit, Function)] or fitting
+    if len(functions) == 1:
+        return functions[0]
+    return next((unit for unit in functions if wanted.trains <= units_from(facts, unit)), functions[0])
 
 
 def _names_all(facts: Facts, unit: Unit, wanted: Wanted, *, is_wide: bool) -> bool:

@@ -85,3 +85,56 @@ def test_what_goes_through_models_holds_nothing_back(convert_text, parts):
 )
 def test_what_may_keep_them_does(refused_text, parts):
     refused_text(program(**parts), "MIG901", "for (x,) in self.loader:", ["optimizer"])
+
+
+LOADING = """
+    import torch
+    from torch import nn
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    print(f"on {device}")
+
+
+    def load(path, model, scheduler, optimizer):
+        try:
+            checkpoint = torch.load(path, map_location=device)
+            loaded_model, loaded_scheduler, loaded_optimizer = model, scheduler, optimizer
+            loaded_model.load_state_dict(checkpoint["model"])
+            if scheduler is not None:
+                loaded_scheduler.load_state_dict(checkpoint["scheduler"])
+            if optimizer is not None:
+                loaded_optimizer.load_state_dict(checkpoint["optimizer"])
+            return checkpoint["epoch"], loaded_model, loaded_scheduler, loaded_optimizer
+        except FileNotFoundError:
+            return 0, model, scheduler, optimizer
+
+
+    def train():
+        model = nn.Linear(4, 4).to(device)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+        rows = torch.ones(5, 8, 4)
+        first, model, scheduler, optimizer = load("model.pth", model, scheduler, optimizer)
+        for epoch in range(first, 2):
+            for i in range(5):
+                optimizer.zero_grad()
+                loss = model(rows[i].to(device)).mean()
+                loss.backward()
+                optimizer.step()
+            scheduler.step(loss.item())
+
+
+    def generate():
+        model = nn.Linear(4, 4).to(device)
+        _, model, *_ = load("model.pth", model, None, None)
+        print(model(torch.ones(1, 4).to(device)))
+
+
+    torch.manual_seed(0)
+    train()
+"""
+
+
+def test_a_function_that_is_handed_all_objects_to_load_them_prepares_none(convert_text):
+    _, text = convert_text(LOADING)
+    assert "    model, optimizer = accelerator.prepare(model, optimizer)\n\n    for epoch in" in text
