@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.programs.output.caches import caches
-from migrate.programs.output.rereads import read_path, written_paths
+from migrate.programs.output.rereads import is_entered_by_one, read_path, written_paths
 from migrate.programs.output.voice import Voice
 from migrate.programs.reach.callees import uses_reached
 
@@ -55,7 +55,8 @@ def _reads(conversion: Conversion) -> Iterator[tuple[str, Place]]:
         path = read_path(conversion, use.node)
         if path is None or use.node in kept or not conversion.access.has(use.unit):
             continue
-        if not voice.is_of_one(conversion.facts.tree(use.node).statement(use.node)):
+        is_of_one = voice.is_of_one(conversion.facts.tree(use.node).statement(use.node))
+        if not is_of_one and not is_entered_by_one(voice, use.unit):
             yield ast.unparse(path), (use.node, use.unit)
 
 

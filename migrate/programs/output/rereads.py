@@ -129,7 +129,7 @@ def _places(
     """
     conversion = voice.conversion
     statement = conversion.facts.tree(node).statement(node)
-    if voice.is_of_one(statement):
+    if voice.is_of_one(statement) or is_entered_by_one(voice, unit):
         return
     in_line = conversion.access.has(unit) and conversion.has_accelerator_at(statement)
     if in_line and (elsewhere is None or _is_behind(conversion, unit, statement, elsewhere)):
@@ -137,6 +137,15 @@ def _places(
     elif isinstance(unit, Function) and depth:
         for call in conversion.facts.callers(unit):
             yield from _places(voice, call.node, call.caller, elsewhere, depth - 1)
+
+
+def is_entered_by_one(voice: Voice, unit: Unit, depth: int = _DEEPEST) -> bool:
+    """Whether only the main process comes to a function: every call of it stands in a branch that is its alone."""
+    calls = voice.conversion.facts.callers(unit) if isinstance(unit, Function) and depth else []
+    return bool(calls) and all(
+        call.handed is None and (voice.is_left_to_one(call.node) or is_entered_by_one(voice, call.caller, depth - 1))
+        for call in calls
+    )
 
 
 def _after_calls(conversion: Conversion, voice: Voice, use: Use, writers: set[Unit]) -> ast.stmt | None:

@@ -116,3 +116,64 @@ def test_the_way_from_reading_to_writing_waits_without_training(convert_text):
     _, result = convert_text(RECORD.replace("for x, y in loader:", again))
 
     assert result.index("torch.load(") < result.index("accelerator.wait_for_everyone()") < result.index('{"runs": 1}')
+
+
+STRIPPED = """
+import copy
+import os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+def strip(path):
+    state = torch.load(path, map_location="cpu")
+    state["model"].half()
+    for parameter in state["model"].parameters():
+        parameter.requires_grad = False
+    torch.save(state, path)
+
+
+def finish(path):
+    strip(path)
+
+
+def main():
+    rank = int(os.environ.get("LOCAL_RANK", 0))
+    world_size = int(os.environ.get("WORLD_SIZE", 1))
+    if world_size > 1:
+        dist.init_process_group("nccl")
+    torch.manual_seed(0)
+    data = TensorDataset(torch.ones(64, 2), torch.ones(64, 1))
+    sampler = DistributedSampler(data) if world_size > 1 else None
+    loader = DataLoader(data, batch_size=4, sampler=sampler, shuffle=sampler is None)
+    model = nn.Linear(2, 1)
+    if world_size > 1:
+        model = nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        if world_size > 1:
+            sampler.set_epoch(epoch)
+        for x, y in loader:
+            loss = nn.functional.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        if rank == 0:
+            torch.save({{"model": copy.deepcopy(model)}}, "last.pt")
+    if rank == 0:
+        {called}
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize("called", ['strip("last.pt")', 'finish("last.pt")'])
+def test_nobody_waits_where_only_one_process_comes(convert_text, called):
+    _, result = convert_text(STRIPPED.format(called=called))
+
+    assert "accelerator.prepare(" in result
+    assert "wait_for_everyone" not in result
