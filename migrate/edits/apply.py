@@ -23,6 +23,7 @@ from migrate.edits.ends import usual_newline, without_blank_end
 from migrate.edits.join import Join, is_same
 from migrate.edits.parameters import edit_parameters
 from migrate.edits.tightness import rooms
+from migrate.edits.touching import see_parentheses
 from migrate.errors import EditError
 from migrate.source.address import Address, Kind
 
@@ -117,6 +118,7 @@ def _on_big_stack(work: Callable[[], T], path: str) -> T:
 
 
 def _edited(file: EditableFile, settled: Settled) -> bytes:
+    see_parentheses()
     try:
         module = cst.parse_module(file.content)
     except cst.ParserSyntaxError as error:
