@@ -10,7 +10,7 @@ from migrate.analysis.units import Function
 from migrate.programs.device.choices import choices
 from migrate.programs.device.chosen_below import choice_below, is_of, is_one_of
 from migrate.programs.device.cpu_alone import names_cpu_alone
-from migrate.programs.device.devices import device_argument
+from migrate.programs.device.devices import device_argument, is_one_of_texts
 from migrate.programs.device.numbered import VISIBLE, Visible, numbered
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def say_chosen(conversion: Conversion, draft: Draft) -> None:
     """Say of each choice of a GPU how to make it now, and where there is none."""
     launch = _launch(conversion)
     for text, node in numbered(conversion.facts, conversion.uses, conversion.ordered_units).items():
-        draft.note(node, *lost_number(conversion, text))
+        if not _is_a_word(conversion, node):  # which says more
+            draft.note(node, *lost_number(conversion, text))
     for statement in _visible(conversion):
         if conversion.facts.unit(statement) in conversion.units and conversion.has_accelerator_at(statement):
             what = "the GPUs are chosen here, which is too late: the accelerator has taken its own"
@@ -60,6 +61,24 @@ def say_lost(conversion: Conversion, draft: Draft) -> None:
     for choice in [below] if below is not None else list(_of_objects(conversion))[:1]:
         what = f"{choice.target} is the accelerator's where the program trains, also where {choice.cpu}"
         draft.note(choice.statement, what, f"choose the device by the launcher: `{conversion.package} launch --cpu`")
+
+
+def say_settings(conversion: Conversion, draft: Draft) -> None:
+    """Say of a text that may be a device or a word of the program's settings, "auto", that moves go by it no more."""
+    given = (device_argument(conversion.facts, move.node) for move in conversion.moves if move.unit in conversion.units)
+    words: dict[str, ast.expr] = {}
+    for each in given:
+        if each is not None and _is_a_word(conversion, each):
+            words.setdefault(ast.unparse(each), each)
+    launch = f"`{conversion.package} launch --cpu`, or --gpu_ids 1"
+    for text, node in words.items():
+        what = f"{text} no longer chooses the device where the program trains: the accelerator does"
+        draft.note(node, what, f"choose it by the launcher: {launch}")
+
+
+def _is_a_word(conversion: Conversion, node: ast.AST) -> bool:
+    values = conversion.facts.values(node) if isinstance(node, ast.expr) else frozenset()
+    return is_one_of_texts(values) and not conversion.facts.is_device(values)
 
 
 def _of_objects(conversion: Conversion) -> Iterator[Choice]:

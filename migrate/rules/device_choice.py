@@ -30,7 +30,7 @@ from migrate.programs.device.devices import is_move
 from migrate.programs.device.moves import is_in_left_branch
 from migrate.programs.values.conditions import same_name
 from migrate.programs.values.users import from_user
-from migrate.rules.chosen_gpus import say_chosen, say_kept, say_lost
+from migrate.rules.chosen_gpus import say_chosen, say_kept, say_lost, say_settings
 from migrate.rules.first_gpu import follow_in_models, is_first_gpu
 from migrate.rules.fixed_devices import name_fixed
 from migrate.rules.handed_devices import (
@@ -91,6 +91,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     drop_idle_flags(conversion, draft)
     say_chosen(conversion, draft)
     say_lost(conversion, draft)
+    say_settings(conversion, draft)
     _current(conversion, draft, inside)
 
 

@@ -75,13 +75,20 @@ def _settings(spec: LaunchSpec, share: Share) -> dict[str, str]:
         "ACCELERATE_MIXED_PRECISION": spec.mixed_precision and spec.mixed_precision.value,
         "ACCELERATE_DEBUG_MODE": "true" if spec.debug else None,
         "ACCELERATE_CPU_AFFINITY": "1" if spec.affinity else None,
-        share.kind.mask: spec.gpu_ids and ",".join(spec.gpu_ids),
-        "OMP_NUM_THREADS": share.threads and str(share.threads),
+        share.kind.mask: _visible(spec),
+        "OMP_NUM_THREADS": share.threads or None,
         # Elastic keeps one store for all attempts, and Gloo finds the addresses of the dead in it (torch 2.13: a
         # restart hangs or fails). Without sharing, process 0 opens a fresh store each time.
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1" if spec.may_start_again else None,
     }
-    return {name: str(value) for name, value in values.items() if value}
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def _visible(spec: LaunchSpec) -> str | None:
+    """The devices that a process may see: none on the CPU, so that what a script asks PyTorch itself agrees with it."""
+    if spec.cpu:
+        return ""
+    return ",".join(spec.gpu_ids) if spec.gpu_ids else None
 
 
 def _placement(spec: LaunchSpec) -> dict[str, str]:

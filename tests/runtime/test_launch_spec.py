@@ -286,6 +286,7 @@ def test_the_environment_of_children():
         "HOME": "/home/x",
         "ACCELERATE_LOG_LEVEL": "INFO",
         "ACCELERATE_USE_CPU": "true",
+        "CUDA_VISIBLE_DEVICES": "",
         "ACCELERATE_MIXED_PRECISION": "bf16",
         "ACCELERATE_DEBUG_MODE": "true",
         "OMP_NUM_THREADS": "3",

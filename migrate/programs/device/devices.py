@@ -238,7 +238,14 @@ def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
         values = facts.values(argument)
         if names_device(facts, values) or only(values, *_INDICES) or is_users(facts, argument):
             return argument
+        if is_one_of_texts(values):
+            return argument
     return None
+
+
+def is_one_of_texts(values: Values) -> bool:
+    """Whether a text names a device or is a word of the program's settings, "auto": `to` takes no other texts."""
+    return only(values, Role.TEXT) and any(value.name.split(":")[0] in DEVICE_TEXT for value in values)
 
 
 _INDICES = (Role.NUMBER, Role.RANK, Role.LOCAL_RANK)  # a number is the index of a GPU
