@@ -245,7 +245,9 @@ def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
 
 def is_one_of_texts(values: Values) -> bool:
     """Whether a text names a device or is a word of the program's settings, "auto": `to` takes no other texts."""
-    return only(values, Role.TEXT) and any(value.name.split(":")[0] in DEVICE_TEXT for value in values)
+    names = {value.name.split(":")[0] for value in values}
+    is_whole = only(values, Role.TEXT) and not any(ANY in value.name for value in values)
+    return is_whole and not names.isdisjoint(DEVICE_TEXT)
 
 
 _INDICES = (Role.NUMBER, Role.RANK, Role.LOCAL_RANK)  # a number is the index of a GPU
