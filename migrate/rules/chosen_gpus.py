@@ -10,7 +10,7 @@ from migrate.analysis.units import Function
 from migrate.programs.device.choices import choices
 from migrate.programs.device.chosen_below import choice_below, is_of, is_one_of
 from migrate.programs.device.cpu_alone import names_cpu_alone
-from migrate.programs.device.devices import device_argument, is_one_of_texts
+from migrate.programs.device.devices import device_argument, is_word
 from migrate.programs.device.numbered import VISIBLE, Visible, numbered
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def say_chosen(conversion: Conversion, draft: Draft) -> None:
     """Say of each choice of a GPU how to make it now, and where there is none."""
     launch = _launch(conversion)
     for text, node in numbered(conversion.facts, conversion.uses, conversion.ordered_units).items():
-        if not _is_a_word(conversion, node):  # which says more
+        if not is_word(conversion.facts, conversion.facts.values(node)):  # of which more is told
             draft.note(node, *lost_number(conversion, text))
     for statement in _visible(conversion):
         if conversion.facts.unit(statement) in conversion.units and conversion.has_accelerator_at(statement):
@@ -68,17 +68,12 @@ def say_settings(conversion: Conversion, draft: Draft) -> None:
     given = (device_argument(conversion.facts, move.node) for move in conversion.moves if move.unit in conversion.units)
     words: dict[str, ast.expr] = {}
     for each in given:
-        if each is not None and _is_a_word(conversion, each):
+        if each is not None and is_word(conversion.facts, conversion.facts.values(each)):
             words.setdefault(ast.unparse(each), each)
     launch = f"`{conversion.package} launch --cpu`, or --gpu_ids 1"
     for text, node in words.items():
         what = f"{text} no longer chooses the device where the program trains: the accelerator does"
         draft.note(node, what, f"choose it by the launcher: {launch}")
-
-
-def _is_a_word(conversion: Conversion, node: ast.AST) -> bool:
-    values = conversion.facts.values(node) if isinstance(node, ast.expr) else frozenset()
-    return is_one_of_texts(values) and not conversion.facts.is_device(values)
 
 
 def _of_objects(conversion: Conversion) -> Iterator[Choice]:

@@ -22,9 +22,7 @@ class Reading:
     """How files are read."""
 
     rank: int
-    location: Any = (
-        "cpu"  # where the tensors of weights and optimizers go; the state of a generator is always the CPU's
-    )
+    location: Any = "cpu"  # where the tensors of parameters and of optimizers go
     options: Mapping[str, Any] = field(default_factory=dict)  # of torch.load
 
 

@@ -18,8 +18,12 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # test files import `cases`
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "runtime"))
+
+from ranks import apart
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))  # test files import `cases`
 STAGE = HERE / "stage.py"
 PATH = os.pathsep.join(map(str, (HERE.parents[1], HERE / "stubs")))  # libraries that originals import
 PATIENCE_S = 120
@@ -104,9 +108,8 @@ class Stage:
 def _two_machines() -> list[tuple[list[str], dict[str, str]]]:
     """The options and variables of two launches that share this machine's GPU and are joined by NCCL."""
     place = ["--num_machines", "2", "--main_process_ip", "127.0.0.1", "--main_process_port", str(_free_port())]
-    shared = {"NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
-    shared["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # a process that has opened a GPU has no forks that can
-    return [([*place, "--machine_rank", str(rank)], {**shared, "NCCL_HOSTID": f"machine-{rank}"}) for rank in range(2)]
+    nvml = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}  # a process that has opened a GPU has no forks that can
+    return [([*place, "--machine_rank", str(rank)], {**apart(rank), **nvml}) for rank in range(2)]
 
 
 @pytest.fixture(scope="session")

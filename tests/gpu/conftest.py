@@ -1,6 +1,6 @@
 """Tests of the runtime on a GPU; skipped where there is none.
 
-One GPU is enough: where two processes are needed, each is told that it is alone on its machine (`on_gpu.apart`), and so
+One GPU is enough: where two processes are needed, each is told that it is alone on its machine (`ranks.apart`), and so
 they share it, joined by NCCL. `GPU_TESTS_ON=cpu` runs them on the CPU and gloo, to see whether the tests are right.
 """
 

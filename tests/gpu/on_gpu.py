@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from ranks import run_ranks
+from ranks import apart, run_ranks
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -30,12 +30,6 @@ if ON_CPU:
 def accelerator(**options: Any) -> Accelerator:
     """One on the GPU."""
     return Accelerator(cpu=ON_CPU, **options)
-
-
-def apart(rank: int) -> dict[str, str]:
-    """The variables of a process that is alone on its machine, as far as PyTorch and NCCL can tell."""
-    nccl = {"NCCL_HOSTID": f"machine-{rank}", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1"}
-    return {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "CUBLAS_WORKSPACE_CONFIG": ":4096:8", **nccl}
 
 
 def on_two(function: Any, *arguments: Any, timeout_s: float = 120) -> list[Any]:

@@ -91,17 +91,21 @@ notebook_launcher(training, (0.1,), num_processes=1, mixed_precision="fp16")
 """
 
 
-def command(folder, *words, **variables):
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables}
+def python(folder, *words, **variables):
+    """How a command of this Python ends."""
     return subprocess.run(
-        [sys.executable, "-m", "runtime", *words],
+        [sys.executable, *words],
         cwd=folder,
-        env=environ,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables},
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
         check=False,
     )
+
+
+def command(folder, *words):
+    return python(folder, "-m", "runtime", *words)
 
 
 def test_without_a_word_a_script_gets_the_gpu(tmp_path):
@@ -110,16 +114,7 @@ def test_without_a_word_a_script_gets_the_gpu(tmp_path):
 
 
 def test_a_notebook_trains_on_the_gpu(tmp_path):
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), **({"ACCELERATE_USE_CPU": "true"} if ON_CPU else {})}
-    done = subprocess.run(
-        [sys.executable, "-c", CELL],
-        cwd=tmp_path,
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
+    done = python(tmp_path, "-c", CELL, **({"ACCELERATE_USE_CPU": "true"} if ON_CPU else {}))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == f"{DEVICE.type} 1 torch.float32 {not ON_CPU}"
 

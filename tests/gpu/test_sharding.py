@@ -7,6 +7,7 @@ import socket
 import pytest
 import torch
 from on_gpu import DEVICE, ON_CPU, accelerator, on_two
+from shards import Net
 from torch import nn
 
 from runtime import FullyShardedDataParallelPlugin, GradScalerKwargs
@@ -27,36 +28,6 @@ CASES = {
 }
 
 
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = nn.Linear(16, 16)
-        self.norm = nn.LayerNorm(16)
-
-    def forward(self, x):
-        return x + torch.tanh(self.norm(self.inner(x)))
-
-
-class Net(nn.Module):
-    """Sizes that two does not divide, a tied weight, a frozen layer and a scalar."""
-
-    def __init__(self):
-        super().__init__()
-        self.first = nn.Linear(5, 16, bias=False)
-        self.blocks = nn.ModuleList([Block(), Block()])
-        self.frozen = nn.Linear(16, 16).requires_grad_(False)
-        self.back = nn.Linear(16, 5, bias=False)
-        self.tied = nn.Linear(16, 5, bias=False)
-        self.tied.weight = self.back.weight
-        self.gain = nn.Parameter(torch.tensor(1.5))
-
-    def forward(self, x):
-        x = self.first(x)
-        for block in self.blocks:
-            x = block(x)
-        return self.gain * (self.back(self.frozen(x)) + self.tied(x))
-
-
 def train(options, precision, window, folder=None):
     """Losses, norms and the whole state; with a folder, the losses again after a checkpoint that is loaded."""
     plugin = None if options is None else FullyShardedDataParallelPlugin(**options)
@@ -67,7 +38,7 @@ def train(options, precision, window, folder=None):
         kwargs_handlers=[GradScalerKwargs(init_scale=1024.0)],
     )
     torch.manual_seed(0)
-    model = Net()
+    model = Net(16)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     model, optimizer = own.prepare(model, optimizer)
     batches = torch.randn(STEPS, SIZE, 5)
@@ -146,7 +117,7 @@ def one_overflows():
         kwargs_handlers=[GradScalerKwargs(init_scale=1024.0)],
     )
     torch.manual_seed(0)
-    model = Net()
+    model = Net(16)
     model, optimizer = own.prepare(model, torch.optim.AdamW(model.parameters(), lr=0.01))
     seen = []
     for step in range(3):

@@ -62,6 +62,15 @@ def run_ranks(
                 process.kill()
 
 
+def apart(rank: int) -> dict[str, str]:
+    """The variables of a rank that is alone on its machine, as far as PyTorch and NCCL can tell: several share a GPU.
+
+    cuBLAS computes the same in every run only with a workspace of its own.
+    """
+    nccl = {"NCCL_HOSTID": f"machine-{rank}", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1"}
+    return {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "CUBLAS_WORKSPACE_CONFIG": ":4096:8", **nccl}
+
+
 def _collected(pipes: list[Connection], timeout_s: float) -> list[Any]:
     results: dict[int, Any] = {}
     while len(results) < len(pipes):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from ranks import run_ranks
-from shards import needs_shards
-from torch import nn
+from shards import Net, needs_shards
 
 from runtime import (
     Accelerator,
@@ -17,38 +16,6 @@ from runtime.errors import ConfigurationError
 from runtime.strategies.fsdp import _refuse_without_events
 
 STEPS, SIZE = 4, 12
-
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = nn.Linear(6, 6)
-        self.norm = nn.LayerNorm(6)
-
-    def forward(self, x):
-        return x + torch.tanh(self.norm(self.inner(x)))
-
-
-class Net(nn.Module):
-    """Sizes that two does not divide, a tied weight, a frozen layer, a scalar, and batch statistics."""
-
-    def __init__(self):
-        super().__init__()
-        self.first = nn.Linear(5, 6, bias=False)
-        self.blocks = nn.ModuleList([Block(), Block()])
-        self.frozen = nn.Linear(6, 6)
-        self.frozen.requires_grad_(False)
-        self.back = nn.Linear(6, 5, bias=False)
-        self.back.weight = nn.Parameter(torch.zeros(5, 6))
-        self.tied = nn.Linear(6, 5, bias=False)
-        self.tied.weight = self.back.weight
-        self.gain = nn.Parameter(torch.tensor(1.5))
-
-    def forward(self, x):
-        x = self.first(x)
-        for block in self.blocks:
-            x = block(x)
-        return self.gain * (self.back(self.frozen(x)) + self.tied(x))
 
 
 def adamw(parameters):

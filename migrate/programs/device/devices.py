@@ -238,16 +238,15 @@ def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
         values = facts.values(argument)
         if names_device(facts, values) or only(values, *_INDICES) or is_users(facts, argument):
             return argument
-        if is_one_of_texts(values):
+        if is_word(facts, values):
             return argument
     return None
 
 
-def is_one_of_texts(values: Values) -> bool:
+def is_word(facts: Facts, values: Values) -> bool:
     """Whether a text names a device or is a word of the program's settings, "auto": `to` takes no other texts."""
-    names = {value.name.split(":")[0] for value in values}
     is_whole = only(values, Role.TEXT) and not any(ANY in value.name for value in values)
-    return is_whole and not names.isdisjoint(DEVICE_TEXT)
+    return is_whole and {facts.is_device(frozenset({value})) for value in values} == {True, False}
 
 
 _INDICES = (Role.NUMBER, Role.RANK, Role.LOCAL_RANK)  # a number is the index of a GPU
